@@ -234,7 +234,7 @@ RECOVERY_PHASES = _table(
     ("took_ms", _LONG, "since the moment before it"),
 )
 
-#: What an MQDLH says, behind the columns of a dead-letter queue's messages.
+#: What an MQDLH says, after the columns of a dead-letter queue's messages.
 DEAD_LETTERS = _table(
     ("structure", _STRING, "coupling-facility structure that it is in"),
     ("position", _LONG, "place on the dead-letter queue"),

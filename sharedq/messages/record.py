@@ -296,14 +296,14 @@ def carried_record(record: bytes, number: int, structure_number: int) -> bytes |
     flags, priority, _, length = _FRONT.unpack_from(record)
     if flags & _NOT_CARRIED or not flags & RECORD_DESTINATION:
         return None
-    behind, msg_id = _behind_identifiers(record), b""
-    put_time = behind + 1 + record[behind]
+    after, msg_id = _after_identifiers(record), b""
+    put_time = after + 1 + record[after]
     if not flags & RECORD_MSG_ID:
         msg_id = _generated_msg_id(record, number, structure_number)
     front = _FRONT.pack(
-        flags & ~RECORD_DESTINATION | RECORD_MSG_ID, priority, 0, length - (put_time - behind) + len(msg_id)
+        flags & ~RECORD_DESTINATION | RECORD_MSG_ID, priority, 0, length - (put_time - after) + len(msg_id)
     )
-    return b"%b%b%b%b" % (front, record[_FRONT.size : behind], msg_id, record[put_time:])
+    return b"%b%b%b%b" % (front, record[_FRONT.size : after], msg_id, record[put_time:])
 
 
 def with_generated_msg_id(record: bytes, number: int, structure_number: int) -> bytes:
@@ -438,7 +438,7 @@ def record_flags(record: bytes) -> int:
     return record[0]
 
 
-def _behind_identifiers(record: bytes) -> int:
+def _after_identifiers(record: bytes) -> int:
     """Where the destination stands, or without one the time of the put."""
     flags, at = record[0], _FRONT.size
     if flags > RECORD_PERSISTENT:
@@ -449,7 +449,7 @@ def _behind_identifiers(record: bytes) -> int:
 
 
 def _put_time_offset(record: bytes) -> int:
-    at = _behind_identifiers(record)
+    at = _after_identifiers(record)
     return at + 1 + record[at] if record[0] & RECORD_DESTINATION else at
 
 
@@ -457,7 +457,7 @@ def record_destination(record: bytes) -> bytes:
     """Name of the queue that the message must go to in the end; empty when it is there."""
     if not record[0] & RECORD_DESTINATION:
         return b""
-    at = _behind_identifiers(record)
+    at = _after_identifiers(record)
     return record[at + 1 : at + 1 + record[at]]
 
 

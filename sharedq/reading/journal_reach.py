@@ -160,7 +160,7 @@ def first_from(client: redis.Redis, structure: StructureKeys, start: str, end: s
     return next(_ids(client, structure, start, end, 1), None)
 
 
-def behind(place: Place) -> str:
+def after(place: Place) -> str:
     """Return the first stream id after a place."""
     ms, sequence = position_order(place.after, is_end=False)
     return f"{ms + 1}-0" if sequence == SEQUENCE_MAX else f"{ms}-{sequence + 1}"

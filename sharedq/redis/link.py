@@ -79,17 +79,17 @@ def _pack_many(words: Sequence[bytes]) -> bytes:
 def _packed_head(name: str, keys: tuple[str, ...]) -> tuple[int, bytes]:
     """Return the beginning of a call of a script with these keys: the number of words, and the words as Redis wants."""
     words: tuple[Argument, ...] = ("EVALSHA", load_script(name).sha, len(keys), *keys)
-    return len(words), _behind_count(pack(*words))
+    return len(words), _after_count(pack(*words))
 
 
-def _behind_count(packed: bytes) -> bytes:
+def _after_count(packed: bytes) -> bytes:
     return packed[packed.index(b"\n") + 1 :]
 
 
 def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> bytes:
     # The keys are half of what is sent and the same for every call of a handle, so they are packed once.
     count, head = _packed_head(name, tuple(keys))
-    return b"*%d\r\n%b%b" % (count + len(args), head, _behind_count(pack(*args)) if args else b"")
+    return b"*%d\r\n%b%b" % (count + len(args), head, _after_count(pack(*args)) if args else b"")
 
 
 def _pack_calls(calls: Sequence[ScriptCall]) -> bytes:

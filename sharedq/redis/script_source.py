@@ -3,7 +3,8 @@
 A script starts with a header comment (KEYS, ARGV, REPLY, REASONS, INVARIANTS, COST, USES). ``USES`` names the prelude
 pieces that it needs, and only those are put before it, because every function costs every call a little. A script whose
 common case needs none of them says ``-- PRELUDE`` after that case, and the pieces are put there. Reason codes are
-written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time.
+written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time. ``CONST.NAME`` and
+``INLINE.name(...)`` become text, too (see ``pasted_text``).
 
 A full Redis refuses, as a whole, each script whose header says ``MEMORY refused when Redis is full``. All others still
 run: leases must be renewed, messages got and units of work ended, or Redis could never be emptied.
@@ -22,6 +23,7 @@ from functools import cache
 from importlib import resources
 
 from sharedq.mqi.constants import MQRC
+from sharedq.redis.pasted_text import pasted
 
 _HEADER = re.compile(r"\A\s*--\[\[(.*?)\]\]", re.DOTALL)
 _USES = re.compile(r"^USES\s+(.+)$", re.MULTILINE)
@@ -103,8 +105,8 @@ def _parts(name: str) -> tuple[str, list[str]]:
     """Return a script's header, and its parts: its own code and its prelude pieces."""
     header, body = split_header(name, _read(f"{name}.lua"))
     pieces = [_prelude(piece) for piece in _in_order(uses(header))]
-    before, marker, behind = _condensed(name, body).partition("\n-- PRELUDE\n")
-    return header, [before, *pieces, behind] if marker else [*pieces, before]
+    before, marker, after = _condensed(name, body).partition("\n-- PRELUDE\n")
+    return header, [before, *pieces, after] if marker else [*pieces, before]
 
 
 @cache
@@ -166,7 +168,7 @@ def _read(path: str) -> str:
 
 
 def _condensed(name: str, source: str) -> str:
-    """Remove blank lines, and insert the numbers of reason codes."""
+    """Remove blank lines, paste, and insert the numbers of reason codes."""
 
     def number(match: re.Match[str]) -> str:
         try:
@@ -174,4 +176,4 @@ def _condensed(name: str, source: str) -> str:
         except KeyError:
             raise KeyError(f"{name}.lua names MQRC.{match.group(1)}, which does not exist") from None
 
-    return _REASON.sub(number, _BLANKS.sub("\n", source).strip())
+    return _REASON.sub(number, _BLANKS.sub("\n", pasted(name, source)).strip())

@@ -24,7 +24,7 @@ _CO_OP = int(OpenOption.CO_OP)
 #: In place of a waiter: the call ends a unit of work first.
 _COMMIT_FIRST = b"+"
 #: In place of a waiter: nothing is taken unless the commit in the same write has ended its unit of work.
-BEHIND_COMMIT = b"="
+AFTER_COMMIT = b"="
 #: How a get of any message waits: it looks when it is woken; or it is handed the message and looks for none.
 _ANY, _ANY_HANDED = b"A", b"A!"
 #: Longer records are not handed over; see structure/get.
@@ -177,7 +177,7 @@ class GetRequest:
 
     def call_after_commit(self) -> ScriptCall:
         """The call, to be sent after a commit in the same write."""
-        return self.call(BEHIND_COMMIT)
+        return self.call(AFTER_COMMIT)
 
     def with_commit(self, unit_id: str, operations: int, queues: Sequence[str]) -> ScriptCall:
         """The call that ends a unit of work first.
@@ -276,7 +276,7 @@ class GetRequest:
                 horizon,
                 *self.selection.grouped_arguments,
                 1 if connection.unit.is_active or connection.pending else 0,
-                connection.max_uncommitted if waiter == BEHIND_COMMIT else connection.unit_room,
+                connection.max_uncommitted if waiter == AFTER_COMMIT else connection.unit_room,
                 *(_handle_arguments(handle, options) if is_for_handle else ()),
             ),
         )

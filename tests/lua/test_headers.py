@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sharedq.mqi.constants import MQRC
+from sharedq.redis.pasted_text import definitions, pasted
 from sharedq.redis.script_source import load_script, script_names, split_header, uses
 from tests.lua.commands import READS, WRITES
 
@@ -36,7 +37,7 @@ FENCES = (
     r"or dead\[2\] or dead\[3\] then return { MQRC\.CONNECTION_BROKEN }",
     r"if not has_ended [^\n]*\n    return { MQRC\.CONNECTION_BROKEN }",
     r"if not info or info\.incarnation ~= .* then return { MQRC\.CONNECTION_BROKEN }",
-    # An attempt to remove a member: only the latest goes on, and none behind a later start of that member.
+    # An attempt to remove a member: only the latest goes on, and none after a later start of that member.
     r"if not info or info\.removing ~= attempt then return { MQRC\.CONNECTION_BROKEN }",
     r'if tonumber\(redis\.call\("HGET", KEYS\[1\], ARGV\[1\]\) or 0\) > .* then return { MQRC\.CONNECTION_BROKEN }',
 )
@@ -87,7 +88,7 @@ UNBOUNDED = {
 
 @dataclass(frozen=True)
 class Source:
-    """A script or prelude piece as it stands in its file."""
+    """A script or prelude piece: its header as it stands in its file, and its body with what is pasted into it."""
 
     name: str
     sections: dict[str, str]
@@ -122,7 +123,7 @@ def read(name: str) -> Source:
             found[current] = " " * len(current) + line[len(current) :] + "\n"
         elif current:
             found[current] += line + "\n"
-    return Source(name, found, body, uses(header))
+    return Source(name, found, pasted(name, body), uses(header))
 
 
 PIECES = tuple(sorted(path.stem for path in (LUA / "prelude").glob("*.lua")))
@@ -287,6 +288,39 @@ def test_pieces_of_the_prelude_are_used_and_named(name: str) -> None:
                 assert not missing or providers, f"{function} is of {piece}"
 
 
+def uses_of_pasted_text() -> list[str]:
+    """Names of what is pasted, each as often as it is used, by the scripts and by what is pasted itself."""
+    names = "|".join(name for known in definitions() for name in known)
+    shared = (LUA / "pasted.lua").read_text("utf-8")
+    calls = re.findall(rf"(?<!function )(?<!local )\b({names})\b(?=\(| )", re.sub(r"--.*", "", shared))
+    sources = [path.read_text("utf-8") for path in LUA.glob("*/*.lua")]
+    return calls + [name for text in sources for name in re.findall(r"\b(?:CONST|INLINE)\.(\w+)", text)]
+
+
+def test_what_is_pasted_is_used_twice_at_least() -> None:
+    used = uses_of_pasted_text()
+    assert [name for known in definitions() for name in known if used.count(name) < 2] == []
+
+
+@pytest.mark.parametrize("name", definitions()[1])
+def test_no_argument_has_the_name_of_a_local_of_what_is_pasted(name: str) -> None:
+    """The pasted local would hide the script's own variable."""
+    own = set(re.findall(r"\b(?:local|for) (\w+)", definitions()[1][name].text))
+    for path in LUA.glob("*/*.lua"):
+        for arguments in re.findall(rf"\bINLINE\.{name}\(([^\n]*)", path.read_text("utf-8")):
+            assert not own & set(re.findall(r"\w+", arguments)), f"{path.name}: {arguments}"
+
+
+def test_an_unknown_name_or_a_wrong_number_of_arguments_is_refused() -> None:
+    for code in ("CONST.SHORT", "INLINE.nothing()", "INLINE.depth(KEYS[1])", "INLINE.gets_in(one, two)"):
+        with pytest.raises(KeyError):
+            pasted("made_up", code)
+
+
+def test_an_argument_keeps_its_own_order_of_operations() -> None:
+    assert pasted("made_up", "INLINE.depth(a, b, c or d, e)").endswith("+ (b or 0) + ((c or d) or 0) + (e or 0))")
+
+
 def test_every_piece_of_the_prelude_is_used() -> None:
     assert set(PIECES) == set().union(*(with_their_own(read(name).uses) for name in script_names()))
 
@@ -301,7 +335,7 @@ def test_no_work_without_a_limit(name: str) -> None:
 @pytest.mark.parametrize("name", script_names())
 def test_it_is_loaded_whole_and_called(name: str) -> None:
     script = load_script(name)
-    assert "MQRC." not in script.source
+    assert not re.search(r"\b(MQRC|CONST|INLINE)\.", script.source)
     assert ("flags=allow-oom" in script.source) != ("MEMORY" in read(name).sections)
     code = "".join(
         path.read_text("utf-8") for package in ("sharedq", "recovery", "igq") for path in (ROOT / package).rglob("*.py")

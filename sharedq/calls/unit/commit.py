@@ -131,11 +131,11 @@ def _commit_one(
     calls = [sending.call for sending in sendings] + ([end] if end else [])
     part = unit.parts.get(structure)
     chunk = CHUNK_MESSAGES if part is None else part.chunk
-    behind: list[ScriptCall] = []
-    # Behind the first chunk of a large unit of work, a get would be taken for a part of it.
+    after: list[ScriptCall] = []
+    # After the first chunk of a large unit of work, a get would be taken for a part of it.
     if followed and not is_riding and followed.handle.structure.keys.name == structure and unit.messages <= chunk:
-        behind = [followed.call_after_commit()]
-    replies = connection.call_many([*calls, *behind])
+        after = [followed.call_after_commit()]
+    replies = connection.call_many([*calls, *after])
     # Not before: a commit that Redis refused as a whole (2192) can be tried again.
     connection.pending.clear()
     note_replies(connection, sendings, replies[: len(sendings)])
@@ -145,9 +145,9 @@ def _commit_one(
     if structure in unit.parts:
         _finish_decided(connection, structure, decided)
     unit.begin_next()
-    if not followed or not (is_riding or behind):
+    if not followed or not (is_riding or after):
         return None
-    got = replies[-1] if behind else next(iter(decided[_RIDER:]), None)
+    got = replies[-1] if after else next(iter(decided[_RIDER:]), None)
     followed.handle.rides = got is not None and is_plain(got)
     return got
 

@@ -12,7 +12,7 @@ ARGV
   3  state       FENCED, RESOLVING, DELAYED; when it is new, its time is noted too
   4  targets     how many
   5.. for each: target, units of work resolved since the last report, messages of them
-      behind them leases to end: processes and connections under the targets, so that those which still run stop
+      after them leases to end: processes and connections under the targets, so that those which still run stop
 REPLY       { 0, answers } one for each target: JSON of the recovery, or nil: somebody else took over
 REASONS     none
 INVARIANTS  2 fencing, 6 sequence under failure

@@ -2,7 +2,7 @@
 admin/remove_begin.lua - igq group remove: begin to remove a member that is down, or go on with what another began.
 
 From here on nobody starts under its name (admin/join), and nobody sends to it (its entry says so). What stands against
-the removal in the structures is looked for behind that, when nothing new can come.
+the removal in the structures is looked for after that, when nothing new can come.
 
 Each attempt has a number, from the counter of the manager's incarnations: later than any that ever ran, earlier than
 any that will. A structure refuses steps of an attempt once it has heard of a later number, so one that was paused

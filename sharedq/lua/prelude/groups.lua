@@ -2,7 +2,7 @@
 Members: messages in a group, and segments. What is available of them, so that completeness is known without looking
 at them all.
 
-Available members are not in `a`. They stand in `r`, by score, and in the index, each kind behind a letter:
+Available members are not in `a`. They stand in `r`, by score, and in the index, each kind after a letter:
   c CorrelId + place                  as `C` has it for other messages
   L GroupId + MsgSeqNumber + place    segments of a logical message
   S MsgSeqNumber + place
@@ -15,7 +15,7 @@ Available members are not in `a`. They stand in `r`, by score, and in the index,
   T GroupId + MsgSeqNumber + type + Offset + place   reports about segments
   Z GroupId + MsgSeqNumber + Offset   last messages of a group
   Y GroupId + MsgSeqNumber + end + Offset   last segments of a logical message, and where it ends by them; U with the type
-                                      behind MsgSeqNumber: of reports about segments
+                                      after MsgSeqNumber: of reports about segments
 The hash `g` counts, for a GroupId, how many of its logical messages are complete, and has the number of the last (0:
 it is not there); for GroupId + MsgSeqNumber of segments the bytes there, and the bytes in all (-1: the last segment
 is not there), and the same for GroupId + MsgSeqNumber + type of reports about segments: those are there together when
@@ -109,7 +109,7 @@ local function groups_of(queue, messages)
     end
 
     -- Whether no member of a group has a higher MsgSeqNumber: then as many as that are all of them.
-    local function is_nothing_behind(group, seq)
+    local function is_nothing_after(group, seq)
         local low = "[G" .. group .. struct.pack(">I4", seq + 1)
         return #redis.call("ZRANGEBYLEX", queue.i, low, "(G" .. group .. "\255", "LIMIT", 0, 1) == 0
     end
@@ -129,7 +129,7 @@ local function groups_of(queue, messages)
 
     local function standing(member)
         local now = counted(member)
-        now.is_group = now.last > 0 and now.complete == now.last and is_nothing_behind(member.group, now.last)
+        now.is_group = now.last > 0 and now.complete == now.last and is_nothing_after(member.group, now.last)
         -- Of first items that are segments: a whole message is there in any case (own_level).
         now.level = now.is_group and 2 or now.first_there == now.first_all and 1 or 0
         return now
@@ -143,7 +143,7 @@ local function groups_of(queue, messages)
         end
     end
 
-    -- Entries behind a prefix, in order: places as texts, scores and ids.
+    -- Entries after a prefix, in order: places as texts, scores and ids.
     local function entries(prefix, limit)
         local found = redis.call("ZRANGEBYLEX", queue.i, "[" .. prefix, "(" .. prefix .. "\255", "LIMIT", 0, limit)
         for at, entry in ipairs(found) do

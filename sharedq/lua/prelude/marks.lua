@@ -100,12 +100,12 @@ local function marks_of(queue, marks_base)
         return math.max(tonumber(following) - now, 0)
     end
 
-    -- The score up to which everything behind `after` in the set is marked by one of the holders; or not quite so far.
+    -- The score up to which everything after `after` in the set is marked by one of the holders; or not quite so far.
     local function skip(set, is_members, after, holders)
         local function run_end(holder, from)
             local among_plain, among_members = sets(holder)
-            local marked, behind = is_members and among_members or among_plain, string.format("(%.0f", from)
-            local total = redis.call("ZCOUNT", marked, behind, "+inf")
+            local marked, above = is_members and among_members or among_plain, string.format("(%.0f", from)
+            local total = redis.call("ZCOUNT", marked, above, "+inf")
             if total == 0 then return from end
             local first, first_marked = redis.call("ZCOUNT", set, "-inf", string.format("%.0f", from)),
                 redis.call("ZCOUNT", marked, "-inf", string.format("%.0f", from))

@@ -35,11 +35,10 @@ end
 
 -- Takes a message whose time has passed out of everything but its place, which is the caller's to leave. False where its
 -- record must stay: a report is asked for, and it waits for that in `expiry`, in front of all times and by its place.
-local WAITS_TO_BE_TOLD = -2 ^ 52
 local function end_expired(queue, messages, expiry, id, score, record)
     look_after(queue, messages, expiry, -1, id, score, record)
     if not has(record, TELLS_EXPIRY) then return true end
-    redis.call("ZADD", expiry, string.format("%.0f", WAITS_TO_BE_TOLD + score), queue.name .. " " .. id)
+    redis.call("ZADD", expiry, string.format("%.0f", CONST.WAITS_TO_BE_TOLD + score), queue.name .. " " .. id)
     return false
 end
 
@@ -80,7 +79,7 @@ local function first_waiter(queue, prefix)
     return found[1], found[1] and string.sub(found[1], #prefix + 1)
 end
 
--- Members are a selection and the token behind it; how long the selection is follows from its first byte.
+-- Members are a selection and the token after it; how long the selection is follows from its first byte.
 local SELECTION_BYTES = { A = 1, B = 1, C = 25, D = 2, E = 1, G = 33, M = 25, V = 1, X = 49 }
 local function waiter_token(member)
     local length = SELECTION_BYTES[string.sub(member, 1, 1)] or string.find(member, " ", 1, true)
@@ -89,7 +88,7 @@ end
 
 -- One script wakes so many waiters; when there are more, each of those that come back wakes as many of the rest. The
 -- field "wk" says where they go on: "B" (browses) or "*" (everyone), "1" when they begin anew at the end because more
--- has come meanwhile, and the last one woken. Members are in order, and whoever waits again behind that place only
+-- has come meanwhile, and the last one woken. Members are in order, and whoever waits again after that place only
 -- looks in vain: so all are woken, whatever comes meanwhile.
 local WOKEN_MAX = 256
 local function waiters_after(queue, kind, after, limit)
@@ -230,14 +229,14 @@ local function pass_on(queue, messages, own, wake_base, mine, woken_by)
     if member then wake(queue, own, wake_base, member, token, nil, woken_by) end
 end
 
--- Behind a woken get that has taken another message, or was refused one: who else waits for what woke it?
+-- After a woken get that has taken another message, or was refused one: who else waits for what woke it?
 local function wake_for_what_is_left(queue, messages, own, wake_base, id)
     if tonumber(redis.call("HGET", queue.q, "nw") or 0) == 0 then return end
     local record = redis.call("HGET", messages, id)
     wake_for(queue, own, wake_base, id, record, queue.r and is_member(queue, record) and 2 or nil)
 end
 
--- Behind members that went there are others at the same places, which count from now on: as if these had just arrived.
+-- After members that went there are others at the same places, which count from now on: as if these had just arrived.
 local function tell_of_revealed(queue, messages, own, wake_base)
     for _, one in ipairs(queue.revealed) do
         if tonumber(redis.call("HGET", queue.q, "nw") or 0) == 0 then return end

@@ -57,7 +57,7 @@ end
 
 -- The id that a message has unless it was moved or goes to another manager: its number is in its score.
 local function usual_id(score)
-    return string.format("%.0fx", score % 2 ^ 48)
+    return string.format("%.0fx", score % CONST.PRIORITY_STEP)
 end
 
 -- What follows a prefix in an index entry: the place, and the id unless it is the usual one (sixteen bytes a message).

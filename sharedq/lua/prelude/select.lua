@@ -44,7 +44,7 @@ local function by_index(queue, messages, selection, after)
     return id, score, redis.call("HGET", messages, id)
 end
 
--- The first match behind the score `after` (0: from the start): id, score, record; nil when there is none.
+-- The first match after the score `after` (0: from the start): id, score, record; nil when there is none.
 local function find(queue, messages, selection, after)
     if selection.id ~= "" then
         local score = redis.call("ZSCORE", queue.a, selection.id)

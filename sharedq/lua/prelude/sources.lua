@@ -78,13 +78,13 @@ local function find_wanted(queue, messages, want, after)
         end
     end
 
-    local function begin_behind(prefix)
+    local function begin_after(prefix)
         return after > 0 and "(" .. prefix .. struct.pack(">I7", after) .. "\255" or "[" .. prefix
     end
 
     -- Of members with this prefix in the index.
-    local function behind(prefix)
-        local from = begin_behind(prefix)
+    local function after_prefix(prefix)
+        local from = begin_after(prefix)
         return function(count)
             local found, score = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, count), nil
             for _, entry in ipairs(found) do
@@ -114,7 +114,7 @@ local function find_wanted(queue, messages, want, after)
     end
 
     -- What is complete stands in the index by where it begins (`kind`), whatever is incomplete in front of it. Each is
-    -- looked into, up to where the next one begins behind what was found. False: so many were in vain that it is not
+    -- looked into, up to where the next one begins after what was found. False: so many were in vain that it is not
     -- known yet.
     local function in_complete(kind, from, look_into)
         return function(count)
@@ -131,7 +131,7 @@ local function find_wanted(queue, messages, want, after)
     end
 
     local function look_into(prefix)
-        if search(behind(prefix)) then looked = 2 * LOOKED_MAX end
+        if search(after_prefix(prefix)) then looked = 2 * LOOKED_MAX end
     end
 
     -- Where in the index those of a group are that can fit.
@@ -161,7 +161,7 @@ local function find_wanted(queue, messages, want, after)
     local function complete_ones()
         if want.level == 0 or want.goes_on then return nil end
         if want.level == 2 then return in_complete("K", "[K", look_into_group) end
-        local heads = in_complete("h", begin_behind("h"), look_at_head)
+        local heads = in_complete("h", begin_after("h"), look_at_head)
         local segmented = in_complete("w", "[w", look_into_message)
         return function(count)
             local is_enough = heads(count)
@@ -183,11 +183,11 @@ local function find_wanted(queue, messages, want, after)
         local correl = want.correl
         if want.firsts or (want.seq == "1" and want.offset == "0") then
             local kind = correl == "" and "F" or "f"
-            for level = want.level, 2 do look(behind(kind .. level .. correl)) end
+            for level = want.level, 2 do look(after_prefix(kind .. level .. correl)) end
         else
-            local source = correl ~= "" and behind("c" .. correl)
-                or want.seq ~= "" and behind("S" .. struct.pack(">I4", want.seq))
-                or want.whole and behind("h") or in_set(queue.r)
+            local source = correl ~= "" and after_prefix("c" .. correl)
+                or want.seq ~= "" and after_prefix("S" .. struct.pack(">I4", want.seq))
+                or want.whole and after_prefix("h") or in_set(queue.r)
             look(source, complete_ones())
         end
     end
@@ -198,14 +198,14 @@ local function find_wanted(queue, messages, want, after)
         local score = score_of(queue, want.id)
         if score and score > after then offer(want.id, score) end
     elseif want.msgid ~= "" then
-        look(behind(want.correl == "" and "M" .. want.msgid or "X" .. want.msgid .. want.correl))
+        look(after_prefix(want.correl == "" and "M" .. want.msgid or "X" .. want.msgid .. want.correl))
         if want.number ~= "" then look_for_number() end
     elseif want.group ~= "" then
-        for _, prefix in ipairs(prefixes_in(want.group)) do look(behind(prefix)) end
-        if takes_others then look(behind("O" .. want.group)) end
+        for _, prefix in ipairs(prefixes_in(want.group)) do look(after_prefix(prefix)) end
+        if takes_others then look(after_prefix("O" .. want.group)) end
     else
         if want.correl ~= "" then
-            look(behind("C" .. want.correl))
+            look(after_prefix("C" .. want.correl))
         elseif takes_others then
             look(in_set(queue.a))
         end

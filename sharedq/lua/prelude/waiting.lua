@@ -1,6 +1,6 @@
 --[[
 A connection's own waiting: what stands in own[owner] is "" (none), "W"+queue+"\n"+member (waiting) or
-"K"+queue (woken, not yet back); a newline behind that: others are still to be woken (prelude/place); a newline and an id: by
+"K"+queue (woken, not yet back); a newline after that: others are still to be woken (prelude/place); a newline and an id: by
 which message, where others waited, too. "H"+queue: it was
 handed a message, which stands in its wake list until its connection has it; it waits no more.
 USES place
@@ -10,18 +10,13 @@ local function wake_everyone(queue, own, wake_base)
     wake_kind(queue, own, wake_base, "*")
 end
 
--- Whether a wake list still holds a message: that stands first, and has a newline. Also in structure/get and detach.
-local function is_on_its_way(wake_key)
-    return string.find(redis.call("LRANGE", wake_key, 0, 0)[1] or "", "\n", 1, true)
-end
-
 -- Which waiting entry this call left behind must go; returns the queue it belongs to when it is another one.
 local function stop_waiting(queue, own, owner, state, wake_key)
     local kind, rest = string.sub(state, 1, 1), string.sub(state, 2)
     local name, member = string.match(rest, "^([^\n]*)\n?(.*)$")
     if kind == "H" then
         -- What never arrived goes back by structure/get alone, which the wait owes it.
-        if is_on_its_way(wake_key) then return name end
+        if INLINE.is_on_its_way(wake_key) then return name end
         redis.call("DEL", wake_key)
         redis.call("HSET", own, owner, "")
         return nil

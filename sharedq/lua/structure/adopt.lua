@@ -15,7 +15,7 @@ ARGV
   2  owner     whose it was
   3  is_gone   1 the group knows no such connection, so that it is dead also where it is registered here
   4  handles   how many
-  5.. each as `holdings` has it; behind them waiting gets: queue, a newline, the entry
+  5.. each as `holdings` has it; after them waiting gets: queue, a newline, the entry
 REPLY       { 0, 1 it is dead now or 0 it lives } | { 1 } it was handed a message, for a queue that nobody knows | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing

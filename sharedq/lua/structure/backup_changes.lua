@@ -27,7 +27,7 @@ ARGV
       newline)
 REPLY       { 0, entries, 1 where they go up to the end, { id, queue, score or "", record or "" of each message },
             { id, state or "", operations of each unit of work }, counter, sets in the trash }
-            | { 1 } the journal was trimmed behind `last`
+            | { 1 } the journal was trimmed after `last`
             A record is "" where the message is gone or not persistent, a score where it is neither available nor locked
             nor waits to be reported.
 REASONS     none
@@ -38,8 +38,6 @@ USES        record
 local journal, messages = KEYS[1], KEYS[2]
 local last, count, bytes_max, ids_max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local TRIMMED, OPERATIONS_MAX = 1, 50
--- See prelude/place.
-local WAITS_TO_BE_TOLD = -2 ^ 52
 
 if last ~= "0-0" and #redis.call("XRANGE", journal, last, last, "COUNT", 1) == 0 then return { TRIMMED } end
 local entries = redis.call("XRANGE", journal, "(" .. last, "+", "COUNT", count)
@@ -65,7 +63,7 @@ local function look_up(queue, ids_text)
             local score = redis.call("ZSCORE", KEYS[6] .. queue, id) or redis.call("ZSCORE", KEYS[7] .. queue, id)
             if not score then
                 local noted = tonumber(redis.call("ZSCORE", KEYS[9], queue .. " " .. id) or 0)
-                score = noted < 0 and noted - WAITS_TO_BE_TOLD
+                score = noted < 0 and noted - CONST.WAITS_TO_BE_TOLD
             end
             score = score and string.format("%.0f", score) or locked_on(queue)[id] or ""
             local record = redis.call("HGET", messages, id) or ""

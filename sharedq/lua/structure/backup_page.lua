@@ -9,7 +9,7 @@ KEYS
   2  locks     hash  what browsing handles have locked
   3  messages  hash  message id -> record
 ARGV
-  1  after    score behind which to read
+  1  after    score after which to read
   2  arrival  the last arrival to read: what comes later the journal tells of, and a busy queue has no end
   3  count    messages of the set, at most
   4  bytes    of records, after which the page ends
@@ -20,7 +20,7 @@ COST        O(count + handles with locks), and `bytes` and one message
 USES        record
 ]]
 local after, arrival, count, bytes_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local PRIORITY_STEP, LEVELS = 2 ^ 48, 10
+local LEVELS = 10
 local bytes, upto, reply, read = 0, nil, { "" }, 0
 
 local function add(id, score)
@@ -32,9 +32,9 @@ local function add(id, score)
 end
 
 local from = after
-for level = math.floor(after / PRIORITY_STEP), LEVELS - 1 do
+for level = math.floor(after / CONST.PRIORITY_STEP), LEVELS - 1 do
     local entries = redis.call(
-        "ZRANGEBYSCORE", KEYS[1], string.format("(%.0f", from), string.format("%.0f", level * PRIORITY_STEP + arrival),
+        "ZRANGEBYSCORE", KEYS[1], string.format("(%.0f", from), string.format("%.0f", level * CONST.PRIORITY_STEP + arrival),
         "WITHSCORES", "LIMIT", 0, count - read
     )
     for position = 1, #entries, 2 do
@@ -47,7 +47,7 @@ for level = math.floor(after / PRIORITY_STEP), LEVELS - 1 do
         end
     end
     if upto then break end
-    from = (level + 1) * PRIORITY_STEP
+    from = (level + 1) * CONST.PRIORITY_STEP
 end
 if upto then reply[1] = string.format("%.0f", upto) end
 for _, text in ipairs(redis.call("HVALS", KEYS[2])) do

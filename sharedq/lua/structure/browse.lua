@@ -1,5 +1,5 @@
 --[[
-structure/browse.lua - MQGET that leaves the message: the next one behind the cursor that fits.
+structure/browse.lua - MQGET that leaves the message: the next one after the cursor that fits.
 
 KEYS
   1  own        hash  registered owners (the fence); value: the owner's waiting state
@@ -15,7 +15,7 @@ ARGV
   1  owner        owner token of the caller
   2  queue_name
   3  version      of the definition the caller decided by
-  4  cursor       score behind which to look; 0 from the start
+  4  cursor       score after which to look; 0 from the start
   5  length_max   longest body the caller takes, bytes; more is cut
   6  wait         "" or the waiter's text: wait when nothing fits
   7  journal_max

@@ -40,8 +40,7 @@ if may_be_all and redis.call("HEXISTS", own, caller) == 1 then
     local elements, taken = redis.call("LRANGE", unit, 0, expected + 1), {}
     local count, of_gets = 0, elements[1] == "A" .. unit_id and #elements == expected + 1
     for position = 2, #elements do
-        -- "G" or "S", how many, the queue, ids, scores: see prelude/unit_of_work.
-        local number, queue_name, ids_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n([^\n]*)\n")
+        local number, queue_name, ids_text = INLINE.gets_in(elements[position])
         of_gets = of_gets and number
         if not of_gets then break end
         count = count + number
@@ -51,16 +50,11 @@ if may_be_all and redis.call("HEXISTS", own, caller) == 1 then
         local keys = {}
         for position = 7, #ARGV do keys[ARGV[position]] = KEYS[8 + (position - 7) * KEYS_PER_QUEUE] end
         for _, operation in ipairs(taken) do
-            local ids = {}
-            for id in string.gmatch(operation[3], "[^ ]+") do ids[#ids + 1] = id end
             redis.call("HINCRBY", keys[operation[2]], "gu", -operation[1])
-            redis.call("HDEL", messages, unpack(ids))
+            INLINE.remove_records(messages, operation[3])
         end
         redis.call("DEL", unit)
-        if ARGV[6] ~= "0" then
-            redis.call("XADD", KEYS[7], "MAXLEN", "~", ARGV[6], "*",
-                "e", "commit", "o", caller, "u", unit_id, "n", count, "r", "")
-        end
+        INLINE.journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", "")
         return { 0, 0, count }
     end
 end
@@ -81,7 +75,7 @@ if state and string.sub(state, 1, 1) == "B" then return { MQRC.BACKED_OUT } end
 if expected >= 0 and not (state and string.sub(state, 1, 1) == "C") then
     local found = state and redis.call("LLEN", unit) - 1 or 0
     if found ~= expected then
-        -- A get that was sent behind this call must find that it failed.
+        -- A get that was sent after this call must find that it failed.
         if not state then redis.call("RPUSH", unit, "B" .. unit_id) end
         return { MQRC.BACKED_OUT }
     end

@@ -44,15 +44,10 @@ USES        place
 ]]
 local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
 local count, rides, FIRST = tonumber(ARGV[9]), ARGV[10] == "1", 11
--- See structure/get.
-local LONG = 10240
 if redis.call("HEXISTS", KEYS[1], owner) == 0 then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm")
 if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT } end
-if ARGV[4] ~= "999999999" then
-    local depth = redis.call("ZCARD", KEYS[5]) + (state[3] or 0) + (state[4] or 0) + (state[5] or 0)
-    if depth + count > tonumber(ARGV[4]) then return { MQRC.BACKED_OUT } end
-end
+if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then return { MQRC.BACKED_OUT } end
 local elements = redis.call("LRANGE", KEYS[8], 0, -1)
 if elements[1] ~= "A" .. unit_id or #elements - 1 ~= tonumber(ARGV[6]) then return { MQRC.BACKED_OUT } end
 
@@ -63,7 +58,7 @@ for position = 1, count do
     stored[2 * position - 1], stored[2 * position] = number, ARGV[at + 1]
     added[2 * position - 1], added[2 * position] = ARGV[at] + number, number
     ids[position] = number
-    is_long = is_long or #ARGV[at + 1] > LONG
+    is_long = is_long or #ARGV[at + 1] > CONST.LONG
 end
 redis.call("HSET", messages, unpack(stored))
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
@@ -74,24 +69,20 @@ local queue_count = #KEYS - 9 - (rides and 2 or 0)
 for at = 1, queue_count do queues[ARGV[names + at - 1]] = KEYS[9 + at] end
 local applied = count
 for position = 2, #elements do
-    -- "G" or "S", how many, the queue, ids, scores: see prelude/unit_of_work.
-    local taken, queue_name, ids_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n([^\n]*)\n")
+    local taken, queue_name, ids_text = INLINE.gets_in(elements[position])
     away[queues[queue_name]] = (away[queues[queue_name]] or 0) - taken
     if taken == "1" then
         redis.call("HDEL", messages, ids_text)
     else
-        local gone = {}
-        for id in string.gmatch(ids_text, "[^ ]+") do gone[#gone + 1] = id end
-        redis.call("HDEL", messages, unpack(gone))
+        INLINE.remove_records(messages, ids_text)
     end
     applied = applied + taken
 end
 redis.call("DEL", KEYS[8])
 if ARGV[7] ~= "0" then
-    redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[7], "*",
-        "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", table.concat(ids, " "), "d", ARGV[8])
-    redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[7], "*",
-        "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
+    local ids_text = table.concat(ids, " ")
+    INLINE.entry(KEYS[9], ARGV[7], "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", ARGV[8])
+    INLINE.entry(KEYS[9], ARGV[7], "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
 end
 local reply = { 0, 0, applied }
 if rides then
@@ -99,7 +90,7 @@ if rides then
     local source, available, at = KEYS[10 + queue_count], KEYS[11 + queue_count], names + queue_count
     local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg")
     if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4]
-        and tonumber(ARGV[at + 3]) >= LONG then
+        and tonumber(ARGV[at + 3]) >= CONST.LONG then
         local id, score = unpack(redis.call("ZPOPMIN", available))
         if id and string.byte(id, -1) == 120 then
             redis.call("ZADD", available, score, id)
@@ -107,10 +98,7 @@ if rides then
             local record = redis.call("HGET", messages, id)
             away[source] = (away[source] or 0) + 1
             redis.call("RPUSH", KEYS[8], "A" .. ARGV[at + 2], "G1\n" .. ARGV[at] .. "\n" .. id .. "\n" .. score)
-            if ARGV[7] ~= "0" then
-                redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[7], "*",
-                    "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id)
-            end
+            INLINE.journal(KEYS[9], ARGV[7], "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id)
             local _, _, _, high, low = string.byte(record, 1, 5)
             reply[4] = { 0, #record - high * 256 - low, id, { record } }
         end

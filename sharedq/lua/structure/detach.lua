@@ -19,9 +19,7 @@ COST        O(1)
 -- "" or "H", with no message on its way: it does not wait. A put that woke it afterwards would register it again.
 local waiting = redis.call("HGET", KEYS[1], ARGV[1])
 local has_ended = waiting == ""
-if waiting and string.byte(waiting) == 72 then
-    has_ended = not string.find(redis.call("LRANGE", KEYS[3], 0, 0)[1] or "", "\n", 1, true)
-end
+if waiting and string.byte(waiting) == 72 then has_ended = not INLINE.is_on_its_way(KEYS[3]) end
 if not has_ended or redis.call("EXISTS", KEYS[2], KEYS[4], KEYS[5]) > 0 then
     return { MQRC.CONNECTION_BROKEN }
 end

@@ -26,7 +26,7 @@ ARGV
   2  queue_name
   3  journal_max
   4  unit_id      of the caller's unit of work
-  5  bytes_max    stop behind this many bytes of messages that were looked at
+  5  bytes_max    stop after this many bytes of messages that were looked at
   6  takes        1: take what asks for a report; 0: leave it
   7.. message ids
 REPLY       { 0, discarded, ids looked at, [id, record, id, record of what was taken to be reported] } | { reason }
@@ -73,7 +73,7 @@ for position = 7, #ARGV do
         local noted = tonumber(redis.call("ZSCORE", expiry, entry) or 0)
         if noted < 0 then
             redis.call("ZREM", expiry, entry)
-            if is_there then take(id, noted - WAITS_TO_BE_TOLD, record) else gone[#gone + 1] = id end
+            if is_there then take(id, noted - CONST.WAITS_TO_BE_TOLD, record) else gone[#gone + 1] = id end
         end
     end
 end

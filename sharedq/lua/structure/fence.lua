@@ -17,7 +17,7 @@ ARGV
   2  marks        how many
   3.. for each: what to write in fence, a manager's name or the token of a process or a connection; its value, incarnation
       number or time
-      behind them owner tokens to shut out; with a manager's name also older entries of fence that it makes needless
+      after them owner tokens to shut out; with a manager's name also older entries of fence that it makes needless
 REPLY       { 0, owners shut out } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 6 sequence under failure

@@ -30,8 +30,8 @@ ARGV
   7  length_max   longest body the caller takes, bytes
   8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080); 2: no body is returned, and
                   none is too long
-  9  bytes_max    stop filling a batch behind this many bytes; at least LONG a message wanted
-  10 wait         "" or the waiter's selection text: wait when nothing fits; "=": sent behind a commit in the same
+  9  bytes_max    stop filling a batch after this many bytes; at least CONST.LONG a message wanted
+  10 wait         "" or the waiter's selection text: wait when nothing fits; "=": sent after a commit in the same
                   write, do nothing unless that has ended its unit of work; "+": end that first
   11 journal_max
   12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; absent for any message, and with "+":
@@ -51,18 +51,16 @@ local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
 local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
 local is_blind = ARGV[8] == "2"
--- A queue on which a longer record may be says so (`lg`, see docs/reference/key-space.md): a batch of others never fills bytes_max.
-local LONG = 10240
 
 local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg")
 local version, may_be_long = state[1], state[4]
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 -- It was handed a message, and has it by now, or else its wait ended before that arrived.
 local is_handed = string.byte(waiting) == 72
-if is_handed and not string.find(redis.call("LRANGE", KEYS[9], 0, 0)[1] or "", "\n", 1, true) then
+if is_handed and not INLINE.is_on_its_way(KEYS[9]) then
     waiting, is_handed = "", false
 end
--- Sent in one write behind a commit, which failed or has chunks left: its unit of work is still there.
+-- Sent in one write after a commit, which failed or has chunks left: its unit of work is still there.
 local is_any = not ARGV[12]
 if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
 if ARGV[10] == "+" then
@@ -74,22 +72,17 @@ if ARGV[10] == "+" then
     local keys = {}
     for key = 12, #KEYS do keys[ARGV[key + 2]] = KEYS[key] end
     for position = 2, #elements do
-        local number, queue_name, ids_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n([^\n]*)\n")
-        local ids = {}
-        for id in string.gmatch(ids_text, "[^ ]+") do ids[#ids + 1] = id end
+        local number, queue_name, ids_text = INLINE.gets_in(elements[position])
         redis.call("HINCRBY", keys[queue_name], "gu", -number)
-        redis.call("HDEL", messages, unpack(ids))
+        INLINE.remove_records(messages, ids_text)
         count = count + number
     end
     redis.call("DEL", unit)
-    if ARGV[11] ~= "0" then
-        redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
-            "e", "commit", "o", owner, "u", ARGV[12], "n", count, "r", "")
-    end
+    INLINE.journal(KEYS[10], ARGV[11], "e", "commit", "o", owner, "u", ARGV[12], "n", count, "r", "")
 end
 if not is_handed and version == ARGV[3] and ((state[2] or "0") ~= "0" or state[3]) then return { state[3] and MARKED or GROUPED } end
 
--- How many to take: no more bodies are read than are returned.
+-- How many to take: no more bodies are read than are returned. A batch without long ones never fills bytes_max.
 local wanted = ARGV[4]
 if may_be_long and wanted ~= "1" and is_any then
     local bytes = 0
@@ -121,7 +114,7 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
         local records = is_blind and {} or redis.call("HMGET", messages, unpack(ids))
         -- Who takes another message than the one that woke it has to wake others for that.
         local fit = not woken_by or string.find(" " .. ids_text .. " ", " " .. woken_by .. " ", 1, true)
-        if not is_blind and (may_be_long or length_max < LONG) then
+        if not is_blind and (may_be_long or length_max < CONST.LONG) then
             for position = 1, count do fit = fit and #records[position] <= length_max end
         end
         if fit then
@@ -154,10 +147,7 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
                     redis.call("LPUSH", unit, "A" .. unit_id)
                 end
             end
-            if ARGV[11] ~= "0" then
-                redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
-                    "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text)
-            end
+            INLINE.journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text)
             if is_blind then return { 0, 0, ids_text, records } end
             local _, _, _, high, low = string.byte(records[1], 1, 5)
             return { 0, #records[1] - high * 256 - low, ids_text, records }

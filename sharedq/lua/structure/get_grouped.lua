@@ -35,11 +35,11 @@ ARGV
                   b browse
   7  length_max   longest body the caller takes, bytes
   8  truncate     1: a longer body is accepted (2079); 0: the message stays (2080)
-  9  bytes_max    stop filling a batch behind this many bytes
-  10 wait         "" or the waiter's text: wait when nothing fits; "=": sent behind a commit in the same write, do
+  9  bytes_max    stop filling a batch after this many bytes
+  10 wait         "" or the waiter's text: wait when nothing fits; "=": sent after a commit in the same write, do
                   nothing unless that has ended its unit of work
   11 journal_max
-  12 cursor       score behind which to look; 0 from the start
+  12 cursor       score after which to look; 0 from the start
   13 horizon      score up to which an earlier call of this search has looked; 0 none
   14 id, 15 number, 16 msgid, 17 correl, 18 group, 19 seq, 20 offset   the selection; "" asks nothing
   21 level        2: the whole group must be there; 1: the logical message; 0: neither
@@ -213,7 +213,7 @@ local function leave_to_others()
     if not (is_woken and is_anything_on(queue)) then return end
     local kind = string.sub(wait_text, 1, 1)
     if asks_lock and ARGV[12] ~= "0" and kind ~= "B" then
-        -- It counts as a get when waiters are chosen, but has looked behind its cursor only. From now on it waits as a
+        -- It counts as a get when waiters are chosen, but has looked after its cursor only. From now on it waits as a
         -- browse, so that two of this kind do not wake each other for ever.
         wake_everyone(queue, own, KEYS[11])
         if wait_text ~= "" then wait_text = "B" end
@@ -227,7 +227,7 @@ local function leave_to_others()
 end
 
 -- It was woken and has taken something. What completes a group may make more eligible than one message, and who asks for a
--- place in a group may have taken another one than those that wait behind it want; so may anybody, whatever woke them.
+-- place in a group may have taken another one than those that wait after it want; so may anybody, whatever woke them.
 local function share()
     local kind = string.sub(wait_text, 1, 1)
     if woken_by and score_of(queue, woken_by) then

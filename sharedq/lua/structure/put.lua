@@ -43,11 +43,7 @@ local own, sequence, messages, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[9]
 local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[7], g = KEYS[14], r = KEYS[15] }
 queue.hand = { messages = messages, journal = KEYS[12], journal_max = ARGV[6] }
 local unit, destinations, expiry, wake_base = KEYS[8], KEYS[10], KEYS[11], KEYS[13]
-local owner, version, depth_max, unit_id = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local destination, checks = ARGV[8], tonumber(ARGV[9])
-local STALE, NO_DEPTH_LIMIT = 1, 999999999
--- See structure/get.
-local LONG = 10240
+local owner, version, unit_id, destination, checks = ARGV[1], ARGV[3], ARGV[5], ARGV[8], tonumber(ARGV[9])
 
 if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", queue.q, "ver", "pu", "lk", "nw", "gm")
@@ -57,13 +53,10 @@ for _ = 1, checks do
     if (redis.call("HGET", versions, ARGV[at]) or "") ~= ARGV[at + 1] then return { MQRC.OBJECT_CHANGED } end
     at = at + 2
 end
-if state[1] ~= version then return { STALE, state[1], redis.call("HGET", queue.q, "def") } end
+if state[1] ~= version then return { 1, state[1], redis.call("HGET", queue.q, "def") } end
 
 local count = (#ARGV - at + 1) / 3
-if depth_max < NO_DEPTH_LIMIT then
-    local depth = redis.call("ZCARD", queue.a) + (state[2] or 0) + (state[3] or 0) + (state[5] or 0)
-    if depth + count > depth_max then return { MQRC.Q_FULL } end
-end
+if INLINE.is_full(ARGV[4], count, KEYS[5], state[2], state[3], state[5]) then return { MQRC.Q_FULL } end
 
 local first = redis.call("INCRBY", sequence, count) - count + 1
 local code = ""
@@ -83,7 +76,7 @@ for position = 1, count do
         -- The caller gave the time left; what is stored is the moment, by this server's clock.
         record = string.sub(record, 1, 5) .. struct.pack(">I8", now_ms() + expiry_ms(record)) .. string.sub(record, 14)
     end
-    is_long, is_run = is_long or #record > LONG, is_run and base == first_base
+    is_long, is_run = is_long or #record > CONST.LONG, is_run and base == first_base
     ids[position], scores[position], records[position] = id, base + number, record
     stored[2 * position - 1], stored[2 * position] = id, record
 end

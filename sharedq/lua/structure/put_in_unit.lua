@@ -27,18 +27,13 @@ RIGHTS      asked by structure/attach
 COST        O(messages)
 USES        unit_of_work
 ]]
--- See structure/get.
-local LONG = 10240
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "pu", "lk", "gm")
 if not state[1] then return { MQRC.Q_DELETED } end
 if state[1] ~= ARGV[3] then return { 1, state[1], redis.call("HGET", KEYS[4], "def") } end
 local at = KEYS[7] and 8 or 6
 local count, base = #ARGV - at, ARGV[at]
-if ARGV[4] ~= "999999999" then
-    local depth = redis.call("ZCARD", KEYS[5]) + (state[2] or 0) + (state[3] or 0) + (state[4] or 0)
-    if depth + count > tonumber(ARGV[4]) then return { MQRC.Q_FULL } end
-end
+if INLINE.is_full(ARGV[4], count, KEYS[5], state[2], state[3], state[4]) then return { MQRC.Q_FULL } end
 
 local first = redis.call("INCRBY", KEYS[2], count) - count + 1
 local ids, stored, is_long = {}, {}, false
@@ -47,7 +42,7 @@ for position = 1, count do
     local id, record = string.format("%d", first + position - 1), ARGV[at + position]
     ids[position] = id
     stored[2 * position - 1], stored[2 * position] = id, record
-    is_long = is_long or #record > LONG
+    is_long = is_long or #record > CONST.LONG
 end
 redis.call("HSET", KEYS[3], unpack(stored))
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
@@ -55,7 +50,7 @@ if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
 record_operation(KEYS[6], ARGV[5], "P", ARGV[2], ids, { string.format("%.0f", base + first) })
 redis.call("HINCRBY", KEYS[4], "pu", count)
 if KEYS[7] then
-    redis.call("XADD", KEYS[7], "MAXLEN", "~", ARGV[6], "*",
-        "e", "put", "o", ARGV[1], "q", ARGV[2], "u", ARGV[5], "i", table.concat(ids, " "), "d", ARGV[7])
+    local ids_text = table.concat(ids, " ")
+    INLINE.entry(KEYS[7], ARGV[6], "e", "put", "o", ARGV[1], "q", ARGV[2], "u", ARGV[5], "i", ids_text, "d", ARGV[7])
 end
 return { 0, first }

@@ -38,8 +38,6 @@ RIGHTS      asked by structure/attach
 COST        O(messages * log depth)
 USES        place
 ]]
--- See structure/get.
-local LONG = 10240
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk", "al")
 local journal, code, at = KEYS[8], nil, KEYS[8] and 7 or 5
@@ -55,21 +53,11 @@ if state[1] ~= ARGV[3] then
     return { 1, state[1], redis.call("HGET", KEYS[4], "def") }
 end
 local count, base = #ARGV - at, ARGV[at]
-if ARGV[4] ~= "999999999" then
-    local depth = redis.call("ZCARD", KEYS[5]) + (state[3] or 0) + (state[4] or 0) + (state[5] or 0)
-    if depth + count > tonumber(ARGV[4]) then return { MQRC.Q_FULL } end
-end
+if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then return { MQRC.Q_FULL } end
 
 if KEYS[10] then
     code = redis.call("HGET", KEYS[10], ARGV[7])
-    -- As prelude/destinations does it.
-    if not code then
-        redis.call("HSETNX", KEYS[10], "#", math.floor(redis.call("HLEN", KEYS[10]) / 2))
-        repeat
-            code = string.format("%.0f", redis.call("HINCRBY", KEYS[10], "#", 1) % 2 ^ 32)
-        until code ~= "0" and redis.call("HEXISTS", KEYS[10], "#" .. code) == 0
-        redis.call("HSET", KEYS[10], ARGV[7], code, "#" .. code, ARGV[7])
-    end
+    if not code then INLINE.make_code(code, KEYS[10], ARGV[7]) end
     code = "." .. code
 end
 -- A lone get that waits for any message is served as prelude/place does it, but without making its functions: this is
@@ -80,7 +68,7 @@ if state[2] == "1" then
     token = waiter and string.match(waiter, "^A!?(.*)$")
     if waiter and not token and not KEYS[10] then redis.call("ZADD", KEYS[6], 0, waiter) end
     -- Nothing is before it, and neither it nor the queue has what a get must look at.
-    local is_lone = token and count == 1 and #ARGV[at + 1] <= LONG
+    local is_lone = token and count == 1 and #ARGV[at + 1] <= CONST.LONG
         and (state[5] or "0") == "0" and not state[6] and not state[7] and redis.call("ZCARD", KEYS[5]) == 0
     if is_lone and not KEYS[10] then
         handed = string.byte(waiter, 2) == 33 and { token = token, name = ARGV[2], q = KEYS[4], base = base }
@@ -112,7 +100,7 @@ local first, ids, is_long = redis.call("INCRBY", KEYS[2], count) - count + 1, ni
 if handed then
     ids = code and first .. code or first
 elseif count == 1 then
-    ids, is_long = code and first .. code or first, #ARGV[at + 1] > LONG
+    ids, is_long = code and first .. code or first, #ARGV[at + 1] > CONST.LONG
     redis.call("HSET", KEYS[3], ids, ARGV[at + 1])
     redis.call("ZADD", KEYS[5], base + first, ids)
 else
@@ -124,7 +112,7 @@ else
         local id = code and number .. code or number
         stored[place], stored[place + 1] = id, record
         added[place], added[place + 1] = base + number, id
-        is_long = is_long or #record > LONG
+        is_long = is_long or #record > CONST.LONG
         number = number + 1
     end
     redis.call("HSET", KEYS[3], unpack(stored))
@@ -137,8 +125,7 @@ if journal then
         for position = 1, count do ids[position] = first + position - 1 .. (code or "") end
         ids = table.concat(ids, " ")
     end
-    redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*",
-        "e", "put", "o", ARGV[1], "q", ARGV[2], "u", "", "i", ids, "d", ARGV[6])
+    INLINE.entry(journal, ARGV[5], "e", "put", "o", ARGV[1], "q", ARGV[2], "u", "", "i", ids, "d", ARGV[6])
 end
 if (state[2] or "0") == "0" then return { 0, first } end
 if handed then
@@ -149,11 +136,9 @@ if handed then
     if handed.by then redis.call("HINCRBY", KEYS[4], "mvd", 1) end
     if journal then
         if handed.by then
-            redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*",
-                "e", "transfer", "o", handed.by, "q", ARGV[2], "t", handed.name, "i", ids)
+            INLINE.entry(journal, ARGV[5], "e", "transfer", "o", handed.by, "q", ARGV[2], "t", handed.name, "i", ids)
         end
-        redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*",
-            "e", "get", "o", handed.token, "q", handed.name, "i", ids)
+        INLINE.entry(journal, ARGV[5], "e", "get", "o", handed.token, "q", handed.name, "i", ids)
     end
     return { 0, first, 1 }
 elseif token then

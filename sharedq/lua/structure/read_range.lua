@@ -14,7 +14,7 @@ KEYS
   4  members    zset  ids of members of groups, by score
   5  index      zset  selection index
 ARGV
-  1  after       score behind which to look
+  1  after       score after which to look
   2  until       last score to look at
   3  newest      arrival number of the last message to look at
   4  count       messages to look at, at most
@@ -24,7 +24,7 @@ ARGV
   8  msgid, 9 correl, 10 group   "" asks nothing; a MsgId with a number may be that of its record, or follow from its id
   11 priority_min, 12 priority_max
   13 put_from, 14 put_until   ms since 1970; "" asks nothing
-REPLY       { score to go on behind, or "" at the end, ms since 1970, ids, scores, records, lengths of the data }
+REPLY       { score to go on after, or "" at the end, ms since 1970, ids, scores, records, lengths of the data }
             ids, scores and lengths have blanks between them; lengths are "" where records are whole
 REASONS     none
 INVARIANTS  4 bounded
@@ -38,7 +38,6 @@ local count, bytes_max = tonumber(ARGV[4]), tonumber(ARGV[5])
 local number, msgid, correl, group = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local priority_min, priority_max = tonumber(ARGV[11]), tonumber(ARGV[12])
 local put_from, put_until = tonumber(ARGV[13]), tonumber(ARGV[14])
-local ARRIVALS = 2 ^ 48
 
 local is_any = msgid == "" and correl == "" and group == "" and not (put_from or put_until)
     and priority_min == 0 and priority_max == 9
@@ -112,7 +111,7 @@ if redis.call("HGET", queue, "lg") then
     end
 end
 for position = #ids, upto + 1, -1 do ids[position], scores[position] = nil, nil end
-local now, go_on_behind = now_ms(), goes_on and scores[upto] or ""
+local now, go_on_after = now_ms(), goes_on and scores[upto] or ""
 if upto == 0 then return { "", string.format("%.0f", now), "", "", {}, "" } end
 local records = redis.call("HMGET", messages, unpack(ids))
 
@@ -148,8 +147,8 @@ end
 -- Most slices are taken as they are: no message needs a look, and none is newer than the last of them at its priority.
 local function all_are_taken()
     local first, at_end = tonumber(scores[1]), tonumber(scores[upto])
-    return is_any and not string.find(table.concat(ids, " "), "x", 1, true) and at_end % ARRIVALS <= newest
-        and math.floor(first / ARRIVALS) == math.floor(at_end / ARRIVALS)
+    return is_any and not string.find(table.concat(ids, " "), "x", 1, true) and at_end % CONST.PRIORITY_STEP <= newest
+        and math.floor(first / CONST.PRIORITY_STEP) == math.floor(at_end / CONST.PRIORITY_STEP)
 end
 
 if not all_are_taken() then
@@ -157,7 +156,7 @@ if not all_are_taken() then
     ids, scores, records = {}, {}, {}
     for position = 1, upto do
         local id, score, record = all_ids[position], all_scores[position], all_records[position]
-        local is_late = tonumber(score) % ARRIVALS > newest
+        local is_late = tonumber(score) % CONST.PRIORITY_STEP > newest
         local is_gone = has(record, EXPIRY) and expiry_ms(record) <= now
         -- A MsgId may lead to one message in two ways.
         if score ~= before and not is_late and not is_gone and (is_any or is_asked_for(id, record)) then
@@ -175,6 +174,6 @@ if ARGV[6] ~= "1" then
     end
 end
 return {
-    go_on_behind, string.format("%.0f", now), table.concat(ids, " "), table.concat(scores, " "), records,
+    go_on_after, string.format("%.0f", now), table.concat(ids, " "), table.concat(scores, " "), records,
     table.concat(lengths, " ")
 }

@@ -9,7 +9,7 @@ KEYS
   2  messages  hash  message id -> record
 ARGV
   1  position  of the first operation, from 1
-  2  count     messages behind which no further operation is begun
+  2  count     messages after which no further operation is begun
   3  bytes     of records, likewise
 REPLY       { position to go on at, 0 at the end, ms since 1970, { of each operation: { ids, scores, records without their
             data, lengths of the data } } } | { -1 } it has ended, or is being ended

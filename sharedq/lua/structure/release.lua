@@ -22,7 +22,7 @@ ARGV
   2  owner      the dead owner
   3  queues     how many
   4  journal_max
-  5.. their names, in the order of their keys; behind them handles to give back, as `holdings` has them
+  5.. their names, in the order of their keys; after them handles to give back, as `holdings` has them
 REPLY       { 0 } | { 1 } its unit of work is not resolved yet | { 2 } it has more handles
             | { 3 } its queues are to be deleted, then call again | { reason }
 REASONS     2009 CONNECTION_BROKEN
@@ -50,7 +50,7 @@ for position = 5, names_end do
 end
 local woken_for = queues[string.match(state, "^[HK]([^\n]*)")]
 local is_handed = string.byte(state) == 72
--- While it has its handle: behind that, the queue could be deleted between two calls.
+-- While it has its handle: after that, the queue could be deleted between two calls.
 if woken_for and is_handed then
     woken_for.hand = { messages = KEYS[7], journal = KEYS[9], journal_max = ARGV[4] }
     if take_back(woken_for, owner, KEYS[5]) then wake_everyone(woken_for, own, KEYS[6]) end

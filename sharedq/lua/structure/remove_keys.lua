@@ -11,7 +11,7 @@ ARGV
 REPLY       { 0 } | { reason }
 REASONS     2009 CONNECTION_BROKEN (another attempt goes on with it, or the manager was started since)
 INVARIANTS  2 fencing, 4 bounded
-COST        O(keys given); Redis frees them behind the call
+COST        O(keys given); Redis frees them after the call
 ]]
 if tonumber(redis.call("HGET", KEYS[1], ARGV[1]) or 0) > tonumber(ARGV[2]) then return { MQRC.CONNECTION_BROKEN } end
 if KEYS[2] then redis.call("UNLINK", unpack(KEYS, 2)) end

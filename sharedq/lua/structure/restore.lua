@@ -25,8 +25,6 @@ COST        O(messages * log depth)
 USES        place, groups
 ]]
 if redis.call("HGET", KEYS[1], "RECOVER") ~= ARGV[1] then return { MQRC.CF_STRUC_IN_USE } end
--- See structure/get.
-local LONG = 10240
 local queue = {
     name = ARGV[2], q = KEYS[6], a = KEYS[7], i = KEYS[8], w = KEYS[9], g = KEYS[10], r = KEYS[11],
 }
@@ -36,7 +34,7 @@ for position = 3, #ARGV, 3 do
     stored[2 * at - 1], stored[2 * at] = ARGV[position], ARGV[position + 2]
     added[2 * at - 1], added[2 * at] = tonumber(ARGV[position + 1]), ARGV[position]
     records[at] = ARGV[position + 2]
-    is_long = is_long or #records[at] > LONG
+    is_long = is_long or #records[at] > CONST.LONG
 end
 redis.call("HSET", KEYS[3], unpack(stored))
 if is_long then redis.call("HSET", queue.q, "lg", 1) end

@@ -10,7 +10,7 @@ KEYS
   4  expiry    zset    expiry times
   5  own       hash    registered owners: all must enter anew
   6  dead      hash    fenced owners whose work was still to be resolved
-  7.. for each queue: queue, available, index, groups, members, waiters, locks, marks, handles; behind them units of work
+  7.. for each queue: queue, available, index, groups, members, waiters, locks, marks, handles; after them units of work
       and holdings of owners
 ARGV
   1  recovery  its id

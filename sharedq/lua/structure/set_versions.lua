@@ -1,7 +1,7 @@
 --[[
 structure/set_versions.lua - tell a structure that definitions which handles went through have changed.
 
-A value is a version, or a version and a state behind a colon. An older one changes nothing, so repeating and
+A value is a version, or a version and a state after a colon. An older one changes nothing, so repeating and
 overtaking are harmless.
 
 KEYS

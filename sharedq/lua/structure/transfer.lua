@@ -50,9 +50,7 @@ USES        place, waiting, journal
 local own, sequence, messages, expiry, wake_base = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[8]
 local source = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[11] }
 local caller, count, is_fifo = ARGV[1], tonumber(ARGV[4]), ARGV[6] == "1"
-local PRIORITY_STEP = 2 ^ 48
-local CHANGED, NO_DEPTH_LIMIT = 1, 999999999
-local FIRST_KEY, FIRST_ARGUMENT = 13, 10
+local CHANGED, FIRST_KEY, FIRST_ARGUMENT = 1, 13, 10
 
 local waiting = redis.call("HGET", own, caller)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
@@ -110,10 +108,7 @@ for _, run in ipairs(runs) do
     local key = FIRST_KEY + at - FIRST_ARGUMENT
     run.name, run.base, run.q, run.a, run.w = ARGV[at], tonumber(ARGV[at + 4]), KEYS[key], KEYS[key + 1], KEYS[key + 3]
     local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm", "mk", "al")
-    local room = tonumber(ARGV[at + 3])
-    if room < NO_DEPTH_LIMIT then
-        room = room - redis.call("ZCARD", run.a) - (state[5] or 0) - (state[6] or 0) - (state[7] or 0)
-    end
+    local is_full = INLINE.is_full(ARGV[at + 3], #run.ids, run.a, state[5], state[6], state[7])
     if state[2] == "1" then
         local waiter = redis.call("ZRANGE", run.w, 0, 0)[1]
         if waiter and string.byte(waiter) == 65 then
@@ -125,14 +120,14 @@ for _, run in ipairs(runs) do
         end
     end
     is_all = state[1] == ARGV[at + 2] and (run.waiter or (state[2] or "0") == "0") and state[3] == run.code
-        and #run.ids <= room and (state[4] or not may_be_long)
+        and not is_full and (state[4] or not may_be_long)
     if not is_all then break end
 end
 if is_all then
     local ends = redis.call("ZMSCORE", source.a, ids[1], ids[all])
-    local base = ends[1] - ends[1] % PRIORITY_STEP
+    local base = ends[1] - ends[1] % CONST.PRIORITY_STEP
     -- In order of their scores, so what is the priority of the first and of the last is that of all.
-    if ends[2] - base >= PRIORITY_STEP then
+    if ends[2] - base >= CONST.PRIORITY_STEP then
         for _, run in ipairs(runs) do
             run.scores = not run.base and redis.call("ZMSCORE", source.a, unpack(run.ids))
         end
@@ -147,15 +142,13 @@ if is_all then
         local added, scores, its_base = {}, run.scores, run.base or base
         used[position] = run.code
         for position, id in ipairs(run.ids) do
-            if scores then its_base = scores[position] - scores[position] % PRIORITY_STEP end
+            if scores then its_base = scores[position] - scores[position] % CONST.PRIORITY_STEP end
             added[2 * position - 1], added[2 * position] = its_base + arrival + position, id
         end
         arrival = arrival + #run.ids
         if not run.is_handed then redis.call("ZADD", run.a, unpack(added)) end
-        if ARGV[5] ~= "0" then
-            redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[5], "*", "e", "transfer", "o", caller, "q", source.name,
-                "t", run.name, "i", run.ids_text or table.concat(run.ids, " "))
-        end
+        INLINE.journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", run.name,
+            "i", run.ids_text or table.concat(run.ids, " "))
         if run.waiter then
             -- As prelude/place wakes it.
             local token, id = string.match(run.waiter, "^A!?(.*)$"), run.ids[1]
@@ -166,10 +159,7 @@ if is_all then
                 local head = id .. " " .. string.format("%.0f", added[1]) .. "\n"
                 redis.call("LPUSH", wake_base .. token, head .. redis.call("HGET", messages, id))
                 redis.call("HDEL", messages, id)
-                if ARGV[5] ~= "0" then
-                    redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[5], "*",
-                        "e", "get", "o", token, "q", run.name, "i", id)
-                end
+                INLINE.journal(KEYS[9], ARGV[5], "e", "get", "o", token, "q", run.name, "i", id)
             else
                 redis.call("RPUSH", wake_base .. token, "1")
             end
@@ -195,10 +185,9 @@ for position = FIRST_ARGUMENT, #ARGV, 6 do
     if state[1] ~= ARGV[position + 2] then
         stale[#stale + 1] = target.name
     else
-        local depth_max = tonumber(ARGV[position + 3])
-        target.room = depth_max
-        if depth_max < NO_DEPTH_LIMIT then
-            target.room = depth_max - redis.call("ZCARD", target.a) - (state[2] or 0) - (state[3] or 0) - (state[6] or 0)
+        target.room = tonumber(ARGV[position + 3])
+        if ARGV[position + 3] ~= CONST.NO_DEPTH_LIMIT then
+            target.room = target.room - INLINE.depth(target.a, state[2], state[3], state[6])
         end
         target.waiting = tonumber(state[4] or 0)
         target.new_code = ARGV[position + 1] ~= "0" and state[5] ~= ARGV[position + 1] and ARGV[position + 1]
@@ -208,7 +197,7 @@ for position = FIRST_ARGUMENT, #ARGV, 6 do
 end
 
 -- Priorities 0 and 1 are not for what begins a group.
-local LOWEST_OF_GROUPS = 7 * PRIORITY_STEP
+local LOWEST_OF_GROUPS = 7 * CONST.PRIORITY_STEP
 local function begins_group(record)
     if not has(record, GROUP) then return false end
     local _, _, at = identifier_offsets(record)
@@ -253,9 +242,9 @@ for position = 1, #entries, 2 do
                 local at = #target.ids + 1
                 target.ids[at], target.records[at] = id, record or false
                 if is_fifo then
-                    target.priorities[at] = (9 - string.byte(record, 2)) * PRIORITY_STEP
+                    target.priorities[at] = (9 - string.byte(record, 2)) * CONST.PRIORITY_STEP
                 else
-                    target.priorities[at] = math.floor(score / PRIORITY_STEP) * PRIORITY_STEP
+                    target.priorities[at] = math.floor(score / CONST.PRIORITY_STEP) * CONST.PRIORITY_STEP
                 end
                 if target.lifts_groups and target.priorities[at] > LOWEST_OF_GROUPS and needs_look(id)
                     and begins_group(record) then

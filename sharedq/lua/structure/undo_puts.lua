@@ -29,7 +29,7 @@ local OPERATIONS_MAX = 10
 if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
 if redis.call("LRANGE", unit, 0, 0)[1] ~= "A" .. unit_id then return { 0, 0 } end
 
--- A connection's calls take turns: behind the first message of this put there is nothing but this put.
+-- A connection's calls take turns: after the first message of this put there is nothing but this put.
 local elements, undone = redis.call("LRANGE", unit, -OPERATIONS_MAX, -1), {}
 for position = #elements, 1, -1 do
     local operation = read_operation(elements[position])

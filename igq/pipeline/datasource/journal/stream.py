@@ -23,7 +23,7 @@ from sharedq.reading.journal_reach import (
     BEGINNING,
     Place,
     Reach,
-    behind,
+    after,
     check_start,
     check_whole,
     count_to,
@@ -92,7 +92,7 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin = self._place(deployment, start, name, reach)
             entries = place["entries"] - begin.entries
             if entries > 0:
-                number, first = numbers[name], behind(begin)
+                number, first = numbers[name], after(begin)
                 found += self._journals.partitions(deployment, name, number, first, place["after"], entries)
         return found
 

@@ -186,12 +186,12 @@ class Columns:
         ids[generated, 18:] = self._numbers[generated].astype(">i8").view(np.uint8).reshape(-1, 8)[:, 2:]
         return _fixed(ids)
 
-    def _group_number(self, name: str, behind: int) -> pa.Array:
-        """A field that stands behind the GroupId, and without one in the tail."""
+    def _group_number(self, name: str, offset: int) -> pa.Array:
+        """A field that stands after the GroupId, and without one in the tail."""
         numbers = np.array(self._tail_values(name), np.int64)[self._tail_codes]
         rows = np.flatnonzero(self._has(RECORD_GROUP))
         if len(rows):
-            given = self._number_at(self._group_at[rows] + _ID_LENGTH + behind, 4)
+            given = self._number_at(self._group_at[rows] + _ID_LENGTH + offset, 4)
             numbers[rows] = given.astype(np.uint32).view(np.int32)
         return pa.array(numbers)
 
