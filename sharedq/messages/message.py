@@ -19,8 +19,9 @@ from sharedq.messages.record import (
     record_origin,
 )
 from sharedq.messages.transmission import as_transmitted
+from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.data_conversion import Converted, Representation, convert
+from sharedq.mqi.data_conversion import Converted, convert
 from sharedq.mqi.structures import MQMD
 
 # Looked up as a member, it costs a batch two microseconds.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from sharedq.mqi.constants.descriptor import Encoding
 from sharedq.mqi.constants.reasons import MQRC
@@ -69,6 +69,13 @@ _SWAPPED_BYTES: Final[dict[int, bytes]] = {1047: _PAIRS_OF_1047}
 #: These have the euro sign where the page that they come from has the currency sign.
 _WITH_EURO: Final = frozenset({1141, 1148})
 _EURO_FOR_CURRENCY: Final = str.maketrans("\u20ac\u00a4", "\u00a4\u20ac")
+
+
+class Representation(NamedTuple):
+    """How data are written: CodedCharSetId and Encoding, none of them a special value."""
+
+    ccsid: int
+    encoding: int
 
 
 @dataclass(frozen=True, slots=True)

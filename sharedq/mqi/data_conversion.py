@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from sharedq.mqi import wire
-from sharedq.mqi.character_sets import CharacterSet, character_set, integer_order
+from sharedq.mqi.character_sets import CharacterSet, Representation, character_set, integer_order
 from sharedq.mqi.constants.descriptor import CharSet, Format
 from sharedq.mqi.constants.reasons import MQRC
 
@@ -25,13 +25,6 @@ _VERSION_AT: Final = 4
 _LONG_LENGTH: Final = 4
 #: CodedCharSetIds of what follows a header that mean that of the header.
 _AS_HEADER: Final = (CharSet.INHERIT, CharSet.UNDEFINED)
-
-
-class Representation(NamedTuple):
-    """How data are written: CodedCharSetId and Encoding, none of them a special value."""
-
-    ccsid: int
-    encoding: int
 
 
 @dataclass(frozen=True, slots=True)

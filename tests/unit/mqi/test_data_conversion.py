@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharedq.mqi.character_sets import CODECS, CharacterSet, character_set
+from sharedq.mqi.character_sets import CODECS, CharacterSet, Representation, character_set
 from sharedq.mqi.constants import MQRC, Encoding, Format
-from sharedq.mqi.data_conversion import Converted, Representation, convert
+from sharedq.mqi.data_conversion import Converted, convert
 from sharedq.mqi.headers import MQDLH, MQMDE, MQTM
 from sharedq.mqi.wire import DLH, MDE, TM
 
