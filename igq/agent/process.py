@@ -28,8 +28,9 @@ def run(qmgr: str, incarnation: str, number: str, sent_at_s: str, restarts: str)
     # Ctrl-C in the manager's terminal is for the manager, which tells the agent through the channel.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel.to_parent()
-    log_to_stderr()
-    group = Group(load_settings())
+    settings = load_settings()
+    log_to_stderr(settings.log_format, settings.log_level)
+    group = Group(settings)
     process = KeptProcess(group, qmgr, int(incarnation), int(number), float(sent_at_s))
     try:
         # If this fails, it must fail before the agent promises the manager anything.

@@ -19,7 +19,7 @@ from igq import __version__
 from igq.errors import CommandError, check_qmgr_name
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
-from igq.output.log import LogFile, start_log
+from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.agreed_settings import contradictions
@@ -69,7 +69,9 @@ class QueueManager:
         """
         prepare_data_dir(self._settings)
         try:
-            self._log, self._log_file = start_log(self.name, self._settings.data_dir)
+            self._log, self._log_file = start_log(
+                self.name, self._settings.data_dir, self._settings.log_format, self._settings.log_level
+            )
         except OSError as error:
             raise CommandError(f"{self.name}: the log cannot be written: {error}") from None
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -226,7 +228,7 @@ class QueueManager:
             self._log.warning("log_not_reopened", error=str(error))
 
     def _say(self, message_id: str, **fields: Any) -> None:
-        self._log.info(message_id, **fields)
+        log_message(self._log, message_id, fields)
 
 
 class _Interrupted(Exception):

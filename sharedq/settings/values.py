@@ -55,6 +55,12 @@ class Settings(BaseModel):
     journal_max_entries: Annotated[int, Field(ge=1_000, le=1_000_000_000, description="1000 to 1000000000 entries")] = (
         1_000_000
     )
+    #: How a manager and its agent write their log: lines for people, or a JSON object a line.
+    log_format: Annotated[Literal["text", "json"], Field(description="text or json")] = "text"
+    #: The least level that is logged. Messages with an id that ends in E are errors, the others information.
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Field(description="debug, info, warning or error")
+    ] = "info"
     #: Structure that is defined with the group, and used if a command names none.
     default_structure: Annotated[
         str,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 
-from igq.output.log import start_log
+from igq.output.log import log_message, start_log
 
 
 @pytest.fixture(autouse=True)
@@ -64,3 +67,50 @@ def test_where_it_cannot_be_opened_anew_it_goes_on_as_before(tmp_path: Path) -> 
         file.reopen()
     log.info("one")
     assert (tmp_path / "old").read_text().endswith("one\n")
+
+
+def json_lines(directory: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (directory / "QM1.log").read_text().splitlines()]
+
+
+def test_json_has_the_message_and_its_fields(tmp_path: Path) -> None:
+    log, _ = start_log("QM1", tmp_path, "json")
+    log_message(log, "CSQM065E", {"error": ValueError("no"), "retry": 2, "wait_s": 20.0})
+    log_message(log, "CSQ3104I", {})
+    first, second = json_lines(tmp_path)
+    at = datetime.fromisoformat(first.pop("time"))
+    assert at.utcoffset() == timedelta(0)
+    assert first == {
+        "level": "error",
+        "manager": "QM1",
+        "id": "CSQM065E",
+        "text": "QM1 IGQ agent: no; retry 2 in 20 s",
+        "error": "no",
+        "retry": 2,
+        "wait_s": 20.0,
+    }
+    assert (second["level"], second["text"]) == ("info", "QM1 queue manager stopped")
+
+
+def test_json_of_anything_is_one_valid_line(tmp_path: Path) -> None:
+    log, _ = start_log("QM1", tmp_path, "json")
+    hostile = 'a\n{}\x1b[31m\u2028\udcff"\\'
+    try:
+        raise ValueError(hostile)
+    except ValueError:
+        log.exception(hostile, text=hostile, id=1, time=float("nan"), name=b"x")
+    (line,) = json_lines(tmp_path)
+    assert line["text"] == line["text_"] == hostile.replace("\udcff", "\\udcff")
+    assert (line["id"], line["id_"], line["time_"], line["name"]) == ("", 1, "nan", "b'x'")
+    assert "ValueError" in line["exception"]
+    assert (tmp_path / "QM1.log").read_text().isascii()
+
+
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_level_says_what_is_left_out(tmp_path: Path, format_: str) -> None:
+    log, _ = start_log("QM1", tmp_path, format_, "error")
+    log_message(log, "CSQ3104I", {})
+    log.warning("something")
+    assert (tmp_path / "QM1.log").read_text() == ""
+    log_message(log, "IGQ0001E", {"why": "x"})
+    assert "IGQ0001E" in (tmp_path / "QM1.log").read_text()
