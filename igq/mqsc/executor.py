@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TextIO, cast
 
 from igq.mqsc import authority, backup, displays, messages
@@ -135,7 +135,10 @@ class Executor:
             MQIError, BackupError: the command could not be processed.
             PartlyDoneError: only a part was processed.
         """
-        self._check_scope(command)
+        scope = self._scope(command)
+        if scope != (self._repository.qmgr or ""):
+            command = replace(command, parameters=tuple(p for p in command.parameters if p.keyword != "CMDSCOPE"))
+            return type(self)(self._repository.at(scope)).execute(command)
         handlers: dict[tuple[str, str], Callable[[Command], list[str]]] = {
             ("DEFINE", "CFSTRUCT"): self._define_structure,
             ("ALTER", "CFSTRUCT"): self._alter_structure,
@@ -231,11 +234,16 @@ class Executor:
         scope = read_choice(command, "QSGDISP", (*_SCOPES, "PRIVATE"), "")
         return cast(Chosen, scope) if scope else None
 
-    def _check_scope(self, command: Command) -> None:
-        """CMDSCOPE may name only this manager: commands are not sent to others."""
+    def _scope(self, command: Command) -> str:
+        """Return the manager at which *command* runs: CMDSCOPE may name a member of the group."""
+        here = self._repository.qmgr or ""
         scope = find_parameter(command, "CMDSCOPE")
-        if scope is not None and scope.value.strip() not in ("", self._repository.qmgr):
-            raise command.error(scope, f"CMDSCOPE(' ') or CMDSCOPE({self._repository.qmgr})")
+        named = scope.value.strip() if scope is not None else ""
+        if scope is None or named in ("", here):
+            return here
+        if self._repository.group.member(named) is None:
+            raise command.error(scope, "CMDSCOPE(' ') or CMDSCOPE(a queue manager of the group)")
+        return named
 
 
 _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
@@ -253,7 +261,8 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
 
 def _subject(command: Command, repository: Repository) -> str:
     if command.object_type in ("QMGR", "GROUP"):
-        return f"{command.object_type} {repository.qmgr}"
+        scope = find_parameter(command, "CMDSCOPE")
+        return f"{command.object_type} {(scope.value.strip() if scope else '') or repository.qmgr}"
     named = find_parameter(command, "PROFILE") if command.object_type == "AUTHREC" else None
     name = named.value if named else command.name
     return f"{command.object_type}({name})" if name else command.object_type

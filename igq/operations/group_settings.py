@@ -28,6 +28,16 @@ def group_settings(settings: Settings) -> tuple[dict[str, str], list[str]]:
     return _as_text(with_record(settings, record)), contradictions(settings, record)
 
 
+def settings_in_force(group: Group) -> dict[str, str]:
+    """Return the recorded settings of *group* as text. Empty if there is no record.
+
+    Raises:
+        MQIError: Redis cannot be reached.
+    """
+    record = group.read_record()
+    return _as_text(with_record(group.settings, record)) if record else {}
+
+
 def change_group_settings(settings: Settings, changes: Sequence[str]) -> dict[str, str]:
     """Change some settings, each given as NAME=VALUE. Returns all of them as text.
 

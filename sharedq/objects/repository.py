@@ -64,10 +64,14 @@ class Repository:
     def __init__(
         self, group: Group, qmgr: str | None, *, clock: Callable[[], datetime] = _now, caller: str = ""
     ) -> None:
-        self.group, self.qmgr, self._caller = group, qmgr, caller
+        self.group, self.qmgr, self._clock, self._caller = group, qmgr, clock, caller
         self._finder = Finder(group, qmgr, clock, caller)
         self._structures = Structures(group, clock)
         self._managers = ManagerAttributes(group, clock)
+
+    def at(self, qmgr: str) -> Repository:
+        """Return the same group as the manager *qmgr* sees it, for a command with CMDSCOPE."""
+        return type(self)(self.group, qmgr, clock=self._clock)
 
     def locate(self, name: str) -> Entry | None:
         """Return what *name* means at this manager and where it is, in one round trip.
@@ -405,10 +409,12 @@ class Repository:
         return found
 
     def display_queues_and_left_out(
-        self, pattern: str, kinds: tuple[str, ...], qsgdisp: str = "LIVE"
+        self, pattern: str, kinds: tuple[str, ...], qsgdisp: str = "LIVE", *, every_manager: bool = False
     ) -> tuple[list[DisplayedQueue], list[LeftOut]]:
         """Do the same as `display_queues`, and return the queues whose structure has failed or is unreachable."""
-        found, missing = displayed_queues(self._finder, pattern, kinds, qsgdisp, may_be_silent=True)
+        found, missing = displayed_queues(
+            self._finder, pattern, kinds, qsgdisp, every_manager=every_manager, may_be_silent=True
+        )
         return found, left_out(self._finder, missing)
 
     def queue_status(self, name: str) -> QueueState:

@@ -21,7 +21,8 @@ _D = TypeVar("_D", bound=Definition)
 
 #: The fields that a definition does not take from the one that it is like.
 _OWN = ("name", "disposition", "structure", "definition_type", "creation_date", "creation_time")
-_TEMPLATES = {
+#: The objects from which DEFINE takes the attributes that it does not set, by kind.
+TEMPLATES = {
     "QLOCAL": "SYSTEM.DEFAULT.LOCAL.QUEUE",
     "QALIAS": "SYSTEM.DEFAULT.ALIAS.QUEUE",
     "QREMOTE": "SYSTEM.DEFAULT.REMOTE.QUEUE",
@@ -44,7 +45,7 @@ def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue
             raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", definition.name, detail)
         base = entry.definition
     else:
-        base = _base(finder, kind, like or _TEMPLATES[kind])
+        base = _base(finder, kind, like or TEMPLATES[kind])
         if base is None and like:
             raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", like, f"there is no {kind}({like}) for it to be like")
     if base is None:

@@ -119,6 +119,17 @@ def test_values_out_of_range_and_bad_names_change_nothing(group: TestGroup) -> N
     assert "MAXDEPTH(7)" in done(group, "DIS QL(A) MAXDEPTH")
 
 
+def test_cmdscope_runs_a_command_at_another_member(group: TestGroup) -> None:
+    group.add_member("QM2")
+
+    output = done(group, "DEFINE QL(A) CMDSCOPE(QM2)\nALTER QMGR CMDSCOPE(QM2) DEADQ(A)\nDIS QL(A) CMDSCOPE(QM2)\n")
+
+    assert "CSQ9022I: ALTER QMGR QM2 normal completion." in output
+    assert group.repository("QM1").locate("A") is None
+    assert group.repository("QM1").qmgr_attributes("QM1").dead_letter_queue == ""
+    assert "CMDSCOPE(NOPE)" in failed(group, "DEFINE QL(A) CMDSCOPE(NOPE)")
+
+
 @pytest.mark.parametrize(
     ("command", "named"),
     [

@@ -1,0 +1,157 @@
+"""Reads every definition of a group: structures, queues, queue managers, authority records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sharedq.members.group import Group
+from sharedq.objects.commands.display import LeftOut
+from sharedq.objects.definitions.attributes import Attribute
+from sharedq.objects.definitions.base import ObjectDefinition
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.names import matches
+from sharedq.objects.definitions.queues import QUEUE_KINDS, AnyQueue, QueueLocal
+from sharedq.objects.repository import Repository
+from sharedq.objects.store.authorities import Authorities, AuthorityRecord
+from sharedq.objects.store.directory import Directory
+from sharedq.objects.store.local_queues import LocalQueues
+
+AUTHORITY = "AUTHREC"
+#: The kinds of objects, in the order in which an export defines them. A command may need what stands before it.
+KINDS = (CFStruct.kind, *QUEUE_KINDS, QueueManagerAttributes.kind, AUTHORITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One definition, and what identifies it in the group.
+
+    Attributes:
+        disposition: QSGDISP of a queue; empty for other kinds.
+        qmgr: the manager that it belongs to; empty for what belongs to the group.
+        principal: the user of an authority record; empty for other kinds.
+    """
+
+    kind: str
+    name: str
+    definition: ObjectDefinition | AuthorityRecord
+    disposition: str = ""
+    qmgr: str = ""
+    principal: str = ""
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Two items with the same identity are two states of one object."""
+        scope = "PRIVATE" if self.disposition in ("QMGR", "COPY") else self.disposition
+        return (self.kind, self.name, scope, self.qmgr, self.principal)
+
+    @property
+    def title(self) -> str:
+        """Its name for people: ``QLOCAL(ORDERS) QSGDISP(QMGR) of QM1``."""
+        if self.kind == AUTHORITY:
+            return f"{self.kind} PROFILE({self.name}) PRINCIPAL({self.principal})"
+        if self.kind == QueueManagerAttributes.kind:
+            return f"{self.kind} {self.name}"
+        shown = f"{self.kind}({self.name})"
+        if self.disposition:
+            shown += f" QSGDISP({self.disposition})"
+        return f"{shown} of {self.qmgr}" if self.qmgr else shown
+
+    def shown(self) -> dict[str, str]:
+        """Return each attribute that a command can set, by keyword, as MQSC shows it."""
+        if isinstance(self.definition, AuthorityRecord):
+            return {"AUTHLIST": f"AUTHLIST({','.join(self.definition.authorities) or 'NONE'})"}
+        return {
+            attribute.keyword: attribute.show(getattr(self.definition, attribute.field))
+            for attribute in settable(self.definition)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The definitions of a group, and the queues that cannot be read because their structure cannot be used."""
+
+    items: list[Item]
+    left_out: list[LeftOut]
+
+
+def settable(definition: ObjectDefinition) -> list[Attribute]:
+    """Return the attributes of a definition that a command sets, by keyword."""
+    found = [attribute for attribute in definition.attributes() if attribute.keyword and not attribute.mqsc.is_output]
+    return sorted(found, key=lambda attribute: attribute.keyword)
+
+
+def read_catalog(group: Group) -> Catalog:
+    """Read everything, in the order of `KINDS`, then by name, disposition and manager.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    repository = Repository(group, None)
+    queues, left_out = repository.display_queues_and_left_out("*", (), "ALL", every_manager=True)
+    items = [Item(CFStruct.kind, each.name, each) for each in repository.structures()]
+    items += [_queue(queue.definition, queue.qmgr) for queue in queues]
+    items += [_manager(repository, member.name) for member in group.members()]
+    items += [_record(record) for record in Authorities(group).records()]
+    return Catalog(sorted(items, key=_order), left_out)
+
+
+def read_named(group: Group, kind: str, name: str) -> list[Item]:
+    """Read every object *name* of the group whose kind is as *kind*: a queue of any kind if *kind* is one of a queue.
+
+    Args:
+        name: for an authority record, the profile.
+    """
+    repository = Repository(group, None)
+    found: Iterable[Item]
+    if kind == CFStruct.kind:
+        found = (Item(kind, each.name, each) for each in repository.structures() if each.name == name)
+    elif kind == QueueManagerAttributes.kind:
+        found = [_manager(repository, name)]
+    elif kind == AUTHORITY:
+        found = (_record(each) for each in Authorities(group).records() if each.profile == name)
+    else:
+        found = _queues_named(group, name)
+    return sorted(found, key=_order)
+
+
+def is_selected(item: Item, pattern: str, kinds: Iterable[str]) -> bool:
+    """Whether *item* is of one of *kinds* (none: all) and its name matches *pattern*."""
+    wanted = tuple(kinds)
+    return matches(pattern, item.name) and (not wanted or item.kind in wanted)
+
+
+def _queues_named(group: Group, name: str) -> Iterator[Item]:
+    directory, queues = Directory(group), LocalQueues(group, None, "")
+    entries = [directory.read("S", name), directory.read("G", name)]
+    entries += [directory.read("P", name, member.name) for member in group.members()]
+    for entry in entries:
+        if entry is None:
+            continue
+        definition = entry.definition
+        if definition is None:
+            stored = queues.read(entry.structure, [name]).get(name)
+            definition = None if stored is None else stored.definition
+        if definition is not None:
+            yield _queue(definition, entry.qmgr)
+
+
+def _queue(definition: AnyQueue, qmgr: str) -> Item:
+    return Item(definition.kind, definition.name, definition, definition.disposition, qmgr)
+
+
+def _manager(repository: Repository, name: str) -> Item:
+    return Item(QueueManagerAttributes.kind, name, repository.qmgr_attributes(name), qmgr=name)
+
+
+def _record(record: AuthorityRecord) -> Item:
+    return Item(AUTHORITY, record.profile, record, principal=record.principal)
+
+
+def _order(item: Item) -> tuple[int, str, str, str, str]:
+    return KINDS.index(item.kind), item.name, item.disposition, item.qmgr, item.principal
+
+
+def is_dynamic(item: Item) -> bool:
+    """Whether a program made this queue from a model, so that no DEFINE makes it."""
+    return isinstance(item.definition, QueueLocal) and item.definition.definition_type != "PREDEFINED"
