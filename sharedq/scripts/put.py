@@ -198,7 +198,7 @@ def commit_put_call(
 def are_plain(arguments: Sequence[PutArguments]) -> bool:
     """Whether none of these messages needs a look, and all have one place among the priorities."""
     shared, is_looked_at, _ = arguments[0]
-    return not is_looked_at and (len(arguments) == 1 or all(base == shared and not look for base, look, _ in arguments))
+    return not is_looked_at and (len(arguments) == 1 or not any(look or base != shared for base, look, _ in arguments))
 
 
 def has_members(arguments: Sequence[PutArguments]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
-from sharedq.calls.outgoing.segments import Pieces, copy_fields, is_grouped, return_times, split_up
+from sharedq.calls.outgoing.segments import Pieces, are_grouped, copy_fields, return_times, split_up
 from sharedq.calls.routes.refresh import refresh_definition, take_definition, until_in_force
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.context import generated_msg_id
@@ -39,9 +39,9 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
         MQIError: it was not stored, or (2009) its fate is unknown.
     """
     options = int(pmo.options)
-    if is_grouped(handle, md, options):
-        return _store_grouped(connection, handle, [(md, body)], pmo, in_unit, is_whole=True, kept=[])
     messages, before = ((md, body),), list[tuple[Any, ...]]()
+    if are_grouped(handle, messages, options):
+        return _store_grouped(connection, handle, messages, pmo, in_unit, is_whole=True, kept=[])
     try:
         while True:
             warning, arguments, details = _prepared(connection, handle, messages, options, before)
@@ -82,7 +82,7 @@ def store_many(
         MQIError: as for ``store_one``.
     """
     options = int(pmo.options)
-    if any(is_grouped(handle, md, options) for md, _ in messages):
+    if are_grouped(handle, messages, options):
         return _store_grouped(connection, handle, messages, pmo, in_unit, is_whole=is_whole, kept=kept)
     numbers: list[int] = []
     try:

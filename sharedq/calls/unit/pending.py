@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
-from sharedq.calls.outgoing.segments import Pieces, copy_fields, is_grouped, return_times, split_up
+from sharedq.calls.outgoing.segments import Pieces, are_grouped, copy_fields, return_times, split_up
 from sharedq.calls.routes.refresh import refresh_definition, until_in_force
 from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import MQRC
@@ -45,7 +45,7 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
     if handle.may_be_stale:
         refresh_definition(connection, handle)
         handle.may_be_stale = False
-    if any(is_grouped(handle, md, options) for md, _ in messages):
+    if are_grouped(handle, messages, options):
         return _put_grouped_later(connection, handle, messages, options)
 
     def prepared() -> tuple[MQRC, list[PutArguments], list[str]]:
@@ -58,7 +58,7 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
             raise
 
     warning, arguments, details = until_in_force(connection, handle, prepared)
-    _buffer(connection, handle, arguments, details, range(len(arguments)))
+    _buffer(connection, handle, arguments, details, [1] * len(arguments))
     return warning
 
 
@@ -83,25 +83,26 @@ def _put_grouped_later(
         raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQPUT", connection.qmgr_name)
     connection.unit.retain(handle, "puts", pieces.order, in_unit=True)
     return_times(messages, pieces)
-    _buffer(connection, handle, arguments, details, frozenset(pieces.first))
+    first = frozenset(pieces.first)
+    _buffer(connection, handle, arguments, details, [int(at in first) for at in range(len(arguments))])
     return pieces.warning or stored
 
 
 def _buffer(
     connection: Connection,
     handle: Handle,
-    arguments: Sequence[PutArguments],
-    details: Sequence[str],
-    counted: Container[int],
+    arguments: list[PutArguments],
+    details: list[str],
+    begun: list[int],
 ) -> None:
-    begun = [int(position in counted) for position in range(len(arguments))]
+    """Keep messages; *begun* says of each whether it counts as an MQPUT."""
     pending = connection.pending
     if pending and pending[-1].handle is handle and pending[-1].version == handle.version:
         pending[-1].arguments += arguments
         pending[-1].details += details
         pending[-1].begun += begun
     else:
-        pending.append(PendingPuts(handle, handle.version, list(arguments), list(details), begun))
+        pending.append(PendingPuts(handle, handle.version, arguments, details, begun))
     if sum([len(puts.arguments) for puts in pending]) >= PENDING_MESSAGES:
         flush_pending(connection)
 
