@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,17 +52,12 @@ def recoveries(group: Group) -> list[Recovery]:
     Raises:
         MQIError: 2009, Redis cannot be reached.
     """
-    found = [from_record(record) for record in recovery_records(group)]
+    return in_order(map(from_record, recovery_records(group)))
+
+
+def in_order(found: Iterable[Recovery]) -> list[Recovery]:
+    """Return recoveries, the oldest first."""
     return sorted(found, key=lambda recovery: (dict(recovery.moments)["detected"], recovery.failed))
-
-
-def status_rows(group: Group) -> list[dict[str, Any]]:
-    """Return the ``recoveries`` of `igq status --json`.
-
-    Raises:
-        MQIError: 2009, Redis cannot be reached.
-    """
-    return [recovery.as_status() for recovery in recoveries(group)]
 
 
 def from_record(record: dict[str, Any]) -> Recovery:

@@ -168,7 +168,13 @@ class QueueManager:
             raise CommandError(f"{self.name} does not start, durability is strict: {durability.statement}")
 
     def _info(self) -> dict[str, Any]:
-        return {"pid": os.getpid(), "host": host_name(), "igq": "DISABLED", "user": user_identifier().decode()}
+        return {
+            "pid": os.getpid(),
+            "host": host_name(),
+            "version": __version__,
+            "igq": "DISABLED",
+            "user": user_identifier().decode(),
+        }
 
     def _rejoin(self, lost: int) -> Membership:
         """Join as a new incarnation after the *lost* one, as soon as Redis answers."""

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Literal
+from types import TracebackType
+from typing import Any, Literal, Self, cast
 
 from pydantic import BaseModel
 
-from igq.agent.progress.report import moved_by_puts
+from igq.agent.queues.tags import serving_among
 from igq.operations.shutdown import UP, state_now
-from recovery.report import status_rows
-from sharedq.calls.unit.in_doubt import prepared_units
+from recovery.report import from_record, in_order
 from sharedq.members.agreed_settings import with_record
 from sharedq.members.group import Group, Member
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.repository import Repository
-from sharedq.objects.store.failures import failure_of, structure_state
-from sharedq.redis.durability import read_server, read_weakest
+from sharedq.objects.definitions.managers import QueueManagerAttributes
+from sharedq.objects.definitions.queues import NO_DEPTH_LIMIT
+from sharedq.objects.store.failures import Failure, failure_of, parse_failure, structure_state
+from sharedq.reading.figures import FigureReader, GroupFigures, NodeFigures, StructureFigures
+from sharedq.redis.durability import read_weakest
 from sharedq.redis.embedded import EmbeddedRedis
 from sharedq.redis.keys import private_structure
 from sharedq.redis.link import IS_CLUSTER
@@ -29,11 +31,26 @@ from sharedq.settings.values import Settings
 State = Literal["STARTING", "RUNNING", "QUIESCING", "STOPPED", "FAILED"]
 
 
+class NodeStatus(BaseModel):
+    """A server that has keys of the group. Null: it does not say."""
+
+    node: str
+    version: str
+    used_memory: int | None
+    #: Zero if it has no limit.
+    max_memory: int | None
+    replicas_online: int | None
+    round_trip_ms: float
+
+
 class RedisStatus(BaseModel):
     """The deployment. ``version``: empty if no manager has started the embedded server yet."""
 
     version: str
     durability: str
+    #: Replicas that must have a change before it is acknowledged.
+    wait_replicas: int = 0
+    nodes: list[NodeStatus] = []
 
 
 class MoverStatus(BaseModel):
@@ -74,6 +91,13 @@ class ManagerStatus(BaseModel):
     pid: int | None
     host: str
     incarnation: int
+    #: Of igq. Empty if it last started with a version that did not tell.
+    version: str = ""
+    #: Seconds until its lease runs out, if nothing renews it. Null if it is not up.
+    lease_left_s: float | None = None
+    connections: int = 0
+    #: The server of its own structure.
+    node: str = ""
     igq: Literal["ENABLED", "DISABLED"]
     agent: AgentStatus
     #: Prepared units of work that wait for their coordinator or an operator.
@@ -104,6 +128,8 @@ class StructureStatus(BaseModel):
     #: How many times it has failed, and when it last did (UTC); null unless it is failed now.
     failures: int
     failed_at: datetime | None
+    #: Its server. Empty if none serves it.
+    node: str = ""
 
 
 class QueueStatus(BaseModel):
@@ -115,6 +141,13 @@ class QueueStatus(BaseModel):
     structure: str | None
     depth: int
     uncommitted: int
+    max_depth: int = NO_DEPTH_LIMIT
+    #: Seconds since the oldest available message was put. Null if there is none, or it does not say.
+    oldest_age_s: float | None = None
+    open_input: int = 0
+    open_output: int = 0
+    #: Gets that wait for a message.
+    waiters: int = 0
 
 
 class GroupStatus(BaseModel):
@@ -128,36 +161,80 @@ class GroupStatus(BaseModel):
     queues: list[QueueStatus]
 
 
-def read_status(settings: Settings) -> GroupStatus:
-    """Read the group's status.
+class StatusReader:
+    """Reads the status of a group as often as it is asked, over the same connections. A context manager.
 
     Raises:
         DeploymentError, MQIError: Redis cannot be used.
     """
-    if settings.is_embedded and not EmbeddedRedis.has_data(settings.data_dir):
-        # Do not start a server, or make its directory, only to find nothing.
-        return _nothing(settings)
-    # A status only reads, so it must work without replicas.
-    group = Group(settings.model_copy(update={"wait_replicas": 0}))
-    try:
-        members = group.members()
-        version, is_node = read_server(group.client())
-        if is_node and not group.deployment().is_cluster:
-            raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER)
-        in_doubt = Counter(unit.prepared_at for unit in prepared_units(group))
-        record = group.read_record()
-        wait_replicas = (with_record(settings, record) if record else settings).wait_replicas
-        durability = read_weakest(group.clients(), wait_replicas=wait_replicas, may_be_silent=True)
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        # A status only reads, so it must work without replicas.
+        self._group = Group(settings.model_copy(update={"wait_replicas": 0}))
+        self._reader = FigureReader(self._group)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._group.leave()
+
+    def read(self) -> GroupStatus:
+        """Read the status as it is now."""
+        if self._settings.is_embedded and not EmbeddedRedis.has_data(self._settings.data_dir):
+            # Do not start a server, or make its directory, only to find nothing.
+            return _nothing(self._settings)
+        group = self._group
+        figures = self._reader.read()
         return GroupStatus(
             group=group.name,
-            redis=RedisStatus(version=version, durability=durability.statement),
-            managers=[_manager(group, member, in_doubt[member.name]) for member in members],
-            recoveries=[RecoveryStatus.model_validate(row) for row in status_rows(group)],
-            structures=_structures(group, members),
-            queues=_queues(group, members),
+            redis=self._redis(figures.nodes),
+            managers=list(_managers(group, figures)),
+            recoveries=[
+                RecoveryStatus.model_validate(each.as_status())
+                for each in in_order(map(from_record, figures.recoveries))
+            ],
+            structures=list(_structures(group, figures)),
+            queues=_queues(figures),
         )
-    finally:
-        group.leave()
+
+    def _redis(self, nodes: list[NodeFigures]) -> RedisStatus:
+        group = self._group
+        first = nodes[0]
+        if first.is_cluster and not group.deployment().is_cluster:
+            raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER)
+        record = group.read_record()
+        wait_replicas = (with_record(self._settings, record) if record else self._settings).wait_replicas
+        durability = read_weakest(group.clients(), wait_replicas=wait_replicas, may_be_silent=True)
+        return RedisStatus(
+            version=first.version,
+            durability=durability.statement,
+            wait_replicas=wait_replicas,
+            nodes=[
+                NodeStatus(
+                    node=each.name,
+                    version=each.version,
+                    used_memory=each.used_memory,
+                    max_memory=each.max_memory,
+                    replicas_online=each.replicas_online,
+                    round_trip_ms=round(each.round_trip_s * 1000, 3),
+                )
+                for each in nodes
+            ],
+        )
+
+
+def read_status(settings: Settings) -> GroupStatus:
+    """Read the group's status once.
+
+    Raises:
+        DeploymentError, MQIError: Redis cannot be used.
+    """
+    with StatusReader(settings) as reader:
+        return reader.read()
 
 
 def _nothing(settings: Settings) -> GroupStatus:
@@ -165,24 +242,35 @@ def _nothing(settings: Settings) -> GroupStatus:
     return GroupStatus(group=settings.group, redis=redis, managers=[], recoveries=[], structures=[], queues=[])
 
 
-def _manager(group: Group, member: Member, in_doubt: int) -> ManagerStatus:
-    state = state_now(group, member)
-    key = group.keys.agents
-    text = group.command(key, "HGET", key, member.name)
-    attributes = Repository(group, member.name).qmgr_attributes(member.name)
-    return ManagerStatus.model_validate(
-        {
-            "name": member.name,
-            "state": state,
-            "pid": None if state == "STOPPED" else member.pid,
-            "host": member.host,
-            "incarnation": member.incarnation,
-            "igq": attributes.igq,
-            "agent": _agent(json.loads(text) if text else {}, moved_by_puts(group, member.name), state),
-            "in_doubt": in_doubt,
-            "is_leaving": member.is_leaving,
-        }
-    )
+def _managers(group: Group, figures: GroupFigures) -> Iterator[ManagerStatus]:
+    in_doubt = Counter(str(unit["nid"]).rpartition(".")[0] for unit in figures.prepared)
+    # A manager's name may contain dots; after it come three numbers.
+    connections = Counter(token.rsplit(".", 3)[0] for token in figures.connections)
+    for member in figures.members:
+        state = _state(group, figures, member)
+        attributes = figures.attributes.get(member.name) or QueueManagerAttributes(name=member.name)
+        reported = figures.agents.get(member.name, {})
+        yield ManagerStatus(
+            name=member.name,
+            state=cast(State, state),
+            pid=None if state == "STOPPED" else member.pid,
+            host=member.host,
+            incarnation=member.incarnation,
+            version=str(member.details.get("version", "")),
+            lease_left_s=round(figures.lease_left_ms(member) / 1000, 3) if state in UP else None,
+            connections=connections[member.name],
+            node=group.node(private_structure(member.name)),
+            igq=attributes.igq,
+            agent=_agent(reported, figures.moved_by_puts.get(member.name, 0), state),
+            in_doubt=in_doubt[member.name],
+            is_leaving=member.is_leaving,
+        )
+
+
+def _state(group: Group, figures: GroupFigures, member: Member) -> str:
+    """The state of a manager. It may have begun or ended between the look at its lease and that at its state."""
+    state = figures.state_of(member)
+    return state_now(group, member) if state != member.state else state
 
 
 def _agent(reported: dict[str, Any], by_puts: int, of_manager: str) -> AgentStatus:
@@ -214,37 +302,55 @@ def _next_retry_s(reported: dict[str, Any], state: str) -> float | None:
     return round(max(0.0, at_ms / 1000 - time.time()), 1) if state == "RETRY" and at_ms is not None else None
 
 
-def _structures(group: Group, members: list[Member]) -> list[StructureStatus]:
-    applications = [structure.name for structure in Repository(group, None).structures()]
-    found: list[StructureStatus] = []
-    for name in (*applications, *(private_structure(member.name) for member in members)):
-        state, known = _structure_state(group, name), failure_of(group, name)
-        if state == "ACTIVE" and name not in applications:
+def _structures(group: Group, figures: GroupFigures) -> Iterator[StructureStatus]:
+    in_order = sorted(figures.structures, key=lambda each: (each.name not in figures.applications, each.name))
+    for structure in in_order:
+        state, failure = _structure_state(group, structure, figures.failures.get(structure.name, ""))
+        if state == "ACTIVE" and structure.name not in figures.applications:
             continue
-        failed_at = datetime.fromtimestamp(known.since_ms / 1000, UTC) if known and known.is_failed else None
-        found.append(StructureStatus(name=name, state=state, failures=known.count if known else 0, failed_at=failed_at))
-    return found
+        failed_at = datetime.fromtimestamp(failure.since_ms / 1000, UTC) if failure and failure.is_failed else None
+        yield StructureStatus(
+            name=structure.name,
+            state=state,
+            failures=failure.count if failure else 0,
+            failed_at=failed_at,
+            node=structure.node,
+        )
 
 
-def _structure_state(group: Group, name: str) -> Literal["ACTIVE", "FAILED", "INRECOVER", "UNREACHABLE"]:
-    return structure_state(group, name) if group.can_reach(name) else "UNREACHABLE"
+def _structure_state(
+    group: Group, structure: StructureFigures, told: str
+) -> tuple[Literal["ACTIVE", "FAILED", "INRECOVER", "UNREACHABLE"], Failure | None]:
+    """The state of a structure, and the news that the group has of it. *told*: its record of failures."""
+    failure = parse_failure(told)
+    if not structure.is_reachable:
+        return "UNREACHABLE", failure
+    if structure.is_recovering:
+        return "INRECOVER", failure
+    if structure.has_begun and not (failure is not None and failure.is_failed):
+        return "ACTIVE", failure
+    # It was never used, or has failed, which is told to the group if that is news.
+    return structure_state(group, structure.name), failure_of(group, structure.name)
 
 
-def _queues(group: Group, members: list[Member]) -> list[QueueStatus]:
-    found: dict[tuple[str, str, str], QueueStatus] = {}
-    names: list[str | None] = [member.name for member in members]
-    for qmgr in names or [None]:
-        shown, _ = Repository(group, qmgr).display_queues_and_left_out("*", ("QLOCAL",))
-        for queue in shown:
-            if queue.state is None:
-                continue
-            is_shared = queue.definition.disposition == "SHARED"
-            found[queue.name, queue.qmgr, queue.structure] = QueueStatus(
+def _queues(figures: GroupFigures) -> list[QueueStatus]:
+    found, serving = [], serving_among(figures.agents, figures.connections)
+    for queue in figures.queues:
+        is_shared = queue.definition.disposition == "SHARED"
+        age_ms = None if queue.oldest_ms is None else max(0, figures.now_ms - queue.oldest_ms)
+        found.append(
+            QueueStatus(
                 name=queue.name,
                 disposition=queue.definition.disposition,
                 owner=None if is_shared else queue.qmgr,
                 structure=queue.structure if is_shared else None,
                 depth=queue.state.depth,
                 uncommitted=queue.state.uncommitted,
+                max_depth=queue.definition.max_depth,
+                oldest_age_s=None if age_ms is None else age_ms / 1000,
+                open_input=queue.state.open_input + sum(each.is_of(queue) for each in serving),
+                open_output=queue.state.open_output,
+                waiters=queue.state.waiters,
             )
-    return sorted(found.values(), key=lambda queue: (queue.name, queue.owner or "", queue.structure or ""))
+        )
+    return sorted(found, key=lambda queue: (queue.name, queue.owner or "", queue.structure or ""))

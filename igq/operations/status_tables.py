@@ -6,25 +6,33 @@ from rich.table import Table
 from rich.text import Text
 
 from igq.operations.status import AgentStatus, GroupStatus, MoverStatus
-from igq.output.plural import counted
+from igq.output.plural import counted, short_time
 from igq.output.tables import new_table, widen
 from sharedq.display.terminal import Terminal
 
 
-def print_tables(status: GroupStatus, console: Terminal | None = None) -> None:
-    """Print the status. Everything fits into 80 columns, folded if necessary."""
+def print_tables(status: GroupStatus, console: Terminal | None = None, *, is_whole: bool = True) -> None:
+    """Print the status. Everything fits into 80 columns, folded if necessary.
+
+    Args:
+        is_whole: it is the whole group; of a part only what it has is printed.
+    """
     console = console or Terminal()
     # As wide as the longest names.
     widen(console, 120)
     where = f" on {status.redis.version}" if status.redis.version else ""
     console.print(Text.assemble("Group ", (status.group, "bold"), where))
     console.print(f"Durability {status.redis.durability}")
-    if not status.managers:
+    if not status.managers and is_whole:
         console.print("No queue manager has joined yet: start some with igq group start -m QM1 -m QM2")
         return
     console.print()
-    console.print(_managers_table(status))
-    console.print()
+    if status.managers:
+        console.print(_managers_table(status))
+        console.print()
+    versions = sorted({manager.version for manager in status.managers if manager.version and manager.pid is not None})
+    if len(versions) > 1:
+        console.print(f"Running members have several versions of igq: {', '.join(versions)}", highlight=False)
     for manager in status.managers:
         if manager.is_leaving:
             text = f"{manager.name} is being removed from the group: igq group remove {manager.name} completes that"
@@ -47,7 +55,7 @@ def print_tables(status: GroupStatus, console: Terminal | None = None) -> None:
     if status.recoveries:
         console.print(_recoveries_table(status))
         console.print()
-    queues = _queues_table(status)
+    queues = _queues_table(status, is_whole=is_whole)
     if queues.row_count:
         console.print(queues)
 
@@ -86,11 +94,12 @@ def _recoveries_table(status: GroupStatus) -> Table:
     return table
 
 
-def _queues_table(status: GroupStatus) -> Table:
-    table = new_table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted")
+def _queues_table(status: GroupStatus, *, is_whole: bool) -> Table:
+    table = new_table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted", "Oldest")
     for queue in status.queues:
-        # Show system queues only if something is on them.
-        if not queue.name.startswith("SYSTEM.") or queue.depth:
+        # Show system queues only if something is on them, or somebody asked for them.
+        if not queue.name.startswith("SYSTEM.") or queue.depth or not is_whole:
             where = queue.owner or queue.structure or ""
-            table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted))
+            age = "" if queue.oldest_age_s is None else short_time(queue.oldest_age_s)
+            table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted), age)
     return table

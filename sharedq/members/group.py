@@ -6,7 +6,7 @@ import json
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,6 +181,22 @@ class Group:
         """Run a plain read command on the server that holds *key*."""
         return self._links.command(key, *args)
 
+    def commands(self, key: str, commands: Sequence[Sequence[bytes]], *, may_be_refused: bool = False) -> list[Reply]:
+        """Run plain read commands of one structure in one write, as `Link.commands` does.
+
+        Args:
+            key: any key of the structure.
+        """
+        return self._links.commands(key, commands, may_be_refused=may_be_refused)
+
+    def node(self, structure: str) -> str:
+        """Return where a structure's server is, for people: ``HOST:PORT`` or a path. Empty if no node serves it."""
+        try:
+            found = self.deployment().locate(self.structure(structure).sequence)
+        except (redis.RedisError, OSError):
+            return ""
+        return found.path or f"{found.host}:{found.port}"
+
     def can_reach(self, structure: str) -> bool:
         """Whether the server of a structure answers, if each structure may have its own server.
 
@@ -233,9 +249,7 @@ class Group:
 
     def members(self) -> list[Member]:
         """Return every manager that ever joined, by name, running or not."""
-        found = _pairs(self.command(self.keys.members, "HGETALL", self.keys.members))
-        members = (_member(name, text) for name, text in found if name != _NO_MEMBER)
-        return sorted(members, key=lambda member: member.name)
+        return members_of(_pairs(self.command(self.keys.members, "HGETALL", self.keys.members)))
 
     def member(self, name: str) -> Member | None:
         """Return the manager *name*, if it ever joined."""
@@ -265,6 +279,11 @@ class Group:
                 self._embedded.leave()
                 self._embedded = None
             self._deployment = None
+
+
+def members_of(fields: Iterable[tuple[bytes, bytes]]) -> list[Member]:
+    """Return the managers that the fields of ``A:members`` tell of, by name."""
+    return sorted((_member(name, text) for name, text in fields if name != _NO_MEMBER), key=lambda member: member.name)
 
 
 def _pairs(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:

@@ -105,6 +105,13 @@ def _is_undone(replies: Sequence[Reply]) -> bool:
     return isinstance(replies[0], _UNDONE)
 
 
+def _is_withheld(reply: Reply) -> bool:
+    """Whether this user may not use a command, or the service has taken it away from everybody."""
+    return isinstance(reply, redis.exceptions.NoPermissionError) or (
+        isinstance(reply, redis.ResponseError) and str(reply).lower().startswith("unknown ")
+    )
+
+
 class NotReplicatedError(redis.ConnectionError):
     """Too few replicas have acknowledged a change."""
 
@@ -230,13 +237,19 @@ class Link:
         replies = self._exchange(self._connection(key), packed, 1)
         return self._checked(self._mend(key, packed, replies)[0])
 
-    def commands(self, key: str, commands: Sequence[Sequence[bytes]]) -> list[Reply]:
-        """Run plain read commands of one structure, in order, in one write."""
+    def commands(self, key: str, commands: Sequence[Sequence[bytes]], *, may_be_refused: bool = False) -> list[Reply]:
+        """Run plain read commands of one structure, in order, in one write.
+
+        Args:
+            may_be_refused: the reply to a command that this user may not use, or that the service lacks, is None.
+        """
         packed = b"".join([_pack_many(args) for args in commands])
         replies = self._exchange(self._connection(key), packed, len(commands))
         if any(isinstance(reply, _UNDONE) for reply in replies):
             # The slot moved during them, or is about to. They only read, so all may be sent again.
             return [self.command(key, *args) for args in commands]
+        if may_be_refused:
+            replies = [None if _is_withheld(reply) else reply for reply in replies]
         return [self._checked(reply) for reply in replies]
 
     def keep_alive(self) -> None:

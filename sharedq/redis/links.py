@@ -8,12 +8,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import redis
 
 from sharedq.redis.deployment import Deployment, Endpoint
 from sharedq.redis.link import Argument, Link, Reply
 
+T = TypeVar("T")
 #: The place of a structure's keys: a server, or only their tag while the server is not known.
 Place = Endpoint | str
 
@@ -53,6 +55,10 @@ class Links:
         """Run a plain read command on the server that holds *key*."""
         return self._over(key, lambda link: link.command(key, *args))
 
+    def commands(self, key: str, commands: Sequence[Sequence[bytes]], *, may_be_refused: bool = False) -> list[Reply]:
+        """Run plain read commands of one structure in one write, as `Link.commands` does."""
+        return self._over(key, lambda link: link.commands(key, commands, may_be_refused=may_be_refused))
+
     def place(self, key: str) -> Place:
         """Return where *key* was last found."""
         tag = _tag(key)
@@ -66,7 +72,7 @@ class Links:
             with shared.lock:
                 shared.link.close()
 
-    def _over(self, key: str, call: Callable[[Link], Reply]) -> Reply:
+    def _over(self, key: str, call: Callable[[Link], T]) -> T:
         while True:
             shared = self._shared(key)
             with shared.lock:

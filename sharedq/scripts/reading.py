@@ -27,3 +27,13 @@ def note_read_call(keys: AdminKeys, prepared: str) -> ScriptCall:
 def fields_page_call(key: str, cursor: bytes, count: int) -> ScriptCall:
     """Read some of the fields of a hash, without its values."""
     return "structure/fields_page", (key,), (cursor, count)
+
+
+def oldest_call(keys: StructureKeys, queues: Sequence[QueueKeys], size: int) -> ScriptCall:
+    """Read when the oldest available message of each of some queues was put.
+
+    Args:
+        size: bytes of records after which no further queue is begun.
+    """
+    of_queues = [key for queue in queues for key in (queue.available, queue.members)]
+    return "structure/oldest", (keys.messages, *of_queues), (size,)

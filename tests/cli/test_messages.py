@@ -73,6 +73,7 @@ def test_a_browse_shows_and_removes_nothing(group: Shell) -> None:
         assert fields == pymqi.MD().get().keys() - {"StrucId"} | {"body"}
         assert "'MQSTR'" in shown
     (queue,) = [each for each in group.status()["queues"] if each["name"] == "BROWSE.Q"]
+    assert queue.pop("oldest_age_s") >= 0
     assert queue == {
         "name": "BROWSE.Q",
         "disposition": "QMGR",
@@ -80,6 +81,10 @@ def test_a_browse_shows_and_removes_nothing(group: Shell) -> None:
         "structure": None,
         "depth": 2,
         "uncommitted": 0,
+        "max_depth": 999_999_999,
+        "open_input": 0,
+        "open_output": 0,
+        "waiters": 0,
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from recovery.accounting.account import account
 from recovery.leftovers import RECOVERIES_KEPT
-from recovery.report import recoveries, status_rows
+from recovery.report import recoveries
 from recovery.resolve import Outcome, Phase, RecoveryReport
 from recovery.structure import CHUNK_HANDLES
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
@@ -127,7 +127,7 @@ def test_the_phases_come_in_order_and_stand_in_the_status(scene: Scene) -> None:
 
     def note(phase: Phase, _report: RecoveryReport) -> None:
         phases.append(phase)
-        seen.extend(row["state"] for row in status_rows(scene.test.group))
+        seen.extend(each.state for each in recoveries(scene.test.group))
 
     report = scene.recover(on_phase=note)
 

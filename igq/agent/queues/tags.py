@@ -7,6 +7,7 @@ connection tag that names the queue, and reports its state.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.objects.commands.display import DisplayedQueue, OpenHandle
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.store.parts import Place
+from sharedq.reading.figures import QueueFigures
 
 #: Reasons that refuse a serialization: the tag is in use, or kept by a recovery that a structure delays.
 REFUSED = (MQRC.CONN_TAG_IN_USE, MQRC.CONN_TAG_NOT_USABLE)
@@ -48,19 +50,28 @@ class ServingHandle:
     structure: str
     handle: OpenHandle
 
-    def is_of(self, queue: DisplayedQueue) -> bool:
+    def is_of(self, queue: DisplayedQueue | QueueFigures) -> bool:
         """Whether the handle is for that queue."""
         return self.queue == queue.name and self.structure in ("", queue.structure)
 
 
 def serving_handles(group: Group) -> list[ServingHandle]:
     """List what running agents and movers have open; those in the state of retry are left out."""
-    keys, found = group.keys, list[ServingHandle]()
-    flat = group.command(keys.agents, "HGETALL", keys.agents)
-    states = {name.decode(): json.loads(text) for name, text in zip(flat[::2], flat[1::2], strict=True)}
-    flat = group.command(keys.owners, "HGETALL", keys.owners)
-    for raw, text in zip(flat[::2], flat[1::2], strict=True):
-        token, info = raw.decode(), json.loads(text)
+    keys = group.keys
+    return serving_among(_decoded(group, keys.agents), _decoded(group, keys.owners))
+
+
+def serving_among(
+    states: Mapping[str, dict[str, Any]], connections: Mapping[str, dict[str, Any]]
+) -> list[ServingHandle]:
+    """Do the same with what is known already.
+
+    Args:
+        states: manager -> its agent's report.
+        connections: owner token -> its record.
+    """
+    found = list[ServingHandle]()
+    for token, info in connections.items():
         tag = bytes.fromhex(str(info.get("tag", "")))
         # A manager's name may contain dots; after it come three numbers.
         state = states.get(token.rsplit(".", 3)[0], {})
@@ -74,6 +85,11 @@ def serving_handles(group: Group) -> list[ServingHandle]:
             detail = json.dumps({"appl": info.get("appl", ""), "pid": info.get("pid", 0)})
             found.append(ServingHandle(queue, structure, OpenHandle(f"{token}#0", _MODE, detail)))
     return found
+
+
+def _decoded(group: Group, key: str) -> dict[str, dict[str, Any]]:
+    flat = group.command(key, "HGETALL", key)
+    return {name.decode(): json.loads(text) for name, text in zip(flat[::2], flat[1::2], strict=True)}
 
 
 def _runs(state: dict[str, Any], queue: str) -> bool:

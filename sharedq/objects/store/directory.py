@@ -81,8 +81,8 @@ class Directory:
         """Return the private entry of *name* at *qmgr* and the shared one, in one round trip."""
         private, shared, _ = self._group.call(*lookup_call(self._keys, qmgr, name))
         return (
-            _parse(_field("P", name, qmgr), private) if private else None,
-            _parse(_field("S", name), shared) if shared else None,
+            parse_entry(_field("P", name, qmgr), private) if private else None,
+            parse_entry(_field("S", name), shared) if shared else None,
         )
 
     def find_with_attributes(
@@ -91,8 +91,8 @@ class Directory:
         """Do the same as `find`, and return the manager's attributes, still in one round trip."""
         private, shared, attributes = self._group.call(*lookup_call(self._keys, qmgr, name))
         return (
-            _parse(_field("P", name, qmgr), private) if private else None,
-            _parse(_field("S", name), shared) if shared else None,
+            parse_entry(_field("P", name, qmgr), private) if private else None,
+            parse_entry(_field("S", name), shared) if shared else None,
             parse_attributes(attributes) if attributes else None,
         )
 
@@ -100,7 +100,7 @@ class Directory:
         """Return one entry, or None."""
         field = _field(scope, name, qmgr)
         text = self._group.command(self._keys.directory, "HGET", self._keys.directory, field)
-        return None if text is None else _parse(field, text)
+        return None if text is None else parse_entry(field, text)
 
     def scan(self) -> Iterator[Entry]:
         """Yield every entry in no order. An entry that changes meanwhile may come twice."""
@@ -110,7 +110,7 @@ class Directory:
                 self._keys.directory, "HSCAN", self._keys.directory, cursor, "COUNT", _SCAN_COUNT
             )
             for field, text in zip(flat[::2], flat[1::2], strict=True):
-                yield _parse(field.decode(), text)
+                yield parse_entry(field.decode(), text)
             if cursor == b"0":
                 return
 
@@ -164,7 +164,8 @@ def _field(scope: str, name: str, qmgr: str = "") -> str:
     return f"P {qmgr} {name}" if scope == "P" else f"{scope} {name}"
 
 
-def _parse(field: str, text: bytes) -> Entry:
+def parse_entry(field: str, text: bytes) -> Entry:
+    """Parse an entry as it is stored."""
     values = json.loads(text)
     parts = field.split(" ")
     definition = values.get("definition")

@@ -112,6 +112,11 @@ def failure_count(text: bytes) -> int:
     return _parsed(text).count if text else 0
 
 
+def parse_failure(text: str) -> Failure | None:
+    """Return what a record of ``A:failures`` tells. None if it is empty: the structure never failed."""
+    return _parsed(text.encode()) if text else None
+
+
 def _parsed(text: bytes) -> Failure:
     state, since_ms, count = text.split()
     return Failure(state == b"FAILED", int(since_ms), int(count), text.decode())

@@ -1,0 +1,169 @@
+"""`igq status --check`, `--queue`, `--manager` and `--watch`."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from igq.agent.progress.report import AgentState, write_agent_state
+from igq.errors import CommandError
+from igq.operations import look as looking
+from igq.operations.look import Wanted, chosen, look
+from igq.operations.status import read_status
+from igq.operations.troubles import troubles
+from sharedq.mqi.constants import PutOption
+from tests.support.members import TestGroup
+
+CHECK = Wanted(is_check=True)
+
+
+@pytest.fixture
+def well(group: TestGroup) -> TestGroup:
+    """A group of QM1 whose agent runs, with a queue that has room for one message."""
+    group.define_shared("Q", max_depth=1)
+    write_agent_state(group.group, "QM1", AgentState("RUNNING", 4711, 0))
+    return group
+
+
+def wrong(group: TestGroup) -> list[str]:
+    return troubles(read_status(group.settings))
+
+
+def tell(group: TestGroup, **changes: object) -> None:
+    """Change what the group knows of QM1."""
+    keys = group.group.keys
+    group.group.call("admin/member_state", [keys.members, keys.fence], ["QM1", 1, json.dumps(changes)])
+
+
+def test_all_is_well(well: TestGroup, capsys: pytest.CaptureFixture[str]) -> None:
+    assert look(well.settings, CHECK) == 0
+    assert capsys.readouterr().out == "all is well\n"
+
+
+def test_each_trouble_is_one_line_and_the_status_is_1(well: TestGroup, capsys: pytest.CaptureFixture[str]) -> None:
+    write_agent_state(well.group, "QM1", AgentState("RETRY", 4711, 0, last_error="2053 MQRC_Q_FULL: Q"))
+    well.connect().put1("Q", b"x")
+
+    assert look(well.settings, CHECK) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "IGQ agent of QM1: RETRY, 2053 MQRC_Q_FULL: Q",
+        "queue Q at APPL1: full, 1 message",
+    ]
+
+
+def test_a_manager_whose_lease_ran_out_is_a_trouble(well: TestGroup) -> None:
+    well.group.client().zrem(well.group.keys.leases, "QM1.1")
+
+    assert "queue manager QM1: FAILED, its lease has run out" in wrong(well)
+
+
+def test_a_stopped_manager_is_a_trouble_only_if_asked_for(well: TestGroup) -> None:
+    well.add_member("QM2")
+    write_agent_state(well.group, "QM2", AgentState("RUNNING", 4712, 0))
+    tell(well, state="STOPPED")
+
+    assert not wrong(well)
+    only = chosen(read_status(well.settings), Wanted(manager="QM1"))
+    assert troubles(only, is_whole=False) == ["queue manager QM1: STOPPED"]
+
+
+def test_no_running_manager_is_a_trouble(well: TestGroup) -> None:
+    tell(well, state="STOPPED")
+
+    assert wrong(well) == ["no queue manager is running"]
+
+
+def test_work_in_doubt_is_a_trouble(well: TestGroup) -> None:
+    connection = well.connect()
+    connection.put1("Q", b"x", options=PutOption.SYNCPOINT)
+    connection.prepare(b"xid")
+
+    assert "queue manager QM1: 1 unit of work in doubt" in wrong(well)
+
+
+def test_missing_replicas_are_a_trouble(well: TestGroup) -> None:
+    asked = well.settings.model_copy(update={"wait_replicas": 1})
+
+    (line,) = troubles(read_status(asked))
+
+    assert line.endswith(": 1 replica must have a message, but 0 online")
+
+
+def test_redis_that_cannot_be_read_has_status_2(well: TestGroup) -> None:
+    away = well.settings.model_copy(update={"redis_url": "redis://127.0.0.1:1"})
+
+    with pytest.raises(CommandError, match="cannot be read") as caught:
+        look(away, CHECK)
+
+    assert caught.value.status == looking.CANNOT_LOOK
+
+
+def test_one_queue_or_those_with_a_beginning(well: TestGroup) -> None:
+    well.define_shared("Q.2")
+    status = read_status(well.settings)
+
+    assert [each.name for each in chosen(status, Wanted(queue="Q")).queues] == ["Q"]
+    assert [each.name for each in chosen(status, Wanted(queue="Q*")).queues] == ["Q", "Q.2"]
+    assert not chosen(status, Wanted(queue="X*")).queues
+    with pytest.raises(CommandError, match="no local queue X"):
+        chosen(status, Wanted(queue="X"))
+
+
+def test_one_manager_and_what_is_its_own(well: TestGroup) -> None:
+    well.add_member("QM2")
+    well.define_private("QM2", "HERS")
+    status = chosen(read_status(well.settings), Wanted(manager="QM2"))
+
+    assert [each.name for each in status.managers] == ["QM2"]
+    assert {each.owner for each in status.queues} == {"QM2"}
+    with pytest.raises(CommandError, match=r"no queue manager QM3 in group .*: QM1, QM2"):
+        chosen(read_status(well.settings), Wanted(manager="QM3"))
+
+
+def test_a_part_of_the_group_is_shown_without_the_rest(well: TestGroup, capsys: pytest.CaptureFixture[str]) -> None:
+    assert look(well.settings, Wanted(queue="Q")) == 0
+
+    shown = capsys.readouterr().out
+    assert "APPL1" in shown
+    assert "No queue manager" not in shown
+
+
+def test_json_tells_age_room_node_and_version(well: TestGroup, capsys: pytest.CaptureFixture[str]) -> None:
+    tell(well, version="0.1.0")
+    well.connect().put1("Q", b"x")
+
+    assert look(well.settings, Wanted(is_json=True)) == 0
+
+    shown = json.loads(capsys.readouterr().out)
+    (queue,) = [each for each in shown["queues"] if each["name"] == "Q"]
+    assert (queue["max_depth"], queue["depth"], queue["oldest_age_s"] >= 0) == (1, 1, True)
+    (manager,) = shown["managers"]
+    (node,) = shown["redis"]["nodes"]
+    assert (manager["version"], manager["node"], manager["connections"]) == ("0.1.0", node["node"], 1)
+    assert node["used_memory"] > 0
+    assert {each["node"] for each in shown["structures"]} == {node["node"]}
+
+
+def test_a_watch_goes_on_where_redis_does_not_answer(
+    well: TestGroup, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the looks something may happen: here the test itself, in the place of the pause."""
+    pauses = []
+    client = well.group.client()
+
+    def pause(_seconds: float) -> None:
+        pauses.append(1)
+        if len(pauses) == 1:
+            client.execute_command("CLIENT", "KILL", "TYPE", "normal")
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", pause)
+    with pytest.raises(KeyboardInterrupt):
+        look(well.settings, Wanted(is_json=True), every_s=0.1)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) >= 2
+    assert all(json.loads(line)["group"] == well.settings.group for line in lines)
