@@ -17,6 +17,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponent
 
 from igq import __version__
 from igq.errors import CommandError, check_qmgr_name
+from igq.manager.console_child import ConsoleChild, start_console
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
 from igq.output.log import LogFile, log_message, start_log
@@ -55,6 +56,7 @@ class QueueManager:
         self._group = Group(settings)
         self._inbox: Inbox = queue.SimpleQueue()
         self._incarnation: Incarnation | None = None
+        self._console: ConsoleChild | None = None
         self._signals = 0
         self._log: structlog.typing.FilteringBoundLogger
         self._log_file: LogFile
@@ -85,6 +87,8 @@ class QueueManager:
         except _Interrupted:
             pass
         finally:
+            if self._console is not None:
+                self._console.stop()
             self._group.leave()
         self._say("CSQ3104I")
 
@@ -151,6 +155,8 @@ class QueueManager:
         scheduler.start()
         self._say("CSQY022I")
         self._say("CSQ9022I", incarnation=membership.incarnation, pid=os.getpid())
+        # It stays when the manager loses its place: what it shows is the group.
+        self._console = self._console or start_console(self._settings, self._say)
 
     def _tell_deployment(self) -> None:
         settings, group = self._settings, self._group

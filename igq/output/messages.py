@@ -64,6 +64,12 @@ MESSAGES = MappingProxyType(
         "CSQX500I": "{qmgr} mover of {queue} is running",
         "CSQX501I": "{qmgr} mover of {queue} is no longer active",
         "CSQX599E": "{qmgr} mover of {queue}: {error}; retry {retry} in {wait_s:g} s",
+        # The console and the REST interface.
+        "IGQ0101I": "{qmgr} console serves {url}",
+        "IGQ0102E": "{qmgr} console has ended: {why}; it is started again",
+        "IGQ0103I": "{qmgr} console: {user} at {host}: {command}: {result}",
+        "IGQ0104E": "{qmgr} console: {user} at {host} was not signed in: {why}",
+        "IGQ0105E": "{qmgr} console: passwords cross the network in the clear; set console_certificate",
         # Housekeeping.
         "IGQ0011I": "{qmgr} discarded {count:expired message} in structure {structure}",
         "IGQ0012E": "{qmgr} expiry scan failed: {error}",

@@ -28,7 +28,7 @@ ENVIRONMENT = {f"IGQ_{name.upper()}": name for name in Settings.model_fields}
 #: Others that are ours: the file's name, and which server program is the embedded one
 #: (``sharedq.redis.embedded_server``).
 OTHER_VARIABLES = ("IGQ_CONFIG", "IGQ_REDIS_SERVER")
-_PATHS = ("data_dir", "backup_dir")
+_PATHS = ("data_dir", "backup_dir", "console_certificate", "console_key", "console_users")
 #: A program that has not set up logging has its warnings on standard error.
 _LOGGER = logging.getLogger(__name__)
 _MENTIONED: list[str] = []

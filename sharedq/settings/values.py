@@ -67,6 +67,23 @@ class Settings(BaseModel):
         Field(pattern=r"^[A-Z][A-Z0-9]{0,11}$"),
         Field(description="1 to 12 of A-Z 0-9, the first a letter"),
     ] = "APPL1"
+    #: TCP port of the console and REST interface of a manager; 0 for none.
+    console_port: Annotated[int, Field(ge=0, le=65_535, description="0 to 65535")] = 0
+    #: Address that the console listens on.
+    console_listen: Annotated[
+        str, Field(pattern=r"^[0-9A-Za-z:.\-]{1,253}$", description="a host name or an IP address")
+    ] = "127.0.0.1"
+    #: Certificate of the console, a PEM file with its chain; without it the console speaks plain HTTP.
+    console_certificate: Annotated[Path | None, Field(description="a path")] = None
+    #: Private key of that certificate, a PEM file.
+    console_key: Annotated[Path | None, Field(description="a path")] = None
+    #: Users of the console; if unset, `console-users.json` in `data_dir`.
+    console_users: Annotated[Path | None, Field(description="a path")] = None
+
+    @property
+    def users_file(self) -> Path:
+        """Where the users of the console are."""
+        return self.console_users or self.data_dir / "console-users.json"
 
     @property
     def backups(self) -> Path:

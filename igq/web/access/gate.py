@@ -1,0 +1,184 @@
+"""Decides on whose behalf a request comes, and whether that user may make it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+
+from igq.web.access.failures import Failures
+from igq.web.access.sessions import Session, Sessions, is_csrf_token
+from igq.web.access.users import LONGEST_PASSWORD, NOBODY, Role, User, Users, is_password
+
+#: IBM's name of the header without which a request that changes something is refused.
+CSRF_HEADER = "ibm-mq-rest-csrf-token"
+#: Methods that change nothing.
+SAFE = ("GET", "HEAD", "OPTIONS")
+#: Hashes that are computed at one time: each needs 32 MiB.
+_HASHES = 2
+#: Credentials that were found right, for so many seconds: a program sends its password with every request.
+_KNOWN_MOST, _KNOWN_S = 1_000, 300.0
+
+
+class Refused(Exception):
+    """A request that is not answered as asked.
+
+    Attributes:
+        status: of HTTP.
+        text: one line for the user.
+        headers: of the answer.
+    """
+
+    def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(text)
+        self.status, self.text, self.headers = status, text, headers or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The user that a request comes from.
+
+    Attributes:
+        host: address of the client.
+        session: of a browser that has signed in; None for a program that sends its password or token.
+    """
+
+    user: str
+    role: Role
+    host: str
+    session: Session | None = None
+
+
+class Gate:
+    """Looks at cookies, passwords and tokens.
+
+    Args:
+        cookie: name of the session's cookie. Browsers keep one jar for all ports of a host, so it names the port.
+    """
+
+    def __init__(self, users: Users, cookie: str) -> None:
+        self.users, self.cookie = users, cookie
+        self.sessions, self.failures = Sessions(), Failures()
+        self._hashing = anyio.CapacityLimiter(_HASHES)
+        self._key = os.urandom(32)
+        self._known: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
+
+    async def admit(self, request: Request, role: Role = Role.VIEWER, *, is_csrf_by_value: bool = False) -> Identity:
+        """Return the user of a request that needs *role*.
+
+        Args:
+            is_csrf_by_value: whether a browser's request that changes something must show its session's token, as the
+                console's do. IBM's REST interface asks only for the header: no page of another site can send it, not
+                even where the browser adds a cookie or a password by itself.
+
+        Raises:
+            Refused: 401 nobody is signed in, 403 the user may not, or the request may come from another site; 429 too
+                many failures.
+            CommandError: the file of users cannot be used.
+        """
+        identity = await self.identify(request)
+        if identity is None:
+            raise Refused(401, "sign in first")
+        if request.method not in SAFE:
+            self._check_csrf(request, identity, is_by_value=is_csrf_by_value)
+        if identity.role < role:
+            raise Refused(403, f"{identity.user} is {identity.role.word}; this needs {role.word}")
+        return identity
+
+    async def identify(self, request: Request, *, is_use: bool = True) -> Identity | None:
+        """Return the user of a request, or None if it names none. Raises as `admit` does for what it names wrongly."""
+        host = host_of(request)
+        scheme, _, told = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "basic":
+            user, password = _decoded(told)
+            return Identity(user, (await self.check(user, password, host)).rank, host)
+        if scheme.lower() == "bearer":
+            return self._by_token(told.strip(), host)
+        if scheme:
+            raise Refused(401, "only Basic and Bearer authentication are known here")
+        session = self.sessions.find(request.cookies.get(self.cookie, ""), is_use=is_use)
+        known = self.users.get(session.user) if session is not None else None
+        if session is None or known is None or known.password != session.password:
+            return None
+        return Identity(session.user, known.rank, host, session)
+
+    async def check(self, user: str, password: str, host: str) -> User:
+        """Return the user whose password this is.
+
+        Raises:
+            Refused: 401 it is not; 429 there were too many failures.
+        """
+        known = self.users.get(user)
+        hashed = known.password if known else NOBODY
+        proof = hmac.digest(self._key, f"{user}\0{password}".encode("utf-8", "surrogateescape"), hashlib.sha256)
+        # Before the failures are looked at: nobody can lock out a program that knows its password.
+        if known is not None and self._is_known(proof, hashed):
+            return known
+        self._check_failures(host, user)
+        is_right = len(password) <= LONGEST_PASSWORD and await anyio.to_thread.run_sync(
+            is_password, password, hashed, limiter=self._hashing
+        )
+        if known is None or not is_right:
+            self.failures.count(host, user)
+            raise Refused(401, "user or password is wrong")
+        self.failures.forget(host, user)
+        self._known[proof] = (time.monotonic() + _KNOWN_S, hashed)
+        while len(self._known) > _KNOWN_MOST:
+            self._known.popitem(last=False)
+        return known
+
+    def _is_known(self, proof: bytes, hashed: str) -> bool:
+        until_s, with_hash = self._known.get(proof, (0.0, ""))
+        return time.monotonic() < until_s and with_hash == hashed
+
+    def _by_token(self, secret: str, host: str) -> Identity:
+        name = self.users.owner_of_token(secret)
+        known = self.users.get(name) if name is not None else None
+        if name is None or known is None:
+            self._check_failures(host, "")
+            self.failures.count(host, "")
+            raise Refused(401, "the token is not valid")
+        return Identity(name, known.rank, host)
+
+    def _check_failures(self, host: str, user: str) -> None:
+        if wait_s := self.failures.wait_s(host, user):
+            raise Refused(429, f"too many failures, try again in {wait_s} s", {"Retry-After": str(wait_s)})
+
+    def _check_csrf(self, request: Request, identity: Identity, *, is_by_value: bool) -> None:
+        check_origin(request)
+        told, session = request.headers.get(CSRF_HEADER), identity.session
+        if told is None or (is_by_value and session is not None and not is_csrf_token(session, told)):
+            raise Refused(403, f"the header {CSRF_HEADER} is missing, or not that of this session")
+
+
+def check_origin(request: Request) -> None:
+    """Refuse what a page of another site makes a browser send. Raises Refused."""
+    origin = request.headers.get("origin")
+    is_foreign = origin is not None and urlsplit(origin).netloc != request.headers.get("host", "")
+    if is_foreign or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Refused(403, "the request comes from another site")
+
+
+def host_of(request: Request) -> str:
+    """The address of the client."""
+    return request.client.host if request.client else ""
+
+
+def _decoded(told: str) -> tuple[str, str]:
+    try:
+        user, separator, password = base64.b64decode(told, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        separator = ""
+    if not separator:
+        raise Refused(401, "the header Authorization cannot be read")
+    return user, password

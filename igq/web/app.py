@@ -1,0 +1,68 @@
+"""The ASGI application: the console at /console/, the REST interface at /ibmmq/rest/v3/."""
+
+from __future__ import annotations
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from igq.errors import CommandError
+from igq.web.access.gate import Refused
+from igq.web.console.pages import console_routes
+from igq.web.http.headers import SecurityHeaders
+from igq.web.http.limits import Limits
+from igq.web.site import Site
+from sharedq.mqi.errors import MQIError
+from sharedq.redis.deployment import DeploymentError
+
+
+def create_app(site: Site) -> ASGIApp:
+    """Build the application of a site."""
+    app = Starlette(
+        routes=[Route("/", _to_console), Mount("/console", routes=console_routes())],
+        middleware=[Middleware(Limits)],
+        exception_handlers={
+            Refused: _refused,
+            HTTPException: _http_error,
+            CommandError: _unable,
+            MQIError: _unable,
+            DeploymentError: _unable,
+            Exception: _failed,
+        },
+    )
+    app.state.site = site
+    # Outside of all, so that no answer is without them.
+    return SecurityHeaders(app)
+
+
+async def _to_console(_: Request) -> Response:
+    return RedirectResponse("/console/", 307)
+
+
+def error_response(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+    """An answer of the console that says why not: ``{"error": "..."}``."""
+    return JSONResponse({"error": text}, status, headers)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return error_response(error.status, error.text, error.headers)
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return error_response(error.status_code, error.detail, dict(error.headers or {}))
+
+
+async def _unable(_: Request, error: Exception) -> Response:
+    """Answer a request that the group cannot do now, with the reason."""
+    return error_response(503, " ".join(str(error).split()))
+
+
+async def _failed(_: Request, __: Exception) -> Response:
+    # Starlette raises the error again, and the server logs it with its traceback.
+    return error_response(500, "an error in the console; its log has the details")

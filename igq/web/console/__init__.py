@@ -1,0 +1,1 @@
+"""The console: one page, its scripts, and what they ask for."""

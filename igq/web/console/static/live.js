@@ -1,0 +1,58 @@
+// The stream of events: what has changed in the group since the last one.
+
+let source = null;
+const heard = new Map();
+const last = new Map();
+let told = () => {};
+
+export function onState(callback) {
+  told = callback;
+}
+
+// Calls back with the latest data of a topic now, if there are any, and with each that comes. Returns a function that
+// ends that.
+export function on(topic, callback) {
+  if (!heard.has(topic)) heard.set(topic, new Set());
+  heard.get(topic).add(callback);
+  if (last.has(topic)) callback(last.get(topic));
+  return () => heard.get(topic).delete(callback);
+}
+
+export function start() {
+  stop();
+  source = new EventSource("api/events");
+  source.addEventListener("open", () => told("live"));
+  source.addEventListener("error", () => told(source?.readyState === EventSource.CLOSED ? "closed" : "waiting"));
+  for (const topic of ["group", "queues", "trouble"]) {
+    source.addEventListener(topic, (event) => publish(topic, JSON.parse(event.data)));
+  }
+}
+
+export function stop() {
+  source?.close();
+  source = null;
+  last.clear();
+}
+
+function publish(topic, data) {
+  const value = topic === "queues" ? merged(data) : data;
+  last.set(topic, value);
+  for (const callback of heard.get(topic) || []) callback(value);
+}
+
+// Queues come once as a whole, and then those that have changed. Depths are kept for the small curves.
+const KEPT = 60;
+
+function merged({ rows, gone, whole, at }) {
+  const before = whole ? new Map() : last.get("queues")?.rows ?? new Map();
+  for (const key of gone) before.delete(key);
+  for (const each of rows) {
+    const known = before.get(each.key);
+    before.set(each.key, { ...each, history: known?.history ?? [] });
+  }
+  for (const each of before.values()) {
+    each.history.push(each.depth);
+    if (each.history.length > KEPT) each.history.shift();
+  }
+  return { rows: before, at };
+}

@@ -1,0 +1,64 @@
+// The group: members with their agents, and recoveries.
+
+import { badge, h, replace, row, table } from "../dom.js";
+import * as live from "../live.js";
+
+export const title = "Group";
+
+const MEMBERS = ["Manager", "State", "Host", { text: "Pid", number: true }, { text: "Start", number: true }, "Lease",
+  "IGQ agent", { text: "Delivered", number: true }, { text: "Restarts", number: true }];
+
+export function show(element, context) {
+  let status = null;
+  let arrived = 0;
+  const draw = () => { if (status) render(element, status, (performance.now() - arrived) / 1000); };
+  context.whenLeft(live.on("group", (data) => { status = data; arrived = performance.now(); draw(); }));
+  // Clocks count down between two events.
+  const timer = setInterval(draw, 1000);
+  context.whenLeft(() => clearInterval(timer));
+}
+
+function render(element, status, passed) {
+  replace(element,
+    h("p", { class: "facts" }, status.redis.version, " ", h("span", { class: "muted" }, status.redis.durability)),
+    status.managers.length
+      ? table(MEMBERS, status.managers.map((each) => manager(each, passed)), { class: "cards" })
+      : h("p", {}, "No queue manager has joined yet."),
+    troubles(status, passed),
+    recoveries(status.recoveries));
+}
+
+function manager(each, passed) {
+  const left = each.lease_left_s === null ? "" : `${Math.max(0, each.lease_left_s - passed).toFixed(0)} s`;
+  return row(MEMBERS, [each.name, badge(each.state), each.host, each.pid ?? "", each.incarnation, left,
+    badge(each.igq === "ENABLED" ? each.agent.state : each.igq), each.agent.delivered, each.agent.restarts]);
+}
+
+function troubles(status, passed) {
+  const found = [];
+  for (const each of status.managers) {
+    if (each.is_leaving) found.push(`${each.name} is being removed from the group.`);
+    if (each.in_doubt) found.push(`${each.in_doubt} units of work in doubt at ${each.name}.`);
+    for (const [who, agent] of [[`Agent of ${each.name}`, each.agent],
+      ...each.agent.movers.map((mover) => [`Mover of ${mover.queue} at ${each.name}`, mover])]) {
+      if (agent.next_retry_s !== null) {
+        const left = Math.max(0, agent.next_retry_s - passed).toFixed(0);
+        found.push(h("span", {}, `${who}: next try in `, h("time", { class: "clock" }, `${left} s`),
+          `, after ${agent.short_retries} short and ${agent.long_retries} long retries. ${agent.last_error}`));
+      } else if (agent.last_error) found.push(`${who}: ${agent.last_error}`);
+    }
+  }
+  for (const each of status.structures) {
+    if (each.state !== "ACTIVE") found.push(h("span", {}, `Structure ${each.name} `, badge(each.state)));
+  }
+  return found.length > 0 && [h("h2", {}, "Troubles"), h("ul", { class: "troubles" }, found.map((each) => h("li", {}, each)))];
+}
+
+function recoveries(found) {
+  if (!found.length) return null;
+  const longest = Math.max(1, ...found.map((each) => each.seconds));
+  return [h("h2", {}, "Recoveries"), h("ol", { class: "timeline" }, found.map((each) => h("li", {},
+    h("span", { class: "what" }, each.failed, " by ", each.by), " ", badge(each.state),
+    h("meter", { min: 0, max: longest, value: each.seconds, "aria-label": "seconds" }),
+    h("span", { class: "muted" }, `${each.seconds.toFixed(2)} s, ${each.units_of_work} units of work, ${each.messages} messages`))))];
+}

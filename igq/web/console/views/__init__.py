@@ -1,0 +1,11 @@
+"""The views of the console: one module here, and one of the same name in ``static/views``, for each.
+
+A module here has ``routes()``: what the script of the view asks for. `igq.web.console.views.view` helps to write them.
+"""
+
+from __future__ import annotations
+
+from igq.web.console.views import group
+
+#: In the order of the menu, which is in ``static/console.js``.
+VIEWS = (group,)

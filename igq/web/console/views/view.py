@@ -1,0 +1,55 @@
+"""Helps a view to answer: who may ask, and how an answer is made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from igq.web.access.gate import Identity, Refused
+from igq.web.access.users import Role
+from igq.web.site import Site, site_of
+
+Answer = Callable[[Site, Identity, Request], Awaitable[Any]]
+
+
+def data_route(path: str, answer: Answer, role: Role = Role.VIEWER) -> Route:
+    """A route below ``/console/api`` that a GET asks for data. *answer* returns them, or a whole response."""
+    return _route(path, answer, role, "GET")
+
+
+def action_route(path: str, answer: Answer, role: Role = Role.OPERATOR) -> Route:
+    """A route below ``/console/api`` that changes something by a POST with JSON.
+
+    The answer calls `Site.record` for what it did. The request must show the token of its session.
+    """
+    return _route(path, answer, role, "POST")
+
+
+def _route(path: str, answer: Answer, role: Role, method: str) -> Route:
+    async def endpoint(request: Request) -> Response:
+        site = site_of(request)
+        identity = await site.gate.admit(request, role, is_csrf_by_value=True)
+        answered = await answer(site, identity, request)
+        return answered if isinstance(answered, Response) else JSONResponse(answered)
+
+    return Route(f"/api{path}", endpoint, methods=[method])
+
+
+async def json_body(request: Request) -> dict[str, Any]:
+    """The JSON object in a request.
+
+    Raises:
+        Refused: 400, there is none.
+    """
+    try:
+        told = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        raise Refused(400, "send a JSON object")
+    return told

@@ -1,0 +1,110 @@
+"""The state of the group, read once for all browsers that look, and told to each as it changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from igq.operations.status import GroupStatus
+from igq.web.summary import group_of, queue_rows
+
+#: Seconds between two looks, while anybody looks.
+PERIOD_S = 2.0
+#: A comment for each so many seconds of silence, so that a connection that is gone is noticed.
+_SILENCE_S = 15.0
+
+
+class Feed:
+    """Reads the status while at least one browser listens.
+
+    A browser that takes its events slowly gets fewer: each event tells what has changed since its last one.
+
+    Args:
+        read: reads the status. It may raise any exception, which is told as trouble.
+    """
+
+    def __init__(self, read: Callable[[], Awaitable[GroupStatus]]) -> None:
+        self._read = read
+        self._listeners = 0
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Condition()
+        self._version = 0
+        self._group: dict[str, Any] | None = None
+        self._trouble = ""
+        #: Key of a queue -> its row, and the version at which it last changed. A queue that is gone has no row.
+        self._queues: dict[str, tuple[dict[str, Any] | None, int]] = {}
+
+    async def events(self, may_go_on: Callable[[], Awaitable[bool]]) -> AsyncIterator[str]:
+        """Yield server-sent events until *may_go_on* says no."""
+        self._listeners += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._keep_reading())
+        seen, was_troubled = 0, False
+        try:
+            yield "retry: 2000\n\n"
+            while await may_go_on():
+                if self._version > seen:
+                    since, seen = seen, self._version
+                    if self._trouble or was_troubled:
+                        was_troubled = bool(self._trouble)
+                        yield _event("trouble", {"text": self._trouble})
+                    if self._group is not None and not self._trouble:
+                        yield _event("group", self._group)
+                        yield _event("queues", self._changes(since))
+                try:
+                    async with asyncio.timeout(_SILENCE_S), self._changed:
+                        await self._changed.wait_for(partial(self._is_newer, seen))
+                except TimeoutError:
+                    yield ": still here\n\n"
+        finally:
+            self._listeners -= 1
+            if not self._listeners and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    def _is_newer(self, seen: int) -> bool:
+        return self._version > seen
+
+    def _changes(self, since: int) -> dict[str, Any]:
+        rows, gone = [], []
+        for key, (row, version) in self._queues.items():
+            if row is not None and version > since:
+                rows.append(row)
+            elif row is None and version > since:
+                gone.append(key)
+        return {"rows": rows, "gone": gone, "whole": since == 0, "at": time.time()}
+
+    async def _keep_reading(self) -> None:
+        while True:
+            began_s = time.monotonic()
+            try:
+                status = await self._read()
+                self._trouble = ""
+            except Exception as error:  # noqa: BLE001 - told to those who look
+                status, self._trouble = None, " ".join(str(error).split()) or type(error).__name__
+            async with self._changed:
+                self._version += 1
+                if status is not None:
+                    self._take(status)
+                self._changed.notify_all()
+            # A slow Redis is not asked more often than it can answer.
+            await asyncio.sleep(max(PERIOD_S, 2 * (time.monotonic() - began_s)))
+
+    def _take(self, status: GroupStatus) -> None:
+        self._group = group_of(status)
+        rows = queue_rows(status)
+        for key in self._queues.keys() - rows.keys():
+            if self._queues[key][0] is not None:
+                self._queues[key] = (None, self._version)
+        for key, row in rows.items():
+            if key not in self._queues or self._queues[key][0] != row:
+                self._queues[key] = (row, self._version)
+
+
+def _event(topic: str, data: dict[str, Any]) -> str:
+    # JSON has no line ends of its own, so one line is one event.
+    return f"event: {topic}\ndata: {json.dumps(data)}\n\n"

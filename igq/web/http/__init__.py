@@ -1,0 +1,1 @@
+"""The web server itself: its limits, and what each answer carries."""

@@ -1,0 +1,125 @@
+"""Runs the server: its socket, TLS, log and end."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from igq.errors import CommandError
+from igq.output.log import start_log
+from igq.web.access.users import Users
+from igq.web.app import create_app
+from igq.web.http.limits import Protocol
+from igq.web.site import Site
+from sharedq.settings.loader import prepare_data_dir
+from sharedq.settings.values import Settings
+
+#: Connections at one time, the ones waiting for events among them.
+_CONNECTIONS = 200
+#: Seconds between two requests of a connection; and for requests to end when the server stops.
+_IDLE_S, _STOPPING_S = 20, 3
+#: Bytes of the headers of a request.
+_LONGEST_HEADERS = 32 << 10
+_BACKLOG = 128
+
+
+def serve(settings: Settings, host: str, port: int, *, is_child: bool) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Args:
+        is_child: whether a manager started this process and reads its messages, a line of JSON each.
+
+    Raises:
+        CommandError: the address, the certificate or the file of users cannot be used.
+    """
+    Users(settings.users_file).all()
+    say = _say_to_manager if is_child else _own_log(settings)
+    context = _tls(settings)
+    listening = _listen(host, port)
+    port = listening.getsockname()[1]
+    site = Site(settings, say, port, is_tls=context is not None)
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    config = uvicorn.Config(
+        create_app(site),
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # The host in the log is the one that is connected. Anybody can write X-Forwarded-For.
+        proxy_headers=False,
+        limit_concurrency=_CONNECTIONS,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_IDLE_S,
+        timeout_graceful_shutdown=_STOPPING_S,
+        h11_max_incomplete_event_size=_LONGEST_HEADERS,
+        ssl_context_factory=None if context is None else lambda *_: context,
+    )
+    # uvicorn raises the signal that ended it once more for the handler that was there before.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    shown = f"[{host}]" if ":" in host else host
+    say("IGQ0101I", url=f"{'http' if context is None else 'https'}://{shown}:{port}/console/")
+    if context is None and not _is_loopback(listening):
+        say("IGQ0105E")
+    with listening:
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise CommandError(f"the console cannot listen on {host} port {port}: {why}") from None
+
+
+def _is_loopback(listening: socket.socket) -> bool:
+    address = str(listening.getsockname()[0])
+    return address.startswith("127.") or address == "::1"
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    certificate, key = settings.console_certificate, settings.console_key
+    if certificate is None:
+        if key is not None:
+            raise CommandError(f"console_key={key} needs console_certificate")
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # A key with a password would ask for it on the terminal; there may be none.
+        context.load_cert_chain(certificate, key, password=lambda: b"")
+    except (OSError, ssl.SSLError) as error:
+        why = error.strerror or getattr(error, "reason", None) or str(error)
+        raise CommandError(f"the console cannot use its certificate {certificate} and key {key}: {why}") from None
+    return context
+
+
+def _own_log(settings: Settings) -> Callable[..., None]:
+    prepare_data_dir(settings)
+    try:
+        # No queue manager can have this name.
+        logger, file = start_log("igq-console", settings.data_dir)
+    except OSError as error:
+        raise CommandError(f"the log of the console cannot be written: {error}") from None
+    signal.signal(signal.SIGHUP, lambda *_: file.reopen())
+    logger = logger.bind(qmgr=settings.group)
+
+    def say(message_id: str, **fields: Any) -> None:
+        logger.info(message_id, **fields)
+
+    return say
+
+
+def _say_to_manager(message_id: str, **fields: Any) -> None:
+    print(json.dumps({"id": message_id, "fields": fields}), flush=True)

@@ -1,0 +1,57 @@
+"""State that all requests share: settings, users, the log, and threads for calls that block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+
+from igq.operations.status import read_status
+from igq.web.access.gate import Gate, Identity, host_of
+from igq.web.access.users import Users
+from igq.web.feed import Feed
+from sharedq.settings.values import Settings
+
+#: Calls to Redis at one time. Gets that wait have threads of their own: see `igq.web.rest.messaging`.
+_THREADS = 8
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Site:
+    """One console.
+
+    Args:
+        say: called with a message id of `igq.output.messages` and its fields.
+        port: names the cookie of a session.
+        is_tls: whether browsers come by TLS.
+    """
+
+    def __init__(self, settings: Settings, say: Callable[..., None], port: int, *, is_tls: bool) -> None:
+        self.settings, self.say, self.is_tls = settings, say, is_tls
+        self.gate = Gate(Users(settings.users_file), f"igq_session_{port}")
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self.feed = Feed(partial(self.work, read_status, settings))
+
+    async def work(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a call that blocks in a thread."""
+        return await anyio.to_thread.run_sync(partial(call, *args, **kwargs), limiter=self._threads)
+
+    def record(self, identity: Identity, command: str, result: str) -> None:
+        """Log a command of a user, with its result in a few words."""
+        self.say("IGQ0103I", user=identity.user, host=identity.host, command=command, result=result)
+
+    def record_refusal(self, request: Request, user: str, why: str) -> None:
+        """Log a sign-in that was refused."""
+        self.say("IGQ0104E", user=user[:64], host=host_of(request), why=why)
+
+
+def site_of(request: Request) -> Site:
+    """The site that a request came to."""
+    site: Site = request.app.state.site
+    return site
