@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from igq import __version__
-from igq.cli import browse, console, definitions, demo, drill, fsck, group, messages, mqsc, pipeline, qmgr, status
+from igq.cli import browse, definitions, demo, drill, fsck, group, messages, mqsc, pipeline, qmgr, status
+from igq.cli.console import serve as console
 from igq.cli.help import show_help_alone
 
 

@@ -1,0 +1,1 @@
+"""``igq console``: serves the console and the REST interface, and keeps their users."""

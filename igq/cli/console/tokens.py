@@ -1,0 +1,62 @@
+"""``igq console token``: adds, removes and lists the tokens of the console's users."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from igq.cli.console.users import NAME, known_users
+from igq.cli.help import show_help_alone
+from sharedq.display.lines import say, tell
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    token = typer.Typer(
+        help="Add, remove and list tokens, with which programs use the REST interface.",
+        callback=show_help_alone,
+        invoke_without_command=True,
+    )
+    token.command("add")(add)
+    token.command("remove")(remove)
+    token.command("list")(list_all)
+    app.add_typer(token, name="token")
+
+
+def add(
+    name: Annotated[str, NAME],
+    days: Annotated[
+        float | None, typer.Option("--days", min=0, metavar="N", help="Days that it is valid; default: until removed.")
+    ] = None,
+) -> int:
+    """Print a new token for a user. It is shown only once; a program sends it as Authorization: Bearer TOKEN."""
+    token_id, secret = known_users().add_token(name, days)
+    say(secret)
+    tell(f"token {token_id} of {name}; igq console token remove {token_id} removes it")
+    return 0
+
+
+def remove(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as igq console token list shows it.")],
+) -> int:
+    """Remove a token."""
+    name = known_users().remove_token(token_id)
+    say(f"token {token_id} of {name} is removed")
+    return 0
+
+
+def list_all() -> int:
+    """List the tokens: id, user, when they were made, until when they are valid."""
+    for name, user in sorted(known_users().all().items()):
+        for token_id, token in user.tokens.items():
+            until = "until removed" if token.expires_s is None else f"until {_date(token.expires_s)}"
+            is_over = token.expires_s is not None and token.expires_s <= time.time()
+            say(f"{token_id} {name} made {_date(token.created_s)} valid {until}{' (over)' if is_over else ''}")
+    return 0
+
+
+def _date(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%SZ}"

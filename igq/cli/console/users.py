@@ -1,0 +1,93 @@
+"""``igq console user``: adds, removes and lists the users of the console."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from igq.cli.help import show_help_alone
+from igq.errors import CommandError
+from sharedq.display.lines import say, tell
+
+if TYPE_CHECKING:
+    from igq.web.access.users import Users
+
+NAME = typer.Argument(metavar="USER", help="Name of the user.")
+
+
+class RoleName(Enum):
+    """Roles, the least first. Each may do what the ones before it may."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMINISTRATOR = "administrator"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    user = typer.Typer(
+        help="Add, remove and list the users of the console.", callback=show_help_alone, invoke_without_command=True
+    )
+    user.command("add")(add)
+    user.command("remove")(remove)
+    user.command("list")(list_all)
+    app.add_typer(user, name="user")
+
+
+def known_users() -> Users:
+    """The users in the file that the settings name."""
+    from igq.web.access.users import Users
+    from sharedq.settings.loader import load_settings
+
+    return Users(load_settings().users_file)
+
+
+def add(
+    name: Annotated[str, NAME],
+    role: Annotated[RoleName, typer.Option("--role", help="What the user may do.")] = RoleName.VIEWER,
+) -> int:
+    """Add a user, or give one another role and password. The password is typed, or a line of standard input.
+
+    A viewer looks at everything, messages too. An operator also starts, stops, clears, resolves, recovers, puts and
+    gets. An administrator also defines, alters and deletes.
+    """
+    from igq.web.access.users import USER_NAME, Role
+
+    if not USER_NAME.fullmatch(name):
+        # Before the password is asked for.
+        raise CommandError(f"{name!r} cannot be a user: 1 to 12 of A-Z a-z 0-9 _ . @ -, the first no . @ -", 2)
+    is_new = known_users().add(name, Role[role.name], _read_password())
+    say(f"user {name} is {'added' if is_new else 'changed'}, {role.value}")
+    return 0
+
+
+def remove(name: Annotated[str, NAME]) -> int:
+    """Remove a user with all tokens. Sessions of the user end at once."""
+    known_users().remove(name)
+    say(f"user {name} is removed")
+    return 0
+
+
+def list_all() -> int:
+    """List the users with their roles, one a line."""
+    users = known_users()
+    for name, user in sorted(users.all().items()):
+        say(f"{name} {user.role}")
+    if not users.all():
+        tell("no user yet: igq console user add")
+    return 0
+
+
+def _read_password() -> str:
+    if sys.stdin is not None and sys.stdin.isatty():
+        import getpass
+
+        password = getpass.getpass("Password: ")
+        if getpass.getpass("Once more: ") != password:
+            raise CommandError("the two passwords differ")
+        return password
+    line = sys.stdin.readline() if sys.stdin is not None else ""
+    return line.rstrip("\r\n")
