@@ -132,7 +132,7 @@ def test_a_killed_agent_is_started_again_and_goes_on(shell: Shell) -> None:
 
     assert shell.out("get", "QM2", "ORDERS", "--wait", "60", "--max", "1") == "still delivered\n"
     assert "signal 9" in group.wait_for("CSQM067E QM2")
-    assert shell.manager("QM2")["agent"]["restarts"] == 1
+    assert shell.manager("QM2")["agent"]["restarts"] == 1, "\n".join(group.lines)
 
 
 @pytest.mark.rule("igq/self-recovery", "A slow mover does not count as hanging while it makes progress.")

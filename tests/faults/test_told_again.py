@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from sharedq.api import QueueManagerConnection
 from sharedq.calls.unit.in_doubt import Batch
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
-from tests.support.members import TestGroup
-from tests.support.topologies import Node, free_ports, until
+from sharedq.objects.repository import Repository
+from sharedq.redis.keys import admin_keys, structure_keys
+from tests.support.injection import Injection
+from tests.support.members import TestGroup, new_group_name
+from tests.support.topologies import Cluster, Node, free_ports, until
 
 pytestmark = pytest.mark.faults
 
@@ -74,3 +78,78 @@ def test_what_no_replica_has_is_not_acknowledged_to_who_asks_again(pair: Pair, n
     pair.replica.go_on()
     commit(pair.first)
     assert pair.replica.ask("INFO", "replication")["role"] == "slave"
+
+
+Act = Callable[[QueueManagerConnection], object]
+
+
+def delete(program: QueueManagerConnection) -> None:
+    Repository(program.connection.group, "QM1").delete("QLOCAL", "EMPTY", disposition="SHARED")
+
+
+def alter(program: QueueManagerConnection) -> None:
+    Repository(program.connection.group, "QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+
+
+#: What is done, and the call that is lost the first time, if one is.
+REPEATED: dict[str, tuple[Act, str]] = {
+    "commit": (lambda program: program.commit_prepared(XID), "admin/complete"),
+    "back out": (lambda program: program.backout_prepared(XID), "admin/complete"),
+    "delete": (delete, "admin/remove_object"),
+    "alter": (alter, ""),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster(has_replicas=True, is_partial=True)
+    yield cluster
+    cluster.close()
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_an_empty_repeat_waits_for_the_replica_of_its_structure(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A repeat goes on to another node, and there forgets what the first one had begun."""
+    (act, lost), group_name = REPEATED[name], name_on_two_nodes(cluster)
+    careless = TestGroup(cluster.url, tmp_path, group=group_name)
+    careful = TestGroup(cluster.url, tmp_path, group=group_name, wait_replicas=1, wait_replicas_timeout_ms=60_000)
+    replica = cluster.replicas[cluster.primaries.index(cluster.owner(structure_keys(group_name, "APPL1").messages))]
+    try:
+        careful.add_member("QM1")
+        careful.define_structure()
+        careful.define_shared("Q")
+        careful.define_shared("EMPTY")
+        program, again, first = careful.connect(), careful.connect(), careless.connect()
+        for each in (again, first):
+            each.open("Q", OpenOption.OUTPUT)
+        program.open("Q", OpenOption.OUTPUT).put(b"kept", options=PutOption.SYNCPOINT)
+        program.prepare(XID)
+        replica.stop()
+        with monkeypatch.context() as patched:
+            if lost:
+                Injection(lost, "call lost").arm(patched)
+            with pytest.raises(MQIError) if lost else nullcontext():
+                act(first)
+        # What it has entered by now it need not enter anew, which would be a write.
+        for link in (again.connection._link, *careful.group._all_links):
+            link.wait_for(1, 100)
+        with pytest.raises(MQIError, match="0 of 1 replicas"):
+            act(again)
+        replica.go_on()
+        for link in careful.group._all_links:
+            link.wait_for(1, 60_000)
+        act(program)
+    finally:
+        replica.go_on()
+        careful.close()
+        careless.close()
+
+
+def name_on_two_nodes(cluster: Cluster) -> str:
+    """The name of a group whose APPL1 is not where its administration structure is."""
+    while True:
+        name = new_group_name()
+        if cluster.owner(admin_keys(name).group) is not cluster.owner(structure_keys(name, "APPL1").messages):
+            return name

@@ -84,6 +84,13 @@ local function drop_chunk(unit, count, state, part)
     return left
 end
 
+-- The reply where nothing is left to end. The caller goes on to forget the unit of work elsewhere, so replicas must have
+-- its end before; and Redis has only writers wait for replicas.
+local function nothing_left(own, caller)
+    redis.call("HSET", own, caller, redis.call("HGET", own, caller))
+    return { 0, 0, 0 }
+end
+
 -- Who may end a unit of work: its owner while it is registered, anybody registered once it is dead.
 local function may_not_end(own, dead, caller, owner)
     if redis.call("HEXISTS", own, caller) == 0 then return true end

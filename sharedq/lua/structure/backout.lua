@@ -48,9 +48,10 @@ for position = 8, #ARGV do
 end
 
 local state, operations = next_chunk(unit, tonumber(ARGV[6]), skips)
-if not state then return { 0, 0, 0 } end
 -- "C": its commit was decided and has begun; nobody can back it out any more.
-if string.sub(state, 1, 1) == "C" or string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
+if not state or string.sub(state, 1, 1) == "C" or string.sub(state, 2) ~= unit_id then
+    return nothing_left(own, caller)
+end
 
 local function with_backout_counted(record)
     local backouts = math.min(string.byte(record, 3) + 1, BACKOUT_COUNT_MAX)

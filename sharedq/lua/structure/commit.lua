@@ -80,8 +80,7 @@ if expected >= 0 and not (state and string.sub(state, 1, 1) == "C") then
         return { MQRC.BACKED_OUT }
     end
 end
-if not state then return { 0, 0, 0 } end
-if string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
+if not state or string.sub(state, 2) ~= unit_id then return nothing_left(own, caller) end
 
 journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
 for _, operation in ipairs(operations) do

@@ -48,8 +48,12 @@ if version then
     if uncommitted(queue) > 0 then return { MQRC.Q_NOT_EMPTY } end
     if mode == "delete" and not is_empty(queue) then return { MQRC.Q_NOT_EMPTY } end
 elseif closed == "" and mode ~= "rest" then
-    -- Deleted before, by a command that did not come to its end.
-    return { mode == "clear" and MQRC.UNKNOWN_OBJECT_NAME or 0 }
+    if mode == "clear" then return { MQRC.UNKNOWN_OBJECT_NAME } end
+    -- Deleted before, by a command that did not come to its end. The caller goes on to take the name out of the directory,
+    -- so replicas must know of the deletion before; and Redis has only writers wait for replicas.
+    redis.call("HSET", queue.q, "ver", "")
+    redis.call("HDEL", queue.q, "ver")
+    return { 0 }
 end
 -- The agents of a manager wait without a handle; there is one, or two of which one is being recovered.
 if mode ~= "clear" then wake_everyone(queue, KEYS[12], KEYS[13]) end

@@ -14,6 +14,9 @@ INVARIANTS  2 fencing, 4 bounded
 COST        O(keys given); Redis frees them after the call
 ]]
 if tonumber(redis.call("HGET", KEYS[1], ARGV[1]) or 0) > tonumber(ARGV[2]) then return { MQRC.CONNECTION_BROKEN } end
+-- Told again there may be nothing to drop. The caller goes on to forget the manager, so replicas must have what was dropped
+-- before; and Redis has only writers wait for replicas.
+redis.call("HSET", KEYS[1], ARGV[1], ARGV[2])
 if KEYS[2] then redis.call("UNLINK", unpack(KEYS, 2)) end
 if ARGV[3] then redis.call("HDEL", KEYS[1], unpack(ARGV, 3)) end
 return { 0 }

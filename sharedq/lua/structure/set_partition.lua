@@ -28,7 +28,12 @@ if KEYS[2] then
 end
 local known, version = redis.call("HMGET", KEYS[1], "ver", "gone", "shut"), tonumber(ARGV[1])
 if known[3] then return { 0, -1 } end
-if tonumber(known[1] or 0) >= version then return { 0, 0 } end
+local present = tonumber(known[1] or 0)
+if present >= version then
+    -- Told again: Redis has only writers wait for replicas.
+    if present == version then redis.call("HSET", KEYS[1], "ver", ARGV[1]) end
+    return { 0, 0 }
+end
 local gone = tonumber(known[2] or 0)
 if gone > version or (gone == version and ARGV[3] ~= "back") then return { 0, 0 } end
 redis.call("HSET", KEYS[1], "ver", ARGV[1], "def", ARGV[2])

@@ -17,9 +17,11 @@ local changed = 0
 for position = 1, #ARGV, 2 do
     local known = redis.call("HGET", KEYS[1], ARGV[position])
     local version = tonumber(string.match(ARGV[position + 1], "^%d+"))
-    if not known or tonumber(string.match(known, "^%d+")) < version then
+    local before = known and tonumber(string.match(known, "^%d+")) or -1
+    if before <= version then
+        -- Told again, too: Redis has only writers wait for replicas.
         redis.call("HSET", KEYS[1], ARGV[position], ARGV[position + 1])
-        changed = changed + 1
+        changed = changed + (before < version and 1 or 0)
     end
 end
 return changed
