@@ -56,6 +56,8 @@ _STOPPED = (
 )
 #: Redis' errors when the server is no longer (or not yet) the right one.
 _WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED", "NOREPLICAS")
+#: Redis' error, after CLUSTERDOWN, when no node of the Cluster serves the slot of a call. The node has done nothing.
+_SLOT_NOT_SERVED = "Hash slot not served"
 #: Redis' errors when it has done nothing of a call, for a reason that passes: it does not know the script, or a slot of
 #: the Cluster has moved (the first) or is about to.
 _UNDONE = (NoScriptError, MovedError, AskError, TryAgainError)
@@ -110,6 +112,10 @@ def _is_withheld(reply: Reply) -> bool:
     return isinstance(reply, redis.exceptions.NoPermissionError) or (
         isinstance(reply, redis.ResponseError) and str(reply).lower().startswith("unknown ")
     )
+
+
+def _is_without_node(error: redis.ResponseError) -> bool:
+    return _word_of(error) == "CLUSTERDOWN" and _SLOT_NOT_SERVED in str(error)
 
 
 class NotReplicatedError(redis.ConnectionError):
@@ -419,7 +425,8 @@ class Link:
         try:
             self._refuse(reply)
         except MQIError as refusal:
-            if self.is_broken or not (_word_of(reply) in _REFUSALS or isinstance(reply, _UNDONE)):
+            is_refusal = _word_of(reply) in _REFUSALS or isinstance(reply, _UNDONE) or _is_without_node(reply)
+            if self.is_broken or not is_refusal:
                 raise
             return [int(refusal.reason)]
 
@@ -442,6 +449,11 @@ class Link:
             raise error_for(_REFUSALS[word], "", "", text) from error
         if self._is_told_to_go_elsewhere(error):
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER) from error
+        if _is_without_node(error):
+            # Everything else on this link may be served. The next call looks for the slot anew.
+            self._deployment.note_move()
+            self._by_key.clear()
+            raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", f"no node of the Cluster serves it: {text}") from error
         if isinstance(error, _UNDONE):
             raise error_for(MQRC.CF_STRUC_IN_USE, "", "", f"its slot of the Cluster is being moved: {text}") from error
         if word in _WRONG_SERVER or isinstance(error, redis.exceptions.ClusterError):

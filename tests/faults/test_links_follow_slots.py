@@ -17,6 +17,8 @@ from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from tests.faults.test_cluster import BOTH, homes, spread_group
 from tests.support.members import TestGroup, new_group_name
+from tests.support.outcomes import reason_of
+from tests.support.scenes import recover_lost
 from tests.support.topologies import Cluster, Node, until
 
 pytestmark = pytest.mark.faults
@@ -140,6 +142,49 @@ def test_what_is_on_a_slot_that_nobody_serves_fails_alone(cluster: Cluster, tmp_
     node.ask("CLUSTER", "ADDSLOTS", slot)
     until(lambda: can_open(connection := group.connect()) and connection.disconnect() == 0, "it is served again")
     assert group.connect().open("SHARED", BOTH).get().body == b"kept"
+    group.close()
+
+
+def test_a_link_that_knew_the_node_of_a_slot_fails_with_2345_when_none_serves_it(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Its node refuses the call, and the link goes on to serve everything else."""
+    group = spread_group(cluster, tmp_path)
+    waiter, program = group.connect(), group.connect()
+    waiting, shared = waiter.open("SHARED", BOTH), program.open("SHARED", BOTH)
+    private = program.open("PRIVATE", BOTH)
+    private.put(b"kept", options=PutOption.SYNCPOINT)
+    repository = group.repository("QM1")
+    assert repository.queue_status("SHARED").depth == 0
+    key = group.group.structure("APPL1").queue("SHARED").waiters
+    reasons: list[int] = []
+    thread = threading.Thread(target=lambda: reasons.append(reason_of(lambda: waiting.get(GetOption.WAIT, wait_ms=-1))))
+    thread.start()
+    node = homes(cluster, group.group.name)["APPL1"]
+    until(lambda: node.ask("EXISTS", key), "it waits")
+    slot = key_slot(key.encode())
+    for each in cluster.nodes:
+        each.ask("CLUSTER", "DELSLOTS", slot)
+    thread.join()
+    for call in (
+        lambda: program.open("SHARED", OpenOption.OUTPUT),
+        lambda: shared.put(b"x"),
+        lambda: shared.put(b"x", options=PutOption.SYNCPOINT),
+        shared.get,
+        lambda: program.put1("SHARED", b"x"),
+        lambda: repository.queue_status("SHARED"),
+    ):
+        assert reason_of(call) == MQRC.CF_NOT_AVAILABLE
+    program.commit()
+    assert private.get().body == b"kept"
+    node.ask("CLUSTER", "ADDSLOTS", slot)
+    until(lambda: can_open(program), "it is served again")
+    # That it waits could not be taken back, so it is a lost connection.
+    assert reasons == [MQRC.CONNECTION_BROKEN]
+    recover_lost(group, waiter.connection.token, "QM1")
+    shared.put(b"here")
+    assert shared.get().body == b"here"
+    assert program.disconnect() == MQRC.NONE
     group.close()
 
 
