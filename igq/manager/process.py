@@ -22,6 +22,7 @@ from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
 from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
+from igq.processes.service_manager import notify
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.agreed_settings import contradictions
 from sharedq.members.group import Group
@@ -117,6 +118,7 @@ class QueueManager:
             if self._signals:
                 raise _Interrupted
             self._say("IGQ0001E", why=why)
+            notify(f"{self.name} has lost its lease and joins again")
         return ending
 
     def _prepare(self, incarnation: int) -> QueueManagerAttributes:
@@ -157,6 +159,7 @@ class QueueManager:
         self._say("CSQ9022I", incarnation=membership.incarnation, pid=os.getpid())
         # It stays when the manager loses its place: what it shows is the group.
         self._console = self._console or start_console(self._settings, self._say)
+        notify(f"{self.name} runs, incarnation {membership.incarnation}", READY="1")
 
     def _tell_deployment(self) -> None:
         settings, group = self._settings, self._group
@@ -197,6 +200,7 @@ class QueueManager:
             assert state.next_action is not None
             error = state.outcome.exception()
             self._say(trouble_id(error), error=error, wait_s=state.next_action.sleep)
+            notify(f"{self.name} waits for Redis")
 
         retrying = Retrying(
             wait=wait_exponential_jitter(multiplier=0.1, max=5.0, jitter=0.1),
@@ -230,6 +234,7 @@ class QueueManager:
         self._inbox.put(partial(self._stop_asked, self._signals > 1))
 
     def _stop_asked(self, is_immediate: bool) -> None:
+        notify(f"{self.name} stops", STOPPING="1")
         if self._incarnation is not None:
             self._incarnation.request_stop(is_immediate=is_immediate)
 

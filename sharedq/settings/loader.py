@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails
 
 from sharedq.settings.directories import make_private
 from sharedq.settings.redis_mask import mask_password
+from sharedq.settings.redis_url import check_redis_url
 from sharedq.settings.values import ConfigError, Settings
 
 #: Environment variable -> field of Settings.
@@ -28,7 +29,9 @@ ENVIRONMENT = {f"IGQ_{name.upper()}": name for name in Settings.model_fields}
 #: Others that are ours: the file's name, and which server program is the embedded one
 #: (``sharedq.redis.embedded_server``).
 OTHER_VARIABLES = ("IGQ_CONFIG", "IGQ_REDIS_SERVER")
-_PATHS = ("data_dir", "backup_dir", "console_certificate", "console_key", "console_users")
+_PATHS = ("data_dir", "backup_dir", "console_certificate", "console_key", "console_users", "redis_url_file")
+#: Two settings for one thing: the environment's beats the file's, and one place may not have both.
+_URLS = ("redis_url", "redis_url_file")
 #: A program that has not set up logging has its warnings on standard error.
 _LOGGER = logging.getLogger(__name__)
 _MENTIONED: list[str] = []
@@ -53,7 +56,10 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     from_file: dict[str, Any] = {}
     if env.get("IGQ_CONFIG"):
         from_file = _read_file(_absolute(Path(env["IGQ_CONFIG"]), Path.cwd()), base)
-    values = base | from_file | _read_environment(env, base)
+    from_environment = _read_environment(env, base)
+    if from_environment.keys() & set(_URLS):
+        from_file = {name: value for name, value in from_file.items() if name not in _URLS}
+    values = _with_url_of_file(base | from_file | from_environment)
     settings = Settings.model_validate(values)
     if settings.is_embedded:
         # A program that reaches its Redis by a URL writes nothing there.
@@ -180,6 +186,25 @@ def _read_environment(env: Mapping[str, str], base: dict[str, Any]) -> dict[str,
     values = {field: env[variable] for variable, field in ENVIRONMENT.items() if env.get(variable)}
     given = _validate(values, base, lambda name: f"IGQ_{name.upper()}", is_text=True)
     return _with_absolute_paths(given, Path.cwd())
+
+
+def _with_url_of_file(values: dict[str, Any]) -> dict[str, Any]:
+    """The values with the URL that stands in ``redis_url_file``, if there is one. No error shows what the file holds."""
+    path = values.get("redis_url_file")
+    if path is None:
+        return values
+    if values.get("redis_url") is not None:
+        raise ConfigError(f"redis_url_file={_shown(str(path))}: redis_url is set too; allowed: one of them")
+    try:
+        url = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"redis_url_file={_shown(str(path))}: cannot be read: {reason}") from None
+    try:
+        check_redis_url(url)
+    except ValueError as error:
+        raise ConfigError(f"redis_url_file={_shown(str(path))}: holds no Redis URL: {error}") from None
+    return values | {"redis_url": url}
 
 
 def _with_absolute_paths(values: dict[str, Any], start: Path) -> dict[str, Any]:

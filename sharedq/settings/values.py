@@ -37,6 +37,8 @@ class Settings(BaseModel):
     #: Where Redis is; if unset, an embedded server in `data_dir`. It may hold a password,
     #: so what is shown is `redis_url_masked`.
     redis_url: Annotated[str, AfterValidator(_is_url)] | None = Field(default=None, repr=False)
+    #: A file that holds the Redis URL, as secrets are mounted; instead of `redis_url`. Absolute.
+    redis_url_file: Annotated[Path | None, Field(description="a path, and no `redis_url` beside it")] = None
     #: Logs, reports and the embedded server's data. Absolute.
     data_dir: Annotated[Path, Field(description="a path")]
     #: Backups of structures; if unset, `backups` in `data_dir`. Absolute.

@@ -81,6 +81,42 @@ def test_an_empty_path_of_a_file_is_refused(tmp_path: Path, name: str, value: st
         load_settings(toml(tmp_path, f'{name} = "{value}"'))
 
 
+def test_a_file_can_hold_the_redis_url(tmp_path: Path) -> None:
+    (tmp_path / "url").write_text("redis://igq:secret@redis:6379\n", "utf-8")
+    env = toml(tmp_path, 'redis_url = "redis://other:6379"\n', IGQ_REDIS_URL_FILE=str(tmp_path / "url"))
+
+    settings = load_settings(env)
+
+    assert settings.redis_url == "redis://igq:secret@redis:6379"
+    assert "secret" not in settings.redis_url_masked
+
+
+def test_a_redis_url_of_the_environment_beats_the_file_that_the_settings_name(tmp_path: Path) -> None:
+    env = toml(tmp_path, 'redis_url_file = "url"\n', IGQ_REDIS_URL="redis://mine:6379")
+
+    assert load_settings(env).redis_url == "redis://mine:6379"
+
+
+@pytest.mark.parametrize("held", ["", "hunter2", "redis://:hunter2@host:port", "redis://u:hunter2@h:1#x"])
+def test_an_unusable_url_file_is_refused_without_what_it_holds(tmp_path: Path, held: str) -> None:
+    (tmp_path / "url").write_text(held, "utf-8")
+
+    error = error_of(toml(tmp_path, 'redis_url_file = "url"\n'))
+
+    assert error.startswith(f"redis_url_file={tmp_path / 'url'}: holds no Redis URL: ")
+    assert "hunter2" not in error
+
+
+def test_a_url_file_beside_a_url_or_without_a_file_is_refused(tmp_path: Path) -> None:
+    both = 'redis_url_file = "url"\nredis_url = "redis://h:1"\n'
+    assert error_of(toml(tmp_path, both)) == (
+        f"redis_url_file={tmp_path / 'url'}: redis_url is set too; allowed: one of them"
+    )
+    assert error_of(toml(tmp_path, 'redis_url_file = "url"\n')) == (
+        f"redis_url_file={tmp_path / 'url'}: cannot be read: No such file or directory"
+    )
+
+
 def test_settings_cannot_be_changed(tmp_path: Path) -> None:
     settings = load_settings({"HOME": str(tmp_path)})
 
