@@ -40,8 +40,12 @@ def test_redis_syncs_every_write_and_drops_no_key(services: dict[str, dict[str, 
     assert services["redis"]["volumes"]
 
 
-def test_everything_of_ours_is_one_image_built_here(services: dict[str, dict[str, Any]]) -> None:
-    assert {(service["image"], service["build"]) for service in ours(services).values()} == {("igq:0.1.0", ".")}
+def test_everything_of_ours_is_built_here_and_only_the_audit_has_spark(services: dict[str, dict[str, Any]]) -> None:
+    stages = re.findall(r"^FROM \S+ AS (\w+)$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+    assert stages[-2:] == ["slim", "full"]
+    for name, service in ours(services).items():
+        image, target = ("igq:0.1.0", "full") if name == "audit" else ("igq:0.1.0-slim", "slim")
+        assert (service["image"], service["build"]) == (image, {"context": ".", "target": target})
 
 
 @pytest.mark.parametrize("name", MANAGERS)
@@ -105,10 +109,12 @@ def test_healthcheck_of_a_manager_reads_the_groups_status(
 
 def test_image_copies_what_is_there_and_every_package(services: dict[str, dict[str, Any]]) -> None:
     dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
-    copied = {word for line in re.findall(r"^COPY (.*)$", dockerfile, re.MULTILINE) for word in line.split()[:-1]}
+    lines = re.findall(r"^COPY (?!--from)(.*)$", dockerfile, re.MULTILINE)
+    copied = {word for line in lines for word in line.split()[:-1]}
 
     assert {
         "requirements.lock",
+        "requirements-slim.lock",
         "pyproject.toml",
         "config",
         "sharedq",

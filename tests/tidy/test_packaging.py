@@ -63,6 +63,22 @@ def test_lock_holds_what_the_project_asks_for(project: dict[str, Any]) -> None:
             assert all(version in requirement.specifier for version in found), requirement
 
 
+def test_the_slim_lock_is_part_of_the_whole_one_and_has_no_spark(project: dict[str, Any]) -> None:
+    """Both images must run the same versions. The condition on the platform differs where Spark asks for a package too."""
+
+    def blocks(text: str) -> dict[str, str]:
+        found = re.findall(r"^(\S+)==(\S+)[^\n]*\n((?:    --hash[^\n]*\n)+)", text, re.MULTILINE)
+        return {name: version + hashes for name, version, hashes in found}
+
+    slim, whole = blocks((ROOT / "requirements-slim.lock").read_text("utf-8")), blocks(LOCK)
+
+    assert slim.items() <= whole.items()
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *extras["metrics"], *extras["web"], *extras["tracing"]]
+    assert {Requirement(text).name for text in asked} <= slim.keys()
+    assert not {Requirement(text).name for text in extras["spark"]} & slim.keys()
+
+
 def test_package_holds_its_scripts_and_templates() -> None:
     """As setuptools sees it: files that no pattern names would be missing in an installed package."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
