@@ -18,6 +18,7 @@ from igq.manager.expiry import Sweep
 from igq.manager.structure_watch import StructureWatch
 from recovery.resolve import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport, recover_all
 from recovery.target import Target
+from sharedq.admin.journal_limit import trim_journal
 from sharedq.calls.handles.connect import disconnect
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
@@ -219,6 +220,28 @@ class Worker:
                 wake_movers(self._group, self._process.qmgr)
         except MQIError as error:
             structlog.get_logger().warning("structures_not_looked_at", error=str(error))
+
+    def trim_journals(self, interval_ms: int) -> None:
+        """Keep each journal within ``journal_max_bytes``, unless another manager did so within *interval_ms*."""
+        if not (limit := self._group.settings.journal_max_bytes):
+            return
+        try:
+            if not self._group.call(*claim_job_call(self._group.keys, "limit of journals", interval_ms)):
+                return
+            names = self._group.structure_names()
+        except MQIError as error:
+            structlog.get_logger().warning("journals_not_trimmed", error=str(error))
+            return
+        self._go_on(self._trimming(names, limit))
+
+    def _trimming(self, names: Sequence[str], limit: int) -> Iterator[None]:
+        """Trim one journal after the other, and pause after each call."""
+        for name in names:
+            try:
+                while trim_journal(self._group, name, limit) and not self._is_stopping:
+                    yield
+            except MQIError as error:
+                structlog.get_logger().warning("journal_not_trimmed", structure=name, error=str(error))
 
     def disconnect(self) -> None:
         """End the connection in good order. The next task makes a new one."""

@@ -1,4 +1,4 @@
-"""What a manager tells systemd, or any other supervisor with its protocol: ready, stopping, and a line of status.
+"""Messages of a manager to systemd, or to another supervisor with its protocol: ready, stopping, a line of status.
 
 The protocol is sd_notify(3): lines of ``NAME=VALUE`` in one datagram to the socket that ``NOTIFY_SOCKET`` names.
 """

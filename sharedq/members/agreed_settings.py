@@ -12,10 +12,17 @@ from typing import Final
 from sharedq.settings.values import Settings
 
 #: In the order of display.
-AGREED: Final = ("lease_ms", "wait_replicas", "wait_replicas_timeout_ms", "journal", "journal_max_entries")
+AGREED: Final = (
+    "lease_ms",
+    "wait_replicas",
+    "wait_replicas_timeout_ms",
+    "journal",
+    "journal_max_entries",
+    "journal_max_bytes",
+)
 #: Settings that a running process adopts as soon as it hears of a change. A lease keeps the length that it was taken
 #: with, and a connection keeps its journal settings, so changes of the others affect only what begins later.
-AT_ONCE: Final = ("wait_replicas", "wait_replicas_timeout_ms")
+AT_ONCE: Final = ("wait_replicas", "wait_replicas_timeout_ms", "journal_max_bytes")
 #: The field of the ``group`` hash.
 FIELD: Final = "settings"
 

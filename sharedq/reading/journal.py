@@ -156,7 +156,7 @@ def read_entries(
         if known is not None and not is_known_there and not may_miss:
             raise JournalTrimmedError(
                 f"the journal of {structure.name} was trimmed while it was read, entry {known} is gone; "
-                f"begin later, or make journal_max_entries larger"
+                f"begin later, or make journal_max_entries or journal_max_bytes larger"
             )
         # The caller has not had the very first entry.
         for stream_id, fields in found[1:] if is_known_there and not is_first_there else found:

@@ -189,7 +189,7 @@ def _read_environment(env: Mapping[str, str], base: dict[str, Any]) -> dict[str,
 
 
 def _with_url_of_file(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with the URL that stands in ``redis_url_file``, if there is one. No error shows what the file holds."""
+    """The values with the URL of the file ``redis_url_file``, if one is named. No error shows what the file holds."""
     path = values.get("redis_url_file")
     if path is None:
         return values

@@ -57,6 +57,8 @@ class Settings(BaseModel):
     journal_max_entries: Annotated[int, Field(ge=1_000, le=1_000_000_000, description="1000 to 1000000000 entries")] = (
         1_000_000
     )
+    #: Bytes of memory that a structure's journal may take before the oldest events are dropped; 0 for no limit.
+    journal_max_bytes: Annotated[int, Field(ge=0, le=1 << 44, description="0, or bytes up to 16 TiB")] = 256 << 20
     #: How a manager and its agent write their log: lines for people, or a JSON object a line.
     log_format: Annotated[Literal["text", "json"], Field(description="text or json")] = "text"
     #: The least level that is logged. Messages with an id that ends in E are errors, the others information.

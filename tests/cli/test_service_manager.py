@@ -1,4 +1,4 @@
-"""What a manager tells the supervisor that started it (sd_notify)."""
+"""A manager tells the supervisor that started it how it is (sd_notify)."""
 
 from __future__ import annotations
 

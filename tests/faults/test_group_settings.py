@@ -228,4 +228,5 @@ def test_two_changes_at_once_are_both_there(shared: Site, monkeypatch: pytest.Mo
         "wait_replicas_timeout_ms": "1000",
         "journal": "false",
         "journal_max_entries": "1000000",
+        "journal_max_bytes": "268435456",
     }

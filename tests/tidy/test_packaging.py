@@ -64,7 +64,7 @@ def test_lock_holds_what_the_project_asks_for(project: dict[str, Any]) -> None:
 
 
 def test_the_slim_lock_is_part_of_the_whole_one_and_has_no_spark(project: dict[str, Any]) -> None:
-    """Both images must run the same versions. The condition on the platform differs where Spark asks for a package too."""
+    """Both images must run the same versions. Conditions on the platform may differ."""
 
     def blocks(text: str) -> dict[str, str]:
         found = re.findall(r"^(\S+)==(\S+)[^\n]*\n((?:    --hash[^\n]*\n)+)", text, re.MULTILINE)

@@ -246,7 +246,10 @@ class _Backup:
         image = self._image
         reply = self._ask()
         if reply[0]:
-            raise failed(self._structure, "its journal was trimmed meanwhile, make journal_max_entries larger")
+            raise failed(
+                self._structure,
+                "its journal was trimmed meanwhile, make journal_max_entries or journal_max_bytes larger",
+            )
         _, entries, is_end, found, standing, sequence, trash = reply
         for entry_id, flat in entries:
             self._last = entry_id

@@ -20,6 +20,7 @@ from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, PutOption, Report
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD
+from sharedq.redis.keys import private_structure
 from sharedq.session.connection import Connection
 from tests.support.agents import drain
 from tests.support.groups import BOTH
@@ -273,3 +274,50 @@ def test_a_recovery_that_cannot_be_done_is_said_and_looks_not_again(
     worker.end()
     worker._thread.join(PATIENCE_S)
     assert said == ["CSQE015I"]
+
+
+@pytest.fixture
+def journals(group: TestGroup) -> list[str]:
+    """The keys of two journals, of a shared structure and of the manager's own, with 10,000 puts each."""
+    group.define_shared("Q")
+    group.define_private("QM1", "P")
+    for name in ("Q", "P"):
+        with group.connect().open(name, BOTH) as queue:
+            for _ in range(20):
+                queue.put_many([(MQMD(), b"x" * 10) for _ in range(500)])
+    return [group.group.structure(name).journal for name in ("APPL1", private_structure("QM1"))]
+
+
+def trim(group: TestGroup, journals: list[str], limit: int) -> tuple[list[int], list[int]]:
+    """Trim as a manager does. Returns the bytes and the entries of each journal afterwards."""
+    group.group.settings = group.group.settings.model_copy(update={"journal_max_bytes": limit})
+    client = group.group.client(journals[0])
+    last = [client.xrevrange(key, count=1) for key in journals]
+    worker = worker_of_qm1(group, [])
+    worker.submit(partial(worker.trim_journals, 0))
+
+    def in_bytes() -> list[int]:
+        return [client.memory_usage(key) or 0 for key in journals]
+
+    until(lambda: not limit or max(in_bytes()) <= limit, "the journals are within the limit", PATIENCE_S)
+    end(worker)
+    assert [client.xrevrange(key, count=1) for key in journals] == last
+    return in_bytes(), [client.xlen(key) for key in journals]
+
+
+def test_the_oldest_entries_of_a_journal_go_when_it_takes_too_many_bytes(group: TestGroup, journals: list[str]) -> None:
+    in_bytes, _ = trim(group, journals, 0)
+    limit = min(in_bytes) // 2
+
+    _, entries = trim(group, journals, limit)
+
+    assert min(entries) > 5
+
+
+def test_a_journal_without_a_limit_of_bytes_is_left_alone(group: TestGroup, journals: list[str]) -> None:
+    client = group.group.client(journals[0])
+    before = [client.xlen(key) for key in journals]
+
+    _, entries = trim(group, journals, 0)
+
+    assert entries == before
