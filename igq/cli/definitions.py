@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -10,16 +11,22 @@ from typing import Annotated
 import typer
 
 from igq.errors import CommandError
-from sharedq.display.lines import tell
-from sharedq.display.text import visible
+from sharedq.display.lines import say, tell
 
 #: Exit statuses of ``igq diff``.
 EQUAL, DIFFERENT, COULD_NOT_COMPARE = 0, 1, 2
+
+#: The option of commands that read MQSC. None: the setting decides.
+Lenient = Annotated[
+    bool | None,
+    typer.Option("--lenient/--strict", help="Pass over what IBM MQ has and igq does not; default: mqsc_lenient."),
+]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("export")(export)
+    app.command("diff")(diff)
 
 
 def export(
@@ -76,11 +83,93 @@ def export(
     return int(bool(result.missing))
 
 
+def diff(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="MQSC commands, such as igq export writes.")],
+    qmgr: Annotated[
+        str,
+        typer.Option("-m", "--manager", metavar="QMGR", help="Where commands without CMDSCOPE run; default: any."),
+    ] = "",
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Also name the objects of the group that FILE does not define.")
+    ] = False,
+    lenient: Lenient = None,
+) -> int:
+    """Say what applying a file of MQSC commands would change, attribute by attribute. Nothing is changed.
+
+    The commands run on a copy of the definitions, so each rule is that of the real commands. No queue manager needs to
+    run. Objects SYSTEM.*, attributes of queue managers, copies of group objects and dynamic queues are never named by
+    --prune.
+
+    Exit status: 0, nothing would change; 1, something would; 2, a command would fail, or nothing could be compared.
+    """
+    from igq.definitions.comparison import compare
+    from igq.operations.shutdown import UP, state_now
+    from sharedq.members.group import Group
+    from sharedq.settings.loader import load_settings
+
+    try:
+        text = read_commands(file)
+        settings = load_settings()
+        group = Group(settings)
+        try:
+            members = group.members()
+            known = [member.name for member in members]
+            if not known:
+                raise CommandError(f"no queue manager has joined group {group.name} yet")
+            if qmgr and qmgr not in known:
+                raise CommandError(f"there is no queue manager {qmgr} in group {group.name}: {', '.join(known)}")
+            up = [member.name for member in members if state_now(group, member) in UP]
+            group.adopt(group.read_record())
+            found = compare(
+                group,
+                qmgr or (up or known)[0],
+                text.splitlines(keepends=True),
+                is_lenient=settings.mqsc_lenient if lenient is None else lenient,
+                is_pruned=prune,
+            )
+        finally:
+            group.leave()
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except Exception as error:
+        raise CommandError(" ".join(str(error).split()) or type(error).__name__, COULD_NOT_COMPARE) from error
+    for change in found.changes:
+        for line in change.lines:
+            say(line)
+    for item in found.surplus:
+        say(f"not in {file.name}: {item.title}")
+    for line in (*found.warnings, *found.failures):
+        tell(f"igq: {line}")
+    if found.failures:
+        return COULD_NOT_COMPARE
+    return EQUAL if found.is_equal else DIFFERENT
+
+
+def read_commands(file: Path) -> str:
+    """Return the text of a file of MQSC commands. Raises CommandError: it cannot be read, or is TOML."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{file}: this is not UTF-8 text") from None
+    if _is_toml(text):
+        raise CommandError(f"{file}: this is TOML, not MQSC; IGQ_CONFIG names a file of settings")
+    return text
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        return bool(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
+
+
 def _write(lines: Iterable[str], file: Path | None) -> None:
     """Write *lines* as UTF-8, to a file as a whole or not at all. A terminal gets only what is safe to show."""
     if file is None and sys.stdout.isatty():
         for line in lines:
-            print(visible(line))
+            say(line)
         return
     content = "".join(f"{line}\n" for line in lines).encode()
     if file is None:

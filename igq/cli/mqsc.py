@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
-import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
+from igq.cli.definitions import Lenient, read_commands
 from igq.errors import CommandError
 from igq.mqsc.words import supported
 
@@ -30,15 +30,22 @@ def mqsc(
     command: Annotated[
         list[str] | None, typer.Option("-c", "--command", metavar="COMMAND", help="A command; may be repeated.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what each command would do, and change nothing.")
+    ] = False,
+    lenient: Lenient = None,
 ) -> int:
     """Run MQSC commands (DEFINE, ALTER, DELETE, DISPLAY, CLEAR ...).
 
     For objects of the group use any running manager: QSGDISP(SHARED) and (GROUP), CFSTRUCT, DISPLAY GROUP.
 
+    With --dry-run the commands run on a copy of the definitions, one after the other. With --lenient the output of
+    dmpmqcfg and of CSQUTIL MAKEDEF loads: each command and attribute that is not supported here gets a warning.
+
     Exit status: 0, all commands were done; 10, one failed; 20, the commands could not be run.
     """
     try:
-        return _run(qmgr, file, command or [])
+        return _run(qmgr, file, command or [], lenient, is_dry_run=dry_run)
     except CommandError as error:
         raise CommandError(str(error), COULD_NOT_RUN) from None
     except (KeyboardInterrupt, BrokenPipeError):
@@ -47,30 +54,19 @@ def mqsc(
         raise CommandError(" ".join(str(error).split()) or type(error).__name__, COULD_NOT_RUN) from error
 
 
-def _run(qmgr: str, file: Path | None, commands: list[str]) -> int:
+def _run(qmgr: str, file: Path | None, commands: list[str], lenient: bool | None, *, is_dry_run: bool) -> int:
+    from igq.definitions.trial import run_trial
     from igq.mqsc.session import run_session
     from sharedq.settings.loader import load_settings
 
     if file is not None and commands:
         raise CommandError("FILE and -c exclude each other")
     settings = load_settings()
+    is_lenient = settings.mqsc_lenient if lenient is None else lenient
+    source: TextIO = sys.stdin
     if commands:
-        return run_session(settings, qmgr, io.StringIO("\n".join(commands) + "\n"), sys.stdout)
-    if file is None:
-        return run_session(settings, qmgr, sys.stdin, sys.stdout)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CommandError(f"{file}: this is not UTF-8 text") from None
-    if _is_toml(text):
-        raise CommandError(f"{file}: this is TOML, not MQSC; IGQ_CONFIG names a file of settings")
-    return run_session(settings, qmgr, io.StringIO(text), sys.stdout)
-
-
-def _is_toml(text: str) -> bool:
-    try:
-        return bool(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return False
+        source = io.StringIO("\n".join(commands) + "\n")
+    elif file is not None:
+        source = io.StringIO(read_commands(file))
+    run = run_trial if is_dry_run else run_session
+    return run(settings, qmgr, source, sys.stdout, is_lenient=is_lenient)

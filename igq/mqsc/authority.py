@@ -15,7 +15,7 @@ from sharedq.objects.store.authorities import PUT, Authorities, AuthorityRecord
 _RECORD = ("PROFILE", "OBJTYPE", "PRINCIPAL")
 _CHANGES = ("AUTHADD", "AUTHRMV")
 #: The values of AUTHADD and AUTHRMV. NONE changes nothing, but makes the record.
-_AUTHORITIES = {PUT: (PUT,), "ALL": (PUT,), "NONE": ()}
+AUTHORITIES = {PUT: (PUT,), "ALL": (PUT,), "ALLMQI": (PUT,), "NONE": ()}
 _SHOWN = ("PROFILE", "ENTITY", "ENTTYPE", "OBJTYPE", "AUTHLIST")
 
 
@@ -90,9 +90,9 @@ def _read_authorities(command: Command, keyword: str) -> tuple[str, ...] | None:
         return None
     words: list[str] = []
     for value in parameter.values or ():
-        if value not in _AUTHORITIES:
-            raise command.error(parameter, f"{keyword}({'|'.join(_AUTHORITIES)})")
-        words += _AUTHORITIES[value]
+        if value not in AUTHORITIES:
+            raise command.error(parameter, f"{keyword}({'|'.join(AUTHORITIES)})")
+        words += AUTHORITIES[value]
     return tuple(words)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, TextIO, cast
+from typing import Literal, Protocol, TextIO, cast
 
 from igq.mqsc import authority, backup, displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
+from igq.mqsc.leniency import pass_over
 from igq.mqsc.lines import Source, split_commands
 from igq.mqsc.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
 from sharedq.admin.backup.errors import BackupError
@@ -40,11 +42,30 @@ class ManagerControl(Protocol):
         """Stop the manager. *mode* is QUIESCE, FORCE or RESTART. Raises MQIError if that fails."""
 
 
-@dataclass
-class _Counts:
-    read: int = 0
-    syntax: int = 0
-    failed: int = 0
+class CommandExecutor(Protocol):
+    """Does parsed commands, or says what they would do."""
+
+    def execute(self, command: Command) -> list[str]:
+        """Return the answer. Raises what `Executor.execute` raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one command.
+
+    Attributes:
+        lines: what runmqsc would write for it.
+        fault: the kind of fault, if it was not done: ``syntax`` or ``failed``.
+        is_end: it was END.
+        is_passed_over: it does not exist here and was passed over.
+        must_stop: its outcome is unknown, so nothing more can be done.
+    """
+
+    lines: list[str]
+    fault: Literal["", "syntax", "failed"] = ""
+    is_end: bool = False
+    is_passed_over: bool = False
+    must_stop: bool = False
 
 
 def run(
@@ -54,6 +75,9 @@ def run(
     *,
     control: ManagerControl | None = None,
     is_listed: bool = True,
+    is_lenient: bool = False,
+    executor: CommandExecutor | None = None,
+    completed: str = messages.NORMAL,
 ) -> int:
     """Run every command of *lines*. Write the answers, and the counts at the end.
 
@@ -66,57 +90,100 @@ def run(
         out: where to write the answers.
         control: does START QMGR and STOP QMGR. Without it both are refused, and the manager counts as running.
         is_listed: whether to repeat each command before its answer (not on a terminal).
+        is_lenient: whether to pass over, with a warning, what IBM MQ has and igq does not.
+        executor: does the commands instead of an `Executor` on *repository*.
+        completed: the message after a command that was done.
 
     Returns:
         0, every command was done; 10, one failed or was not understood; 20, the run had to stop.
     """
-    counts = _Counts()
-    executor = Executor(repository, control)
+    counts: Counter[str] = Counter()
+    commands = Commands(executor or Executor(repository, control), repository, control, is_lenient, completed)
     for source in split_commands(lines):
-        counts.read += 1
+        answer = commands.answer(source)
+        counts["read"] += not answer.is_end
         if is_listed:
-            _list(source, counts.read, out)
+            _list(source, counts["read"] + answer.is_end, out)
+        if answer.is_end:
+            break
+        counts[answer.fault] += 1
+        counts["passed over"] += answer.is_passed_over
+        _write(answer.lines, out)
+        if answer.must_stop:
+            return COULD_NOT_RUN
+    _summarize(counts, out)
+    return COMMAND_FAILED if counts["syntax"] or counts["failed"] else DONE
+
+
+class Commands:
+    """Answers commands one by one. The arguments are those of `run`."""
+
+    def __init__(
+        self,
+        executor: CommandExecutor,
+        repository: Repository,
+        control: ManagerControl | None = None,
+        is_lenient: bool = False,
+        completed: str = messages.NORMAL,
+    ) -> None:
+        self._executor, self._repository, self._control = executor, repository, control
+        self._is_lenient, self._completed = is_lenient, completed
+
+    def answer(self, source: Source) -> Answer:
+        """Do one command."""
         try:
             command = parse_command(source)
-            if command.verb == "END":
-                counts.read -= 1
-                break
         except MqscSyntaxError as error:
-            counts.syntax += 1
-            _write(messages.syntax_failure(error), out)
-            continue
+            return Answer(messages.syntax_failure(error), "syntax")
         except UnsupportedCommandError as error:
-            counts.failed += 1
-            _write([messages.NOT_SUPPORTED.format(error)], out)
-            continue
-        subject = _subject(command, repository)
+            if self._is_lenient:
+                line = messages.COMMAND_PASSED_OVER.format(error.line, error, "the command is not supported here")
+                return Answer([line], is_passed_over=True)
+            return Answer([messages.NOT_SUPPORTED.format(error)], "failed")
+        if command.verb == "END":
+            return Answer([], is_end=True)
+        warnings: list[str] = []
+        answer = self._do(command, warnings)
+        return replace(answer, lines=[*warnings, *answer.lines])
+
+    def _do(self, command: Command, warnings: list[str]) -> Answer:
+        what = f"{command.verb} {_subject(command, self._repository)}"
         try:
-            if control is not None and not control.is_running(repository.qmgr or ""):
-                counts.failed += 1
-                _write([messages.STOPPED.format(repository.qmgr, f"{command.verb} {subject}")], out)
-                continue
-            _write([*executor.execute(command), messages.NORMAL.format(f"{command.verb} {subject}")], out)
+            if self._control is not None and not self._control.is_running(self._repository.qmgr or ""):
+                return Answer([messages.STOPPED.format(self._repository.qmgr, what)], "failed")
+            lines = self._execute(command, warnings)
+            if lines is None:
+                return Answer([], is_passed_over=True)
+            return Answer([*lines, self._completed.format(what)])
         except MqscSyntaxError as error:
-            counts.syntax += 1
-            _write(messages.syntax_failure(error), out)
+            return Answer(messages.syntax_failure(error), "syntax")
         except ValueError as error:
-            counts.syntax += 1
-            _write([messages.value_failure(command.line, error)], out)
+            return Answer([messages.value_failure(command.line, error)], "syntax")
         except messages.PartlyDoneError as error:
-            counts.failed += 1
-            _write([*error.lines, messages.ABNORMAL.format(f"{command.verb} {subject}")], out)
-            if error.is_outcome_unknown:
-                return COULD_NOT_RUN
+            lines = [*error.lines, messages.ABNORMAL.format(what)]
+            return Answer(lines, "failed", must_stop=error.is_outcome_unknown)
         except BackupError as error:
-            counts.failed += 1
-            _write([str(error), messages.ABNORMAL.format(f"{command.verb} {subject}")], out)
+            return Answer([str(error), messages.ABNORMAL.format(what)], "failed")
         except MQIError as error:
-            counts.failed += 1
-            _write([messages.failure(subject, error), messages.ABNORMAL.format(f"{command.verb} {subject}")], out)
-            if error.reason == MQRC.CONNECTION_BROKEN:
-                return COULD_NOT_RUN
-    _summarize(counts, out)
-    return COMMAND_FAILED if counts.syntax or counts.failed else DONE
+            lines = [messages.failure(_subject(command, self._repository), error), messages.ABNORMAL.format(what)]
+            return Answer(lines, "failed", must_stop=error.reason == MQRC.CONNECTION_BROKEN)
+
+    def _execute(self, command: Command, warnings: list[str]) -> list[str] | None:
+        """Do *command*, maybe without parameters that do not exist here. None: all of it was passed over.
+
+        A syntax error means that nothing was done, so the rest of the command can be tried.
+        """
+        while True:
+            try:
+                return self._executor.execute(command)
+            except MqscSyntaxError as error:
+                passed = pass_over(command, error) if self._is_lenient else None
+                if passed is None:
+                    raise
+                warnings.append(passed.warning)
+                if passed.rest is None:
+                    return None
+                command = passed.rest
 
 
 class Executor:
@@ -283,16 +350,17 @@ def _write(lines: Iterable[str], out: TextIO) -> None:
     out.flush()
 
 
-def _summarize(counts: _Counts, out: TextIO) -> None:
+def _summarize(counts: Counter[str], out: TextIO) -> None:
     def commands(count: int) -> str:
         return f"{count or 'No'} MQSC command{'s' if count != 1 else ''}"
 
     _write(
         [
-            f"{commands(counts.read)} read.",
-            f"{commands(counts.syntax)} with a syntax error.",
-            f"{commands(counts.failed)} could not be processed."
-            if counts.failed
+            f"{commands(counts['read'])} read.",
+            f"{commands(counts['syntax'])} with a syntax error.",
+            *([f"{commands(counts['passed over'])} passed over."] if counts["passed over"] else []),
+            f"{commands(counts['failed'])} could not be processed."
+            if counts["failed"]
             else "All valid MQSC commands were processed.",
         ],
         out,

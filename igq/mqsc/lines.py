@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 #: A line of 80 columns with a sequence number in the last eight.
@@ -19,12 +19,18 @@ class Source:
         text: the command without continuation characters and without its semicolon.
         lines: the original lines, for the listing.
         is_cut: the input ended although its last line continues.
+        starts: for each line, the place in *text* where it begins, and its number.
     """
 
     line: int
     text: str
     lines: tuple[str, ...]
     is_cut: bool = False
+    starts: tuple[tuple[int, int], ...] = ()
+
+    def line_at(self, place: int) -> int:
+        """Return the number of the line that has this place of *text*."""
+        return next((number for start, number in reversed(self.starts) if start <= place), self.line)
 
 
 def split_commands(lines: Iterable[str]) -> Iterator[Source]:
@@ -36,6 +42,7 @@ def split_commands(lines: Iterable[str]) -> Iterator[Source]:
     """
     text, first = "", 0
     given: list[str] = []
+    starts: list[tuple[int, int]] = []
     joins_at_first_word = True
     for number, line in enumerate(_without_sequence_numbers(lines), start=1):
         if line.startswith("*") or not line.strip():
@@ -43,13 +50,14 @@ def split_commands(lines: Iterable[str]) -> Iterator[Source]:
         first = first or number
         part = line.lstrip() if joins_at_first_word else line
         given.append(line)
+        starts.append((len(text), number))
         stripped = part.rstrip()
         if stripped.endswith(("+", "-")):
             text += stripped[:-1]
             joins_at_first_word = stripped.endswith("+")
             continue
-        yield from _split_at_semicolons(first, text + part, tuple(given))
-        text, given, first, joins_at_first_word = "", [], 0, True
+        yield from _split_at_semicolons(first, text + part, tuple(given), starts)
+        text, given, starts, first, joins_at_first_word = "", [], [], 0, True
     if given:
         yield Source(first, text.strip(), tuple(given), is_cut=True)
 
@@ -70,18 +78,21 @@ def _without_sequence_numbers(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _split_at_semicolons(line: int, text: str, given: tuple[str, ...]) -> Iterator[Source]:
+def _split_at_semicolons(
+    line: int, text: str, given: tuple[str, ...], starts: Sequence[tuple[int, int]]
+) -> Iterator[Source]:
     """Split a line with several commands. A semicolon in quotes is an ordinary character."""
     parts, start, is_quoted = [], 0, False
     for position, character in enumerate(text):
         if character == "'":
             is_quoted = not is_quoted
         elif character == ";" and not is_quoted:
-            parts.append(text[start:position])
+            parts.append((start, text[start:position]))
             start = position + 1
-    parts.append(text[start:])
-    for part in parts:
+    parts.append((start, text[start:]))
+    for begin, part in parts:
         if part.strip():
-            yield Source(line, part.strip(), given)
+            moved = begin + len(part) - len(part.lstrip())
+            yield Source(line, part.strip(), given, starts=tuple((place - moved, number) for place, number in starts))
             # A line is listed once, with its first command.
             given = ()

@@ -26,6 +26,13 @@ BACKUP_COMPLETED = "CSQE121I: Backup of structure {} completed, {} of {}, {} MB,
 RECOVERY_COMPLETED = "CSQE131I: Recovery of structure {} completed, {} of {}, {}."
 NOT_RECOVERED = "   not recovered: {}"
 NOT_SUPPORTED = "IGQ1001E: {} is not supported here; igq mqsc --help lists the supported commands."
+COMMAND_PASSED_OVER = "IGQ1004W: Line {}: {} is passed over: {}."
+PARAMETER_PASSED_OVER = "IGQ1005W: Line {}: {}: {} is passed over: {}."
+WOULD_COMPLETE = "IGQ1006I: {} would complete normally; nothing was changed."
+WOULD_CHANGE = "IGQ1007I: Would {}"
+WOULD_CHANGE_NOTHING = "IGQ1008I: Would change nothing."
+WOULD_DROP = "IGQ1009I: Would drop {} of {}."
+NOT_TRIED = "IGQ1010I: {} is not tried in a dry run."
 
 #: The text for a reason that has no message of its own.
 _FAILED = "CSQM090E: {} could not be processed"

@@ -15,6 +15,9 @@ from igq.mqsc.words import TAKES, VERBS, find_object, find_unsupported, find_ver
 
 _TOKEN = re.compile(r"\s*(?:(?P<quoted>'(?:[^']|'')*')|(?P<mark>[(),])|(?P<word>[^\s(),']+))")
 
+#: Parameters of DEFINE that may stand before the object.
+_BEFORE_OBJECT = ("NOREPLACE", "REPLACE")
+
 
 class MqscSyntaxError(Exception):
     """A command that is not valid MQSC.
@@ -25,33 +28,50 @@ class MqscSyntaxError(Exception):
         expected: what would be valid there.
         unknown: the word that is not known; empty if something else is wrong.
         unacceptable: a keyword and its value, if the value is not allowed.
+        parameter: the parameter that is not valid, if only that is wrong.
     """
 
     def __init__(
-        self, line: int, segment: str, expected: str, *, unknown: str = "", unacceptable: tuple[str, str] | None = None
+        self,
+        line: int,
+        segment: str,
+        expected: str,
+        *,
+        unknown: str = "",
+        unacceptable: tuple[str, str] | None = None,
+        parameter: Parameter | None = None,
     ) -> None:
         super().__init__(line, segment, expected)
         self.line, self.segment, self.expected = line, segment, expected
-        self.unknown, self.unacceptable = unknown, unacceptable
+        self.unknown, self.unacceptable, self.parameter = unknown, unacceptable, parameter
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.expected} expected at the end of: {self.segment}"
 
 
 class UnsupportedCommandError(Exception):
-    """An IBM MQ command that igq does not have. The text names it."""
+    """An IBM MQ command that igq does not have. The text names it.
+
+    Attributes:
+        line: number of the command's first line.
+    """
+
+    def __init__(self, meant: str, line: int) -> None:
+        super().__init__(meant)
+        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """``KEYWORD`` or ``KEYWORD(value, ...)``. ``values`` is None without parentheses.
 
-    ``segment`` is the command up to the end of this parameter, for error messages.
+    ``segment`` is the command up to the end of this parameter, for error messages. ``line`` is the line of its keyword.
     """
 
     keyword: str
     values: tuple[str, ...] | None
     segment: str
+    line: int = 0
 
     @property
     def identity(self) -> tuple[str, bool]:
@@ -77,7 +97,7 @@ class Command:
     def error(self, parameter: Parameter, expected: str) -> MqscSyntaxError:
         """Make the error for a *parameter* whose keyword is known and whose value is not allowed."""
         value = None if parameter.values is None else (parameter.keyword, parameter.value)
-        return MqscSyntaxError(self.line, parameter.segment, expected, unacceptable=value)
+        return MqscSyntaxError(self.line, parameter.segment, expected, unacceptable=value, parameter=parameter)
 
     def unknown(self, parameter: Parameter, expected: str, known: Iterable[str], keyword: str = "") -> MqscSyntaxError:
         """Make the error for a keyword that is not known here. It suggests a similar *known* keyword.
@@ -86,7 +106,8 @@ class Command:
             keyword: the word in *parameter* that is wrong. Default: its own keyword.
         """
         keyword = keyword or parameter.keyword
-        return MqscSyntaxError(self.line, parameter.segment, expected + perhaps(keyword, known), unknown=keyword)
+        text = expected + perhaps(keyword, known)
+        return MqscSyntaxError(self.line, parameter.segment, text, unknown=keyword, parameter=parameter)
 
     def check_keywords(self, options: Sequence[str]) -> None:
         """Refuse parameters with other keywords than *options*. Raises MqscSyntaxError."""
@@ -128,6 +149,10 @@ class _Parser:
         if not TAKES[verb.name]:
             return Command(self._source.line, verb.name, "", "", ())
         objects = "one of " + ", ".join(TAKES[verb.name])
+        parameters: list[Parameter] = []
+        while verb.name == "DEFINE" and self._next_word() in _BEFORE_OBJECT:
+            # CSQUTIL's MAKEDEF writes them before the object.
+            parameters.append(self._parameter())
         object_type = find_object(self._word(objects), verb.name)
         if object_type is None:
             self._refuse_unsupported()
@@ -140,7 +165,6 @@ class _Parser:
             name = values[0]
         elif object_type.operand == "required":
             raise self._error_here(f"a name in parentheses after {object_type.name}")
-        parameters: list[Parameter] = []
         while self._at < len(self._tokens):
             if self._next_is(","):
                 # Commas between parameters are allowed and mean nothing.
@@ -153,15 +177,17 @@ class _Parser:
         return Command(self._source.line, verb.name, object_type.name, name, tuple(parameters))
 
     def _refuse_unsupported(self) -> None:
-        words = [token.text.upper() for token in self._tokens[:2] if token.kind == "word"]
+        words = [token.text.upper() for token in self._tokens[:4] if token.kind == "word"]
+        words = [word for word in words if word not in _BEFORE_OBJECT]
         meant = find_unsupported(words[0], words[1] if len(words) > 1 else "")
         if meant:
-            raise UnsupportedCommandError(meant)
+            raise UnsupportedCommandError(meant, self._source.line)
 
     def _parameter(self) -> Parameter:
         keyword = self._word("a keyword")
+        line = self._source.line_at(self._tokens[self._at - 1].end - 1)
         values = self._values() if self._next_is("(") else None
-        return Parameter(keyword, values, self._source.text[: self._tokens[self._at - 1].end])
+        return Parameter(keyword, values, self._source.text[: self._tokens[self._at - 1].end], line)
 
     def _values(self) -> tuple[str, ...]:
         self._at += 1
@@ -190,6 +216,9 @@ class _Parser:
         if token.kind != "word":
             raise self._error_here(expected)
         return token.text.upper()
+
+    def _next_word(self) -> str:
+        return self._tokens[self._at].text.upper() if self._at < len(self._tokens) else ""
 
     def _next_is(self, mark: str) -> bool:
         if self._at == len(self._tokens):

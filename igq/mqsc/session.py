@@ -20,8 +20,8 @@ from sharedq.objects.store.finder import Chosen
 from sharedq.settings.values import Settings
 
 
-def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> int:
-    """Run the commands of *source* for the running manager *qmgr*. Returns 0, 10 or 20.
+def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO, *, is_lenient: bool = False) -> int:
+    """Run the commands of *source* for the running manager *qmgr*, as `run` does. Returns 0, 10 or 20.
 
     Raises:
         CommandError: there is no such manager, or it is not running.
@@ -34,7 +34,8 @@ def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> i
         is_terminal = source.isatty()
         lines = _prompted(source, out) if is_terminal else iter(source)
         control = _Control(settings, group)
-        return run(lines, SessionRepository(group, qmgr), out, control=control, is_listed=not is_terminal)
+        repository, is_listed = SessionRepository(group, qmgr), not is_terminal
+        return run(lines, repository, out, control=control, is_listed=is_listed, is_lenient=is_lenient)
     finally:
         group.leave()
 

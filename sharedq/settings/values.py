@@ -65,6 +65,8 @@ class Settings(BaseModel):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Field(description="debug, info, warning or error")
     ] = "info"
+    #: Whether MQSC commands and attributes that IBM MQ has and igq does not are passed over with a warning.
+    mqsc_lenient: Annotated[bool, Field(description="true or false")] = False
     #: Structure that is defined with the group, and used if a command names none.
     default_structure: Annotated[
         str,

@@ -1,0 +1,126 @@
+"""A dry run: the real commands, on a copy of the definitions, and what they would change."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from igq.definitions.catalog import AUTHORITY, Item, read_named
+from igq.definitions.changes import differences
+from igq.mqsc import messages
+from igq.mqsc.attribute_values import find_parameter
+from igq.mqsc.executor import Executor, run
+from igq.mqsc.parser import Command
+from igq.operations.shutdown import require_running
+from igq.output.plural import counted
+from sharedq.admin.definitions_copy import copied_definitions
+from sharedq.members.group import Group
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.queues import QUEUE_KINDS
+from sharedq.objects.repository import Repository
+from sharedq.settings.values import Settings
+
+_CHANGES = ("DEFINE", "ALTER", "DELETE", "SET")
+#: What DISPLAY shows of these comes from the copy, with the changes of the commands before it.
+_IN_COPY = ("QUEUE", *QUEUE_KINDS, QueueManagerAttributes.kind, CFStruct.kind, AUTHORITY, "GROUP")
+
+
+def run_trial(settings: Settings, qmgr: str, source: TextIO, out: TextIO, *, is_lenient: bool = False) -> int:
+    """Say what the commands of *source* would do at the running manager *qmgr*. Returns 0 or 10, as `run` does.
+
+    Raises:
+        CommandError: there is no such manager, or it is not running.
+        DeploymentError, MQIError: Redis cannot be used, or the server for the copy cannot be started.
+    """
+    group = Group(settings)
+    try:
+        require_running(group, qmgr)
+        group.adopt(group.read_record())
+        with copied_definitions(group) as copy:
+            repository = Repository(copy, qmgr)
+            executor = TrialExecutor(repository, Repository(group, qmgr))
+            completed = messages.WOULD_COMPLETE
+            return run(source, repository, out, executor=executor, is_lenient=is_lenient, completed=completed)
+    finally:
+        group.leave()
+
+
+class TrialExecutor:
+    """Executes commands on a copy, and answers with what changes there.
+
+    Commands on messages, units of work and managers are not tried: they work on what the copy does not have.
+
+    Args:
+        copy: the definitions that are changed.
+        original: those that are in force; for displays of what the copy does not have.
+        is_silent: do not look up and say what each command changes.
+    """
+
+    def __init__(self, copy: Repository, original: Repository, *, is_silent: bool = False) -> None:
+        self._copy, self._executor, self._original = copy, Executor(copy), Executor(original)
+        self._is_silent = is_silent
+        #: The identities of the objects that commands have defined, altered or set.
+        self.defined: set[tuple[str, ...]] = set()
+
+    def execute(self, command: Command) -> list[str]:
+        """Try one command. Raises what `Executor.execute` raises."""
+        if command.verb == "DISPLAY":
+            chosen = self._executor if command.object_type in _IN_COPY else self._original
+            return chosen.execute(command)
+        if command.verb == "CLEAR":
+            return self._clear(command)
+        if command.verb not in _CHANGES:
+            return [] if self._is_silent else [messages.NOT_TRIED.format(f"{command.verb} {command.object_type}")]
+        before = [] if self._is_silent else self._look(command)
+        lines = self._executor.execute(command)
+        if command.verb != "DELETE":
+            self.defined |= self._identities(command)
+        if self._is_silent:
+            return []
+        changes = differences(before, self._look(command))
+        found = [
+            messages.WOULD_CHANGE.format(line) if number == 0 else line
+            for change in changes
+            for number, line in enumerate(change.lines)
+        ]
+        return [*lines, *(found or [messages.WOULD_CHANGE_NOTHING])]
+
+    def _clear(self, command: Command) -> list[str]:
+        if self._is_silent:
+            return []
+        scope = find_parameter(command, "QSGDISP")
+        kind = scope.value if scope is not None else "LIVE"
+        at = self._copy.at(self._manager(command))
+        shown = at.display_queues(command.name, ("QLOCAL",), kind if kind in ("PRIVATE", "SHARED") else "LIVE")
+        dropped = sum(queue.state.depth for queue in shown if queue.state is not None)
+        lines = self._executor.execute(command)
+        return [*lines, messages.WOULD_DROP.format(counted(dropped, "message"), f"QLOCAL({command.name})")]
+
+    def _look(self, command: Command) -> list[Item]:
+        return read_named(self._copy.group, command.object_type, self._name(command))
+
+    def _name(self, command: Command) -> str:
+        if command.object_type == QueueManagerAttributes.kind:
+            return self._manager(command)
+        if command.object_type == AUTHORITY:
+            profile = find_parameter(command, "PROFILE")
+            return profile.value if profile is not None else ""
+        return command.name
+
+    def _manager(self, command: Command) -> str:
+        scope = find_parameter(command, "CMDSCOPE")
+        return (scope.value.strip() if scope is not None else "") or self._copy.qmgr or ""
+
+    def _identities(self, command: Command) -> set[tuple[str, ...]]:
+        """Return the identity of the object that a command is about."""
+        if command.object_type == AUTHORITY:
+            principal = find_parameter(command, "PRINCIPAL")
+            return {(AUTHORITY, self._name(command), "", "", principal.value if principal is not None else "")}
+        if command.object_type in (CFStruct.kind, QueueManagerAttributes.kind):
+            return {(command.object_type, command.name, "", "", "")}
+        named = find_parameter(command, "QSGDISP")
+        scope = named.value if named is not None else ""
+        if scope in ("GROUP", "SHARED"):
+            return {(command.object_type, command.name, scope, "", "")}
+        private = (command.object_type, command.name, "PRIVATE", self._manager(command), "")
+        # Without QSGDISP, an ALTER is about the shared queue if there is no private one.
+        return {private} if scope or command.verb == "DEFINE" else {private, (*private[:2], "SHARED", "", "")}

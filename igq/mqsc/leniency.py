@@ -1,0 +1,76 @@
+"""Passes over what IBM MQ has and igq does not, so that the definitions of a real installation load. Pure.
+
+A parameter is passed over if its keyword is not known here, or its value is one of IBM's that igq does not have. What
+is wrong at IBM MQ too, such as a number out of range, stays an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from igq.mqsc import messages
+from igq.mqsc.authority import AUTHORITIES
+from igq.mqsc.parser import Command, MqscSyntaxError, Parameter
+
+#: Without these the command would be about something else.
+_SUBJECTS = (("AUTHREC", "OBJTYPE"), ("AUTHREC", "GROUP"))
+#: Words of IBM MQ for attributes that igq has, but not with these words.
+_OTHER_WORDS = {"CMDEV": ("NODISPLAY",)}
+_CHANGES = ("AUTHADD", "AUTHRMV")
+_NO_PARAMETER = "there is no such parameter here"
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """The warning, and what is left of the command: None, if all of it is passed over."""
+
+    warning: str
+    rest: Command | None
+
+
+def pass_over(command: Command, error: MqscSyntaxError) -> PassedOver | None:
+    """Return *command* without the parameter that is wrong. None: this error is no reason to pass over anything."""
+    parameter = error.parameter
+    if parameter is None:
+        return None
+    if (command.object_type, parameter.keyword) in _SUBJECTS:
+        what = f"{command.verb} {command.object_type} with {_shown(parameter)}"
+        reason = "only authority records of users for queues are supported here"
+        return PassedOver(messages.COMMAND_PASSED_OVER.format(parameter.line, what, reason), None)
+    if error.unknown:
+        # The values of a WHERE are not parameters.
+        return _without(command, parameter, _NO_PARAMETER) if error.unknown == parameter.keyword else None
+    if parameter.value in _OTHER_WORDS.get(parameter.keyword, ()):
+        return _without(command, parameter, "this value is not supported here")
+    if parameter.keyword in _CHANGES and command.object_type == "AUTHREC":
+        return _without_authorities(command, parameter)
+    return None
+
+
+def _without(command: Command, parameter: Parameter, reason: str) -> PassedOver:
+    rest = replace(command, parameters=tuple(each for each in command.parameters if each is not parameter))
+    what = f"{command.verb} {command.object_type}" + (f"({command.name})" if command.name else "")
+    warning = messages.PARAMETER_PASSED_OVER.format(parameter.line, what, _shown(parameter), reason)
+    is_nothing_left = command.verb == "ALTER" and not rest.parameters
+    return PassedOver(warning, None if is_nothing_left else rest)
+
+
+def _without_authorities(command: Command, parameter: Parameter) -> PassedOver:
+    """Keep the authorities that igq knows. A record of others only would say that the user may not put."""
+    values = parameter.values or ()
+    known = tuple(word for word in values if word in AUTHORITIES)
+    other = replace(parameter, values=tuple(word for word in values if word not in AUTHORITIES))
+    others = tuple(each for each in command.parameters if each is not parameter)
+    reason = "only the authority to put is supported here"
+    if not known and not any(each.keyword in _CHANGES for each in others):
+        what = f"{command.verb} {command.object_type} with {_shown(other)}"
+        return PassedOver(messages.COMMAND_PASSED_OVER.format(parameter.line, what, reason), None)
+    what = f"{command.verb} {command.object_type}"
+    warning = messages.PARAMETER_PASSED_OVER.format(parameter.line, what, _shown(other), reason)
+    kept = (replace(parameter, values=known),) if known else ()
+    return PassedOver(warning, replace(command, parameters=(*others, *kept)))
+
+
+def _shown(parameter: Parameter) -> str:
+    values = "" if parameter.values is None else f"({','.join(parameter.values)})"
+    return parameter.keyword + values

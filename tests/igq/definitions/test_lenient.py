@@ -1,0 +1,173 @@
+"""MQSC of a real installation: each line is loaded, or passed over with a warning.
+
+The forms are those of ``dmpmqcfg -a`` (distributed) and ``CSQUTIL COMMAND MAKEDEF`` in a member with sequence numbers
+(z/OS). Source: IBM MQ, "dmpmqcfg", "Use the COMMAND function of CSQUTIL on z/OS".
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from igq.cli import main
+from igq.mqsc.executor import run
+from sharedq.objects.definitions.queues import QueueLocal, QueueRemote
+from sharedq.objects.store.authorities import Authorities, AuthorityRecord
+from tests.support.members import TestGroup
+
+DATA = Path(__file__).parent / "data"
+_WARNING = re.compile(r"IGQ100[45]W: Line (\d+): (.*) is passed over: .*\.")
+
+
+def load(group: TestGroup, text: str, *, is_lenient: bool = True) -> tuple[int, list[str]]:
+    out = io.StringIO()
+    status = run(io.StringIO(text), group.repository("QM1"), out, is_listed=False, is_lenient=is_lenient)
+    return status, out.getvalue().splitlines()
+
+
+def warnings(lines: list[str]) -> list[str]:
+    """The warnings, as line number and what is passed over there."""
+    found = [_WARNING.fullmatch(line) for line in lines]
+    return [f"{each[1]} {each[2]}" for each in found if each]
+
+
+def of(what: str, parameters: dict[int, str]) -> list[str]:
+    """The warnings for some parameters of one command, by their lines."""
+    return [f"{number} {what}: {each}" for number, found in parameters.items() for each in found.split(" & ")]
+
+
+def test_every_line_of_dmpmqcfg_is_loaded_or_warned_of(group: TestGroup) -> None:
+    text = (DATA / "dmpmqcfg.mqsc").read_text()
+
+    status, lines = load(group, text)
+
+    assert status == 0, lines
+    assert warnings(lines) == [
+        *of("ALTER QMGR", {14: "ACCTCONO(DISABLED)", 15: "ACCTINT(1800)", 17: "ADVCAP(DISABLED)"}),
+        *of("ALTER QMGR", {21: "CHLAUTH(ENABLED)", 22: "CMDEV(NODISPLAY)"}),
+        *of("ALTER QMGR", {23: "CONNAUTH(SYSTEM.DEFAULT.AUTHINFO.IDPWOS)", 24: "CUSTOM( )", 32: "MONCHL(MEDIUM)"}),
+        *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {42: "CAPEXPRY(NOLIMIT)", 43: "CLCHNAME( )", 44: "CLUSNL( )"}),
+        *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {45: "CLUSTER( )", 46: "CLWLPRTY(0)", 47: "CLWLRANK(0)"}),
+        *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {48: "CLWLUSEQ(QMGR)", 51: "CUSTOM( )", 59: "DISTL(NO)"}),
+        *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {62: "IMGRCOVQ(QMGR)", 65: "MAXFSIZE(DEFAULT)"}),
+        *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {70: "NPMCLASS(NORMAL)", 72: "PROPCTL(COMPAT)"}),
+        *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {82: "SCOPE(QMGR)", 85: "STREAMQ( )", 86: "STRMQOS(BESTEF)"}),
+        *of("DEFINE QALIAS(PAY.IN)", {95: "TARGTYPE(QUEUE)", 96: "CLUSTER( )", 97: "SCOPE(QMGR)"}),
+        *of("DEFINE QMODEL(PAY.REPLY.MODEL)", {106: "DISTL(NO)"}),
+        *("108 DEFINE AUTHINFO", "112 DEFINE CHANNEL", "118 DEFINE LISTENER", "122 DEFINE NAMELIST"),
+        *("125 DEFINE PROCESS", "128 DEFINE TOPIC", "131 DEFINE SUB", "137 SET AUTHREC with GROUP(mqm)"),
+        "144 SET AUTHREC: AUTHADD(BROWSE,GET,INQ)",
+        *("149 SET AUTHREC with AUTHADD(BROWSE,GET)", "152 SET AUTHREC with GROUP(payments)", "155 SET CHLAUTH"),
+    ]
+    assert lines[-4:] == [
+        "17 MQSC commands read.",
+        "No MQSC commands with a syntax error.",
+        "11 MQSC commands passed over.",
+        "All valid MQSC commands were processed.",
+    ]
+
+
+def test_what_dmpmqcfg_says_besides_is_defined(group: TestGroup) -> None:
+    load(group, (DATA / "dmpmqcfg.mqsc").read_text())
+
+    repository = group.repository("QM1")
+    attributes = repository.qmgr_attributes("QM1")
+    assert (attributes.description, attributes.expiry_interval_s) == ("Payments, Tom's; + test", 60)
+    assert (attributes.mark_interval_ms, attributes.max_uncommitted_msgs) == (-1, 20_000)
+    assert (attributes.monitoring, attributes.performance_event) == ("MEDIUM", "ENABLED")
+    located = repository.lookup("PAY.DEAD.LETTERS")
+    assert located is not None
+    queue = located.definition
+    assert isinstance(queue, QueueLocal)
+    assert (queue.max_depth, queue.def_persistence, queue.depth_low_limit) == (5000, "YES", 20)
+    assert queue.harden_get_backout == "HARDENBO"
+    assert Authorities(group.group).records() == [AuthorityRecord("PAY.IN", "payapp", ("PUT",))]
+
+
+def test_every_line_of_makedef_is_loaded_or_warned_of(group: TestGroup) -> None:
+    text = (DATA / "makedef.mqsc").read_text()
+    long_name = "PAY.SHARED.A.RATHER.LONG.NAME.OF.FORTY.EIGHT.CH"
+
+    status, lines = load(group, text)
+
+    assert status == 0, lines
+    assert warnings(lines) == [
+        *of("ALTER QMGR", {6: "ACTCHL(200) & CHIADAPS(8) & CHIDISPS(5) & TCPNAME(TCPIP)", 8: "SSLCRLNL( )"}),
+        "9 DEFINE STGCLASS",
+        *of("DEFINE CFSTRUCT(APPL2)", {14: "OFFLD1SZ(32K) & OFFLD1TH(70)"}),
+        *of("DEFINE CFSTRUCT(APPL2)", {15: "DSBUFS(100) & DSGROUP(CSQ1.*) & DSBLOCK(256K) & DSEXPAND(YES)"}),
+        *of(f"DEFINE QLOCAL({long_name})", {23: "STGCLASS(DEFAULT)"}),
+        *of(f"DEFINE QLOCAL({long_name})", {25: "CLUSTER( ) & CLWLRANK(0) & NPMCLASS(NORMAL) & CAPEXPRY(NOLIMIT)"}),
+        *of(f"DEFINE QLOCAL({long_name})", {26: "TPIPE( )"}),
+        *of("DEFINE QREMOTE(LEDGER)", {30: "CLUSNL( )"}),
+        *("31 DEFINE CHANNEL", "34 DEFINE PROCESS", "36 SET CHLAUTH"),
+    ]
+    repository = group.repository("QM1")
+    shared = repository.lookup(long_name)
+    assert shared is not None
+    assert isinstance(shared.definition, QueueLocal)
+    assert shared.definition.description == "Goes on in the first column of the next line, as z/OS has it"
+    assert (shared.definition.index_type, shared.definition.trigger_type) == ("GROUPID", "EVERY")
+    copy = repository.lookup("LEDGER")
+    assert copy is not None
+    assert isinstance(copy.definition, QueueRemote)
+    assert (copy.definition.disposition, copy.definition.remote_qmgr) == ("COPY", "LEDG")
+    attributes = repository.qmgr_attributes("QM1")
+    assert (attributes.igq_put_authority, attributes.shared_q_mgr_name) == ("CTX", "IGNORE")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "DEFINE QL(A) MAXDEPTH(1000000000)",
+        "DEFINE QL(A) PUT(ENABLD)",
+        "DEFINE QL(A) PUT",
+        "DEFINE QL(A) SHARE NOSHARE",
+        "DEFINE QL(A) SCOPE(QMGR",
+        "DEFINE NOPE(A)",
+        "DIS QL(A) WHERE(NOPE EQ 1)",
+    ],
+)
+def test_what_is_wrong_at_ibm_mq_too_stays_wrong(group: TestGroup, command: str) -> None:
+    status, lines = load(group, command + "\n")
+
+    assert status == 10, lines
+    assert any("CSQ9031E" in line for line in lines)
+
+
+def test_an_alter_of_nothing_known_changes_nothing(group: TestGroup) -> None:
+    before = group.repository("QM1").qmgr_attributes("QM1")
+
+    status, lines = load(group, "ALTER QMGR CHLAUTH(DISABLED) FORCE\nALTER QMGR CHLAUTH(DISABLED)\n")
+
+    assert status == 0
+    assert warnings(lines) == ["1 ALTER QMGR: CHLAUTH(DISABLED)", "2 ALTER QMGR: CHLAUTH(DISABLED)"]
+    assert group.repository("QM1").qmgr_attributes("QM1").is_same_as(before)
+
+
+def test_the_setting_and_the_option_decide(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("IGQ_GROUP", group.group.name)
+    monkeypatch.setenv("IGQ_REDIS_URL", str(group.settings.redis_url))
+    command = ["mqsc", "QM1", "-c", "DEFINE QL(A) SCOPE(QMGR) REPLACE"]
+
+    assert main(command) == 10
+    assert main([*command, "--lenient"]) == 0
+    assert main([*command, "--lenient", "--dry-run"]) == 0
+    monkeypatch.setenv("IGQ_MQSC_LENIENT", "true")
+    assert main(command) == 0
+    assert main([*command, "--strict"]) == 10
+    assert "IGQ1005W: Line 1: DEFINE QLOCAL(A): SCOPE(QMGR) is passed over" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["dmpmqcfg", "makedef"])
+def test_strictly_the_same_text_is_refused(group: TestGroup, name: str) -> None:
+    status, lines = load(group, (DATA / f"{name}.mqsc").read_text(), is_lenient=False)
+
+    assert status == 10
+    assert warnings(lines) == []
+    assert group.repository("QM1").locate("PAY.DEAD.LETTERS") is None
