@@ -22,6 +22,7 @@ def add_to(app: typer.Typer) -> None:
     group.command("show")(show)
     group.command("set")(change)
     app.add_typer(group, name="group")
+    app.command("upgrade")(upgrade)
 
 
 def start(
@@ -94,4 +95,21 @@ def change(
 
     for name, value in change_group_settings(load_settings(), settings).items():
         say(f"{name} = {value}")
+    return 0
+
+
+def upgrade(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the steps, and change nothing.")] = False,
+) -> int:
+    """Bring the key space of the group to the format of this version of igq.
+
+    First upgrade igq where managers and programs run, one after the other: members of neighbouring versions work
+    together. The command is refused while a manager or program is registered that does not speak the new format; from
+    then on such a one cannot register any more. If the command is interrupted, run it again.
+    """
+    from igq.operations.upgrade import upgrade as upgrade_group
+    from sharedq.settings.loader import load_settings
+
+    for line in upgrade_group(load_settings(), is_dry_run=dry_run) or ["nothing to do"]:
+        say(line)
     return 0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from igq.errors import CommandError
+from sharedq.members import formats
 from sharedq.members.agreed_settings import as_record
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
@@ -19,7 +20,7 @@ from sharedq.scripts.members import join_call, leave_call, member_state_call
 
 #: How many of the leases that run out next a renewal returns when it looks at the group's leases.
 LOOK = 5
-_IS_REMOVED = 2
+_IS_REMOVED, _IS_FOREIGN = 2, 3
 
 
 class Membership:
@@ -48,16 +49,21 @@ class Membership:
                 may still arrive, so a renewed lease of that incarnation does not prove that another process runs.
 
         Raises:
-            CommandError: the manager is already running, or is being removed from the group.
+            CommandError: the manager is already running, or is being removed from the group; or the group has a format
+                of the key space that this version does not speak.
             MQIError: 2009, Redis cannot be reached.
         """
-        text = json.dumps(dict(info))
+        text = json.dumps(dict(info) | formats.versions())
         ends_s: float | None = None
         while True:
             group.prepare_to_register()
             sent_at_s, lease_ms = time.monotonic(), group.settings.lease_ms
             settings = as_record(group.own_settings)
-            reply = group.call(*join_call(group.keys, qmgr, lease_ms, text, own_incarnation or 0, settings))
+            reply = group.call(
+                *join_call(group.keys, qmgr, lease_ms, text, own_incarnation or 0, settings, formats.spoken())
+            )
+            if reply[0] == _IS_FOREIGN:
+                raise CommandError(formats.why_refused(group.name, int(reply[1])))
             if reply[0] != _IS_REMOVED:
                 group.adopt(bytes(reply[-1]))
             if not reply[0]:

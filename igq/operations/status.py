@@ -15,6 +15,7 @@ from igq.agent.queues.tags import serving_among
 from igq.operations.shutdown import UP, state_now
 from recovery.report import from_record, in_order
 from sharedq.members.agreed_settings import with_record
+from sharedq.members.formats import UNRECORDED, recorded_format
 from sharedq.members.group import Group, Member
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
@@ -155,6 +156,8 @@ class GroupStatus(BaseModel):
 
     group: str
     redis: RedisStatus
+    #: Format of the key space.
+    format: int = UNRECORDED
     managers: list[ManagerStatus]
     recoveries: list[RecoveryStatus]
     structures: list[StructureStatus]
@@ -193,6 +196,7 @@ class StatusReader:
             group=group.name,
             redis=self._redis(figures.nodes),
             managers=list(_managers(group, figures)),
+            format=recorded_format(group) or UNRECORDED,
             recoveries=[
                 RecoveryStatus.model_validate(each.as_status())
                 for each in in_order(map(from_record, figures.recoveries))

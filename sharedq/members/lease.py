@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from sharedq.members import formats
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -49,13 +50,16 @@ def register(group: Group, qmgr: str, lease_ms: int, appl: str, *, verb: str, is
         is_internal: it is a process of the manager itself.
 
     Raises:
-        MQIError: 2059 the manager is not running, 2161 it is quiescing, 2009 Redis cannot be reached.
+        MQIError: 2059 the manager is not running, or the group has a format that this igq does not speak; 2161 it is
+            quiescing; 2009 Redis cannot be reached.
     """
-    info = json.dumps({"pid": os.getpid(), "appl": appl})
+    info = json.dumps({"pid": os.getpid(), "appl": appl, **formats.versions()})
     sent_at_s = time.monotonic()
-    reply = group.call(*register_process_call(group.keys, qmgr, lease_ms, info, is_internal=is_internal))
+    call = register_process_call(group.keys, qmgr, lease_ms, info, is_internal=is_internal, speaks=formats.spoken())
+    reply = group.call(*call)
     if reply[0]:
-        raise error_for(MQRC(reply[0]), verb, qmgr)
+        why = formats.why_refused(group.name, int(reply[1])) if len(reply) > 1 else ""
+        raise error_for(MQRC(reply[0]), verb, qmgr, why)
     return Registration(int(reply[1]), int(reply[2]), int(reply[3]), bytes(reply[4]), sent_at_s)
 
 

@@ -8,21 +8,35 @@ from sharedq.redis.keys import AdminKeys, QueueKeys, StructureKeys
 from sharedq.redis.link import ScriptCall
 
 
-def join_call(keys: AdminKeys, qmgr: str, lease_ms: int, info: str, own_incarnation: int, settings: str) -> ScriptCall:
+def join_call(
+    keys: AdminKeys, qmgr: str, lease_ms: int, info: str, own_incarnation: int, settings: str, speaks: str
+) -> ScriptCall:
     """Take the name *qmgr* for a new incarnation.
 
     Args:
         own_incarnation: an ended incarnation of the calling process; 0 for none.
         settings: recorded for the group, if it has no record of its settings yet.
+        speaks: the formats of the key space that the caller works with.
     """
     script_keys = (keys.group, keys.members, keys.leases, keys.fence)
-    return "admin/join", script_keys, (qmgr, lease_ms, info, own_incarnation, settings)
+    return "admin/join", script_keys, (qmgr, lease_ms, info, own_incarnation, settings, speaks)
 
 
-def register_process_call(keys: AdminKeys, qmgr: str, lease_ms: int, info: str, *, is_internal: bool) -> ScriptCall:
-    """Register a process with the running manager *qmgr*."""
+def register_process_call(
+    keys: AdminKeys, qmgr: str, lease_ms: int, info: str, *, is_internal: bool, speaks: str
+) -> ScriptCall:
+    """Register a process with the running manager *qmgr*.
+
+    Args:
+        speaks: the formats of the key space that the caller works with.
+    """
     script_keys = (keys.group, keys.members, keys.leases, keys.processes)
-    return "admin/register_process", script_keys, (qmgr, lease_ms, info, int(is_internal))
+    return "admin/register_process", script_keys, (qmgr, lease_ms, info, int(is_internal), speaks)
+
+
+def upgrade_call(keys: AdminKeys, expected: str, later: str) -> ScriptCall:
+    """Record the format *later* of the key space, if *expected* is in force and everybody registered speaks it."""
+    return "admin/upgrade", (keys.group, keys.members, keys.leases, keys.processes), (expected, later)
 
 
 def renew_call(

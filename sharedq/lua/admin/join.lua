@@ -5,7 +5,7 @@ The lease of the incarnation before it, which has run out, stays until that is r
 it. Renewed it cannot be any more (admin/renew), however late its manager wakes up.
 
 KEYS
-  1  group    hash  counters; "settings": JSON of those that belong to the group
+  1  group    hash  counters; "settings": JSON of those that belong to the group; "format" of the key space
   2  members  hash  manager -> JSON
   3  leases   zset  incarnation or process -> deadline
   4  fence    hash  dead incarnations and processes
@@ -16,18 +16,23 @@ ARGV
   4  own       an incarnation of the caller's that has ended, or 0: the new one is later, also where Redis has lost
                all it had
   5  settings  those of the caller: they become the group's where that has none; may be left out
+  6  speaks    the oldest and the newest format that the caller works with: a new group is of the newest
 REPLY       { 0, incarnation, settings of the group or "" }
             | { 1, ms left of the lease in force, incarnation that holds it, settings }
             | { 2 } it is being removed from the group (admin/remove_begin)
+            | { 3, format } the caller does not speak the format of the group
 REASONS     none
 INVARIANTS  2 fencing
 COST        O(log members)
-USES        membership
+USES        membership, formats
 ]]
 local group, members, leases, fence = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local qmgr = ARGV[1]
 local settings = redis.call("HGET", group, "settings")
-local now, NAME_TAKEN, REMOVED = now_ms(), 1, 2
+local now, NAME_TAKEN, REMOVED, FOREIGN = now_ms(), 1, 2, 3
+
+local format = settings and foreign_format(group, ARGV[6])
+if format then return { FOREIGN, format } end
 
 local known = redis.call("HGET", members, qmgr)
 if known then
@@ -42,6 +47,7 @@ local lease_ms = settings and cjson.decode(settings).lease_ms or tonumber(ARGV[2
 if not settings and ARGV[5] then
     settings = ARGV[5]
     redis.call("HSET", group, "settings", settings)
+    if ARGV[6] then redis.call("HSET", group, "format", string.match(ARGV[6], "%d+$")) end
 end
 local counter, own = "incarnation " .. qmgr, tonumber(ARGV[4])
 if own > tonumber(redis.call("HGET", group, counter) or 0) then redis.call("HSET", group, counter, own) end

@@ -11,15 +11,19 @@ ARGV
   2  lease_ms    where the group has none recorded, and for the manager's own process
   3  info        JSON: pid, application name
   4  internal    1: the manager's own process, also while it starts
+  5  speaks      the oldest and the newest format of the key space that the caller works with
 REPLY       { 0, incarnation, process number, pid of the manager, settings of the group or "" } | { reason }
+            | { 2059, format of the group } the caller does not speak it
 REASONS     2059 Q_MGR_NOT_AVAILABLE | 2161 Q_MGR_QUIESCING
 INVARIANTS  2 fencing
 COST        O(log members)
-USES        membership
+USES        membership, formats
 ]]
 local FIRST_NUMBERS = 100000000
 local group, members, leases, processes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local qmgr = ARGV[1]
+local format = foreign_format(group, ARGV[5])
+if format then return { MQRC.Q_MGR_NOT_AVAILABLE, format } end
 local known = redis.call("HGET", members, qmgr)
 if not known then return { MQRC.Q_MGR_NOT_AVAILABLE } end
 local member = cjson.decode(known)
