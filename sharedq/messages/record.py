@@ -49,8 +49,11 @@ _TOKEN: Final = struct.Struct(">HQIB")
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
 PRIORITY_STEP = 1 << 48
 
+#: The same, for each priority, as a put script takes it: written once.
+_BASES: Final = tuple(str((MAX_PRIORITY - priority) * PRIORITY_STEP) for priority in range(MAX_PRIORITY + 1))
+
 #: The arguments of a put script for one message: its place among the priorities, whether it needs a look, its record.
-PutArguments = tuple[int, str, bytes]
+PutArguments = tuple[str, str, bytes]
 
 #: Marks of a put: persistent, and with a dead-letter header.
 PERSISTENT, DEAD_LETTER = 1, 2
@@ -151,6 +154,11 @@ def encode_record(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destin
         return _encode(md, body, origin, put_time_ms, destination)
     except (struct.error, TypeError, AttributeError):
         return _encode_again(md, body, origin, put_time_ms, destination)
+
+
+def score_base(priority: int) -> str:
+    """Return what the scores of messages of this *priority* begin with."""
+    return _BASES[priority]
 
 
 def plain_head(record: bytes, body: bytes) -> bytes | None:

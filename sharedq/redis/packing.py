@@ -5,6 +5,7 @@ hiredis 3.5 crashes the process (SIGSEGV) if a signal handler raises while it wr
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import hiredis
@@ -13,6 +14,7 @@ from redis.connection import HiredisRespSerializer
 Word = str | bytes | int | float
 
 _TEXTS = (bytes, str)
+_EXACTLY = frozenset(_TEXTS)
 
 
 def pack(*words: Word) -> bytes:
@@ -30,8 +32,13 @@ class Packer(HiredisRespSerializer):
 
 
 def _texts(words: tuple[Any, ...]) -> tuple[Any, ...]:
+    # The calls of each message give texts only, and asking so takes a quarter of the time.
+    if _EXACTLY.issuperset(map(type, words)):
+        return words
     return tuple([word if isinstance(word, _TEXTS) else _number(word) for word in words])
 
 
+# Most numbers come again and again: a queue's depth, a priority, a count.
+@lru_cache(maxsize=1024, typed=True)
 def _number(value: float) -> bytes:
     return b"%d" % value if isinstance(value, int) else repr(value).encode()

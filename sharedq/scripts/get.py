@@ -13,7 +13,7 @@ from sharedq.scripts.connections import Caller, Entered
 from sharedq.scripts.selection import ANY, Selection
 
 #: Bytes of bodies one script call returns before the batch ends. Structure/get counts on 10 KiB a message.
-BATCH_BYTES = 1 << 20
+BATCH_BYTES = str(1 << 20)
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _SYNCPOINT = int(GetOption.SYNCPOINT)
 _SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
@@ -30,7 +30,9 @@ _ANY, _ANY_HANDED = b"A", b"A!"
 #: Longer records are not handed over; see structure/get.
 _HANDED_MAX = 10240
 #: In place of whether a body may be cut.
-_BLIND = 2
+_BLIND = "2"
+#: A get that belongs to no unit of work.
+_OUTSIDE = "0"
 #: Letters of structure/get_grouped.
 _MARKING = (
     (int(GetOption.MARK_BROWSE_HANDLE), "h"),
@@ -59,37 +61,21 @@ class Getter(Caller, Protocol):
         """How many messages a unit of work may take in."""
 
 
-class GetHandle(Protocol):
-    """The arguments of a get that come from its handle; see ``sharedq.session.handle.Handle``."""
-
-    #: Keys of structure/get, made at the first call.
-    get_keys: tuple[str, ...]
-    #: A get may ride along with the commit before it: the last message was a plain one.
-    rides: bool
-
-    @property
-    def name(self) -> str:
-        """The queue."""
+class GetDefinition(Protocol):
+    """The arguments of a get that come from what its handle goes by."""
 
     @property
     def version(self) -> str:
-        """The version of the queue's definition that the handle goes by."""
+        """The version of the queue's definition."""
 
-    @property
-    def number(self) -> int:
-        """Of the handle, unique for the connection."""
 
-    @property
-    def options(self) -> int:
-        """Of its open."""
+class Gets(Protocol):
+    """The memory of a handle for its gets; see ``sharedq.session.handle.Gets``."""
 
-    @property
-    def structure(self) -> Entered:
-        """The structure that the queue is in."""
-
-    @property
-    def queue(self) -> QueueKeys:
-        """Keys of the queue."""
+    #: Keys of structure/get, made at the first call.
+    keys: tuple[str, ...]
+    #: A get may ride along with the commit before it: the last message was a plain one.
+    rides: bool
 
     @property
     def has_members(self) -> bool:
@@ -114,6 +100,38 @@ class GetHandle(Protocol):
     @property
     def mark_ms(self) -> int:
         """How long a mark of the co-operating set lasts."""
+
+
+class GetHandle(Protocol):
+    """The arguments of a get that come from its handle."""
+
+    @property
+    def name(self) -> str:
+        """The queue."""
+
+    @property
+    def definition(self) -> GetDefinition:
+        """The definitions that the handle goes by."""
+
+    @property
+    def gets(self) -> Gets:
+        """Its memory for gets."""
+
+    @property
+    def number(self) -> int:
+        """Of the handle, unique for the connection."""
+
+    @property
+    def options(self) -> int:
+        """Of its open."""
+
+    @property
+    def structure(self) -> Entered:
+        """The structure that the queue is in."""
+
+    @property
+    def queue(self) -> QueueKeys:
+        """Keys of the queue."""
 
 
 @dataclass(slots=True)
@@ -143,12 +161,12 @@ class GetRequest:
     @property
     def is_plain(self) -> bool:
         """Whether the script for plain messages is asked."""
-        handle, options = self.handle, self.options
+        gets, options = self.handle.gets, self.options
         if (
-            handle.has_members
-            or handle.may_hold_lock
-            or handle.may_meet_marks
-            or handle.adds_headers
+            gets.has_members
+            or gets.may_hold_lock
+            or gets.may_meet_marks
+            or gets.adds_headers
             or self.selection.is_grouped
         ):
             return False
@@ -193,40 +211,40 @@ class GetRequest:
     def may_ride(self, structure: str) -> bool:
         """Whether structure/commit_put of *structure* may make this get: for one message, under syncpoint."""
         handle = self.handle
-        return handle.rides and self.count == 1 and self.is_plain and handle.structure.keys.name == structure
+        return handle.gets.rides and self.count == 1 and self.is_plain and handle.structure.keys.name == structure
 
     def riding(self) -> tuple[tuple[str, ...], tuple[Argument, ...]]:
         """The keys and arguments that structure/commit_put has of this get."""
         handle = self.handle
         queue = handle.queue
-        return (queue.queue, queue.available), (handle.name, handle.version, self.unit_id, self.max_length)
+        return (queue.queue, queue.available), (handle.name, handle.definition.version, self.unit_id, self.max_length)
 
     def is_handed(self, waiter: bytes) -> bool:
         """Whether a call with this *waiter* waits to be handed its message, where it has found none."""
         return self._may_be_handed(waiter) and self.cursor is None and self.is_plain
 
     def _may_be_handed(self, waiter: bytes) -> bool:
-        return waiter == _ANY and self.count == 1 and not self._mode and self.max_length >= _HANDED_MAX
+        return waiter == _ANY and self.count == 1 and self._mode is _OUTSIDE and self.max_length >= _HANDED_MAX
 
     @property
-    def _mode(self) -> int:
+    def _mode(self) -> str:
         """How it belongs to the unit of work."""
-        return 1 if self.options & _SYNCPOINT else 2 if self.options & _SYNCPOINT_IF_PERSISTENT else 0
+        return "1" if self.options & _SYNCPOINT else "2" if self.options & _SYNCPOINT_IF_PERSISTENT else _OUTSIDE
 
     def _plain_call(self, waiter: bytes, more: tuple[Argument, ...]) -> ScriptCall:
         connection, handle = self.connection, self.handle
         return (
             "structure/get",
-            handle.get_keys or _get_keys(handle, connection.token),
+            handle.gets.keys or _get_keys(handle, connection.token),
             (
                 connection.token,
                 handle.name,
-                handle.version,
-                self.count,
+                handle.definition.version,
+                str(self.count),
                 self.unit_id,
                 self._mode,
-                self.max_length,
-                _BLIND if self.is_blind else 1 if self.options & _ACCEPT_TRUNCATED else 0,
+                str(self.max_length),
+                _BLIND if self.is_blind else "1" if self.options & _ACCEPT_TRUNCATED else "0",
                 BATCH_BYTES,
                 waiter,
                 connection.journal_max,
@@ -241,21 +259,30 @@ class GetRequest:
             *(keys.owners, keys.messages, queue.queue, queue.available, queue.index, queue.waiters, keys.expiry),
             *(keys.wake + token, keys.journal),
         )
-        words = (token, handle.name, handle.version, cursor, self.max_length, waiter, self.connection.journal_max)
+        words = (
+            token,
+            handle.name,
+            handle.definition.version,
+            cursor,
+            self.max_length,
+            waiter,
+            self.connection.journal_max,
+        )
         return "structure/browse", script_keys, (*words, *self.selection.arguments)
 
     def _grouped_call(self, waiter: bytes, horizon: int) -> ScriptCall:
         """The call that knows of groups, of locks and of marks."""
         connection, handle, options = self.connection, self.handle, self.options
         token, queue = connection.token, handle.queue
-        is_for_handle = handle.may_hold_lock or handle.may_meet_marks or options & (_LOCK | MARKS)
-        how = str(self._mode) if self.cursor is None else "b"
+        gets = handle.gets
+        is_for_handle = gets.may_hold_lock or gets.may_meet_marks or options & (_LOCK | MARKS)
+        how = self._mode if self.cursor is None else "b"
         if options & _MARK_SKIP_BACKOUT and self.cursor is None:
             how = "s"
         return (
             "structure/get_grouped",
             (
-                *(handle.get_keys or _get_keys(handle, token)),
+                *(handle.gets.keys or _get_keys(handle, token)),
                 queue.groups,
                 queue.members,
                 *((queue.locks, queue.marks, queue.marks_of, queue.handles) if is_for_handle else ()),
@@ -263,7 +290,7 @@ class GetRequest:
             (
                 token,
                 handle.name,
-                handle.version,
+                handle.definition.version,
                 self.count,
                 self.unit_id,
                 how,
@@ -297,7 +324,7 @@ def is_plain(reply: Reply) -> bool:
 
 def members_text(handle: GetHandle) -> str:
     """The members that a mover's handle knows, as scripts take them; empty where it passes over nothing."""
-    names = () if handle.members is None else handle.members()
+    names = () if handle.gets.members is None else handle.gets.members()
     return "\n".join(("", *names, "")) if names else ""
 
 
@@ -306,13 +333,13 @@ def _handle_arguments(handle: GetHandle, options: int) -> tuple[int | str, ...]:
     if options & MARKS and handle.options & _CO_OP:
         marking += "t"
     if members := members_text(handle):
-        return handle.number, 0, "m", handle.mark_ms, members
-    return handle.number, 1 if options & _LOCK else 0, marking, handle.mark_ms
+        return handle.number, 0, "m", handle.gets.mark_ms, members
+    return handle.number, 1 if options & _LOCK else 0, marking, handle.gets.mark_ms
 
 
 def _get_keys(handle: GetHandle, token: str) -> tuple[str, ...]:
     keys, queue = handle.structure.keys, handle.queue
-    handle.get_keys = (
+    handle.gets.keys = (
         keys.owners,
         keys.messages,
         queue.queue,
@@ -325,4 +352,4 @@ def _get_keys(handle: GetHandle, token: str) -> tuple[str, ...]:
         keys.journal,
         keys.wake,
     )
-    return handle.get_keys
+    return handle.gets.keys

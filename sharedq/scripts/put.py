@@ -23,30 +23,50 @@ _KEYS_WITHOUT_CHECKS = 8
 
 
 class Facts(Protocol):
-    """The arguments of a put that come from the definition of its queue."""
+    """The arguments of a put that come from its queue's attributes."""
 
     @property
     def max_depth(self) -> int:
         """The most messages that the queue holds."""
 
 
-class PutHandle(Protocol):
-    """The arguments of a put that come from its handle."""
+class PutDefinition(Protocol):
+    """The arguments of a put that come from what its handle goes by."""
+
+    @property
+    def version(self) -> str:
+        """The version of the queue's definition."""
+
+    @property
+    def facts(self) -> Facts:
+        """The arguments that this definition gives."""
+
+    @property
+    def checks(self) -> Sequence[str]:
+        """(field, value) pairs of the structure's versions that must hold."""
+
+
+class Puts(Protocol):
+    """The memory of a handle for its puts."""
 
     #: Keys of structure/put_plain, made at the first call.
-    put_keys: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+class PutHandle(Protocol):
+    """The arguments of a put that come from its handle."""
 
     @property
     def name(self) -> str:
         """The queue."""
 
     @property
-    def version(self) -> str:
-        """The version of the queue's definition that the handle goes by."""
+    def definition(self) -> PutDefinition:
+        """The definitions that the handle goes by."""
 
     @property
-    def facts(self) -> Facts:
-        """The arguments that this definition gives."""
+    def puts(self) -> Puts:
+        """Its memory for puts."""
 
     @property
     def structure(self) -> Entered:
@@ -63,10 +83,6 @@ class PutHandle(Protocol):
     @property
     def is_intra_group(self) -> bool:
         """Whether the queue is the shared transmission queue."""
-
-    @property
-    def checks(self) -> Sequence[str]:
-        """(field, value) pairs of the structure's versions that must hold."""
 
 
 def batch_ends(arguments: Sequence[PutArguments]) -> list[int]:
@@ -99,12 +115,12 @@ def put_call(
     Args:
         version: of the definition that the arguments are by; default that of the handle.
     """
-    version = version or handle.version
+    version = version or handle.definition.version
     if are_plain(arguments):
         if not in_unit:
-            script_keys = handle.put_keys or _put_plain_keys(connection, handle)
+            script_keys = handle.puts.keys or _put_plain_keys(connection, handle)
             return _put_plain_call(connection, handle, script_keys, arguments, details, version)
-        if not (handle.is_intra_group or handle.checks):
+        if not (handle.is_intra_group or handle.definition.checks):
             return _put_in_unit_call(connection, handle, arguments, details, version)
     keys, queue = handle.structure.keys, handle.queue
     return (
@@ -129,13 +145,13 @@ def put_call(
             connection.token,
             handle.name,
             version,
-            handle.facts.max_depth,
+            handle.definition.facts.max_depth,
             connection.unit.id if in_unit else "",
             connection.journal_max,
             "\n".join(details),
             handle.destination if handle.is_intra_group else "",
-            len(handle.checks) // 2,
-            *handle.checks,
+            len(handle.definition.checks) // 2,
+            *handle.definition.checks,
             *(part for message in arguments for part in message),
         ),
     )
@@ -168,7 +184,7 @@ def commit_put_call(
         rider: a get that this call makes, too, if a plain message is there for it.
     """
     keys = handle.structure.keys
-    head = handle.put_keys or _put_plain_keys(connection, handle)
+    head = handle.puts.keys or _put_plain_keys(connection, handle)
     rider_keys, rider_arguments = ((), ()) if rider is None else rider.riding()
     script_keys = (
         *head[:_KEYS_WITHOUT_JOURNAL],
@@ -181,7 +197,7 @@ def commit_put_call(
         connection.token,
         handle.name,
         version,
-        handle.facts.max_depth,
+        handle.definition.facts.max_depth,
         connection.unit.id,
         operations,
         connection.journal_max,
@@ -215,12 +231,17 @@ def _put_plain_call(
     version: str,
 ) -> ScriptCall:
     """Store a batch of plain messages."""
-    head: tuple[Argument, ...] = (connection.token, handle.name, version, handle.facts.max_depth)
+    head: tuple[Argument, ...] = (
+        connection.token,
+        handle.name,
+        version,
+        str(handle.definition.facts.max_depth),
+    )
     if len(script_keys) > _KEYS_WITHOUT_JOURNAL:
         head += (connection.journal_max, "\n".join(details))
     if len(script_keys) > _KEYS_WITHOUT_CHECKS:
         destination = handle.destination if handle.is_intra_group else b""
-        head += (destination, len(handle.checks) // 2, *handle.checks)
+        head += (destination, len(handle.definition.checks) // 2, *handle.definition.checks)
     return "structure/put_plain", script_keys, (*head, arguments[0][0], *[record for _, _, record in arguments])
 
 
@@ -237,7 +258,7 @@ def _put_in_unit_call(
             *((keys.journal,) if is_journaled else ()),
         ),
         (
-            *(connection.token, handle.name, version, handle.facts.max_depth, connection.unit.id),
+            *(connection.token, handle.name, version, str(handle.definition.facts.max_depth), connection.unit.id),
             *((connection.journal_max, "\n".join(details)) if is_journaled else ()),
             arguments[0][0],
             *[record for _, _, record in arguments],
@@ -248,7 +269,7 @@ def _put_in_unit_call(
 def _put_plain_keys(connection: Caller, handle: PutHandle) -> tuple[str, ...]:
     """Keys of structure/put_plain; the handle keeps them."""
     keys, queue = handle.structure.keys, handle.queue
-    is_checked = bool(handle.is_intra_group or handle.checks)
+    is_checked = bool(handle.is_intra_group or handle.definition.checks)
     script_keys = (
         keys.owners,
         keys.sequence,
@@ -263,5 +284,5 @@ def _put_plain_keys(connection: Caller, handle: PutHandle) -> tuple[str, ...]:
     if handle.is_intra_group:
         target = keys.queue(handle.destination.decode())
         script_keys += (keys.destinations, target.queue, target.available, target.waiters)
-    handle.put_keys = script_keys
+    handle.puts.keys = script_keys
     return script_keys

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from sharedq.logical import UNUSED, HandleOrder
 from sharedq.messages.context import Context
 from sharedq.mqi.structures import MQMD
 from sharedq.redis.keys import QueueKeys, StructureKeys
 from sharedq.session.facts import QueueFacts
-
-if TYPE_CHECKING:
-    from sharedq.session.route import Route
+from sharedq.session.route import Route
 
 
 @dataclass(slots=True)
@@ -48,59 +46,89 @@ class BrowseCursor:
     md: MQMD | None = None
 
 
-@dataclass(slots=True)
-class Handle:
-    """An open queue.
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The definitions that a handle goes by: that of its queue and those that its name led through, of one moment.
 
     Attributes:
-        number: unique for the connection.
-        object_name, object_q_mgr_name: what the program named.
-        opened_at: the manager whose definitions the name was followed through; that of the connection, but for what
-            a mover delivers.
-        name: the queue that calls work on (for a remote queue: the transmission queue).
-        version: of the definition that ``facts`` are from; scripts compare it with the one in force.
+        version: of the queue's definition; scripts compare it with the one in force.
         facts: of that definition, and inhibited also where a definition in the resolution path is.
         route: what the name resolved to.
-        destination, target_qmgr: where a message put through this handle must go in the end; empty when local.
-        resolved_q_mgr: what MQOPEN and MQPUT tell: for a shared queue it is the group's name.
-        is_intra_group: the route is SYSTEM.QSG.TRANSMIT.QUEUE.
         checks: (field, value) pairs of the structure's ``ver`` hash: how they stood when the route was followed. Each
             put compares them; for gets whoever alters an alias gives its target a new version.
         default_priority, default_persistence: of the first definition in the resolution path, when that is not
             the queue itself.
     """
 
-    number: int
-    options: int
-    object_name: str
-    name: str
-    structure: StructureAccess
-    queue: QueueKeys
-    facts: QueueFacts
     version: str
-    destination: bytes = b""
-    target_qmgr: bytes = b""
-    resolved_q_mgr: bytes = b""
-    is_intra_group: bool = False
-    object_q_mgr_name: str = ""
-    opened_at: str = ""
+    facts: QueueFacts
     route: Route | None = None
     checks: tuple[str, ...] = ()
     default_priority: int | None = None
     default_persistence: int | None = None
-    is_registered: bool = False
-    is_closed: bool = False
-    #: Its open made a temporary dynamic queue, which goes when it is closed.
-    is_temporary: bool = False
+
+    @classmethod
+    def of(
+        cls, version: bytes, definition: bytes, route: Route | None = None, checks: tuple[str, ...] = ()
+    ) -> Definition:
+        """From a queue's version and definition as they stand in Redis, and the way to it."""
+        facts = QueueFacts.of(definition)
+        if route is None:
+            return cls(version.decode(), facts, None, checks)
+        if route.is_put_inhibited or route.is_get_inhibited:
+            facts = replace(
+                facts,
+                is_put_inhibited=facts.is_put_inhibited or route.is_put_inhibited,
+                is_get_inhibited=facts.is_get_inhibited or route.is_get_inhibited,
+            )
+        if not route.path:
+            return cls(version.decode(), facts, route, checks)
+        first = route.path[0]
+        return cls(version.decode(), facts, route, checks, first.def_priority, int(first.def_persistence == "YES"))
+
+
+@dataclass(slots=True)
+class LastPut:
+    """The last plain message put through a handle: most often the next one's descriptor says the same.
+
+    Attributes:
+        definition, options: all that the outcome depends on beside the descriptor.
+        asked: the descriptor as the program gave it, but for its time, which is the queue manager's.
+        completed: the fields of it that were completed.
+        base: the place among the priorities.
+        put_time_ms: in ``head``, which is the record up to the data.
+    """
+
+    definition: Definition
+    options: int
+    asked: tuple[Any, ...]
+    completed: tuple[Any, ...]
+    base: str
+    put_time_ms: int
+    head: bytes
+
+
+@dataclass(slots=True)
+class Puts:
+    """The memory of a handle for its puts."""
+
     #: How messages go that are too long for the shared transmission queue, once there was one.
     other_way: Handle | None = None
+    #: An asynchronous put through it failed, perhaps for a definition that it does not know.
+    may_be_stale: bool = False
+    #: Keys of its script calls, made at the first one.
+    keys: tuple[str, ...] = ()
+    #: How the last plain message was stored, for the next one that is like it.
+    last: LastPut | None = None
+
+
+@dataclass(slots=True)
+class Gets:
+    """The memory of a handle for its gets and browses."""
+
     #: A get through it may ride along with the commit before it: the last message was a plain one.
     rides: bool = True
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
-    #: The retained state of groups and segments; replaced, never changed.
-    order: HandleOrder = UNUSED
-    #: An asynchronous put through it failed, perhaps for a definition that it does not know.
-    may_be_stale: bool = False
     #: Members of groups, or segments, were seen on the queue: gets go where those count (structure/get_grouped).
     has_members: bool = False
     #: A message was locked through this handle (MQGMO_LOCK), and nothing has surely ended that: locks count for it.
@@ -122,11 +150,65 @@ class Handle:
     mark_ms: int = -1
     #: Of the message got last, where it was opened with MQOO_SAVE_ALL_CONTEXT: what a put may pass on.
     saved_context: Context | None = None
-    #: Keys of this handle's script calls, made at the first one.
-    put_keys: tuple[str, ...] = ()
-    get_keys: tuple[str, ...] = ()
-    #: How the last plain message was stored, for the next one that is like it.
-    last_put: LastPut | None = None
+    #: Keys of its script calls, made at the first one.
+    keys: tuple[str, ...] = ()
+
+    def learn(self, seen: Seen) -> None:
+        """Remember what a get has seen of the queue."""
+        self.has_members, may_hold_lock, may_meet_marks = seen
+        if may_hold_lock is not None and may_meet_marks is not None:
+            self.may_hold_lock, self.may_meet_marks = may_hold_lock, may_meet_marks
+
+
+class Seen(NamedTuple):
+    """The things that a get has seen of a queue and of its handle's lock, beside messages; None: it did not look."""
+
+    has_members: bool
+    may_hold_lock: bool | None = None
+    may_meet_marks: bool | None = None
+
+
+@dataclass(slots=True)
+class Handle:
+    """An open queue: its identity, what it goes by, and what it knows for gets and for puts.
+
+    Attributes:
+        number: unique for the connection.
+        object_name, object_q_mgr_name: what the program named.
+        opened_at: the manager whose definitions the name was followed through; that of the connection, but for what
+            a mover delivers.
+        name: the queue that calls work on (for a remote queue: the transmission queue).
+        definition: replaced as a whole (``go_by``).
+        destination, target_qmgr: where a message put through this handle must go in the end; empty when local.
+        resolved_q_mgr: what MQOPEN and MQPUT tell: for a shared queue it is the group's name.
+        is_intra_group: the route is SYSTEM.QSG.TRANSMIT.QUEUE.
+        order: the retained state of groups and segments; replaced, never changed.
+    """
+
+    number: int
+    options: int
+    object_name: str
+    name: str
+    structure: StructureAccess
+    queue: QueueKeys
+    definition: Definition
+    destination: bytes = b""
+    target_qmgr: bytes = b""
+    resolved_q_mgr: bytes = b""
+    is_intra_group: bool = False
+    object_q_mgr_name: str = ""
+    opened_at: str = ""
+    is_registered: bool = False
+    is_closed: bool = False
+    #: Its open made a temporary dynamic queue, which goes when it is closed.
+    is_temporary: bool = False
+    order: HandleOrder = UNUSED
+    gets: Gets = field(default_factory=Gets)
+    puts: Puts = field(default_factory=Puts)
+
+    def go_by(self, definition: Definition) -> None:
+        """From now on go by this *definition*; whether anything is checked decides the keys of a put."""
+        self.definition, self.puts.keys = definition, ()
 
 
 @dataclass(slots=True)
@@ -135,23 +217,3 @@ class QMgrHandle:
 
     object_name: str
     is_closed: bool = False
-
-
-@dataclass(slots=True)
-class LastPut:
-    """The last plain message put through a handle: most often the next one's descriptor says the same.
-
-    Attributes:
-        circumstances: all that the outcome depends on beside the descriptor.
-        asked: the descriptor as the program gave it, but for its time, which is the queue manager's.
-        completed: the fields of it that were completed.
-        base: the place among the priorities.
-        put_time_ms: in ``head``, which is the record up to the data.
-    """
-
-    circumstances: tuple[Any, ...]
-    asked: tuple[Any, ...]
-    completed: tuple[Any, ...]
-    base: int
-    put_time_ms: int
-    head: bytes

@@ -140,7 +140,7 @@ def register_one(queue: Queue, token: str, waiter: bytes) -> str:
         script_keys = [*places, keys.unit_of_work + token, keys.expiry, own, keys.journal, keys.wake]
         arguments = [1, "", 0, 1000, 0, 1000, waiter, "0", "", "", waiter, b"", waiter[1:]]
     reply = connection.call(
-        script, [keys.owners, keys.messages, *script_keys], [token, handle.name, handle.version, *arguments]
+        script, [keys.owners, keys.messages, *script_keys], [token, handle.name, handle.definition.version, *arguments]
     )
     assert reply[0] in (0, MQRC.NO_MSG_AVAILABLE)
     return token

@@ -491,7 +491,7 @@ class Grouped(RuleBasedStateMachine):
     def the_cursors_agree(self) -> None:
         for queue, program in zip(self.queues, self.model.programs, strict=True):
             under = program.under_cursor
-            assert queue.handle.cursor.score == (0 if under is None else self.scores[under.arrival])
+            assert queue.handle.gets.cursor.score == (0 if under is None else self.scores[under.arrival])
 
     def teardown(self) -> None:
         self.group.close()

@@ -86,8 +86,12 @@ def transfer_call(connection: Connection, source: Handle, target: Handle, base: 
     script_keys += [keys.wake + connection.token]
     script_keys += [of_target.queue, of_target.available, of_target.index, of_target.waiters, of_target.groups]
     script_keys += [of_target.members]
-    transmit = (connection.token, source.name, source.version, 50, "0", 0, "", "", "")
-    return "structure/transfer", script_keys, (*transmit, target.name, "0", target.version, 999_999_999, base, 0)
+    transmit = (connection.token, source.name, source.definition.version, 50, "0", 0, "", "", "")
+    return (
+        "structure/transfer",
+        script_keys,
+        (*transmit, target.name, "0", target.definition.version, 999_999_999, base, 0),
+    )
 
 
 def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:

@@ -232,7 +232,7 @@ class Deliverer:
     def _dead_letter(self, at: str, queue: bytes, message: Transmitted, reason: MQRC | Feedback) -> None:
         """Put a message on the dead-letter queue *queue* of the manager *at*. The queue must be a local one."""
         handle = self._handle(at, queue, b"")
-        if handle.destination or handle.facts.is_transmission:
+        if handle.destination or handle.definition.facts.is_transmission:
             raise error_for(MQRC.Q_TYPE_ERROR, "MQPUT", queue.decode(), "no local queue with USAGE(NORMAL)")
         now = datetime.now(UTC)
         date, time = now.strftime("%Y%m%d").encode(), now.strftime("%H%M%S%f")[:8].encode()

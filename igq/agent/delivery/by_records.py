@@ -8,6 +8,7 @@ Messages that need a decision (expiry, groups, reports, a queue that refuses the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from igq.agent.progress.pulse import Pulse
 from sharedq.calls.outgoing.descriptor import journal_detail
@@ -94,7 +95,9 @@ class Carrier:
             if len(self._arrivals) >= KNOWN_MAX:
                 self._arrivals.clear()
             self._arrivals[name] = arrival
-        arrival.handle.checks = (AUTHORITIES, authority_version)
+        known = arrival.handle.definition
+        if known.checks != (AUTHORITIES, authority_version):
+            arrival.handle.go_by(replace(known, checks=(AUTHORITIES, authority_version)))
         return arrival
 
     def _details(self, messages: Sequence[Message]) -> list[str]:
@@ -108,7 +111,7 @@ def _arguments(arrival: Arrival, messages: Sequence[Message]) -> list[PutArgumen
     arguments: list[PutArguments] = []
     for message in messages:
         record = message.carried()
-        facts = arrival.handle.facts
+        facts = arrival.handle.definition.facts
         if (
             record is None
             or message.data_length > facts.max_msg_length

@@ -6,8 +6,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from sharedq.messages.record import PRIORITY_STEP
-from sharedq.mqi.limits import MAX_PRIORITY
+from sharedq.messages.record import score_base
 from sharedq.redis.keys import QueueKeys
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
@@ -50,7 +49,7 @@ class Destination:
     @property
     def _base(self) -> str:
         """The priority place of every message. "": each message keeps its own priority."""
-        return str((MAX_PRIORITY - self.facts.default_priority) * PRIORITY_STEP) if self.facts.is_fifo else ""
+        return score_base(self.facts.default_priority) if self.facts.is_fifo else ""
 
     def _length_max(self, length_max_at_source: int) -> int:
         """The longest body. 0: whatever fits the transmission queue fits here, and need not be measured."""

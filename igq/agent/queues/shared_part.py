@@ -81,7 +81,7 @@ class TransmitQueue(TransmissionQueue):
 
     def move(self) -> Moved:
         """Move what can be moved without being read: nothing while authorities must be checked."""
-        if self.handle.facts.is_get_inhibited or self._is_checked:
+        if self.handle.definition.facts.is_get_inhibited or self._is_checked:
             self.reload()
         if self._is_checked:
             return Moved(is_stuck=True)
@@ -204,9 +204,9 @@ class TransmitQueue(TransmissionQueue):
         return min(BATCHES_PER_WRITE, 1 + self._backlog // BATCH_MESSAGES)
 
     def _transfer_call(self, waiter: str | bytes) -> ScriptCall:
-        handle, facts = self.handle, self.handle.facts
+        handle, facts = self.handle, self.handle.definition.facts
         arguments = (
-            *(handle.version, BATCH_MESSAGES, self._connection.journal_max, int(facts.is_fifo)),
+            *(handle.definition.version, BATCH_MESSAGES, self._connection.journal_max, int(facts.is_fifo)),
             *(self._authority_version, waiter, self.destinations.moves(facts.max_msg_length)),
         )
         targets = [(each.queue, each.arguments(facts.max_msg_length)) for each in self.destinations]

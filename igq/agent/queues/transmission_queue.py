@@ -19,7 +19,7 @@ from sharedq.scripts.get import members_text
 from sharedq.scripts.transfer import look_again_call
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
-from sharedq.session.handle import Handle
+from sharedq.session.handle import Definition, Handle
 
 _T = TypeVar("_T")
 #: Messages in a batch: a fixed number of IBM's.
@@ -80,8 +80,7 @@ class TransmissionQueue:
             name=name,
             structure=self._access,
             queue=self._access.keys.queue(name),
-            facts=_NOT_READ,
-            version="",
+            definition=Definition("", _NOT_READ),
         )
         self.reload()
 
@@ -92,12 +91,12 @@ class TransmissionQueue:
         if version is None:
             gone = why_not_there(self._connection.group, self._access.keys.name, self.handle.name)
             raise Trouble(str(gone or f"{self.handle.name} is not defined"))
-        self.handle.version, self.handle.facts = version.decode(), QueueFacts.of(definition)
+        self.handle.go_by(Definition.of(version, definition))
         self._check_usable()
 
     def look_for(self, members: Callable[[], Collection[str]]) -> None:
         """From now on pass over what is for other managers than these, where *members* tells any; look at all anew."""
-        self.handle.members = members
+        self.handle.gets.members = members
         try:
             self.look_again(self._connection.call)
         except MQIError as error:
@@ -154,7 +153,7 @@ class TransmissionQueue:
             if error.reason != MQRC.NO_MSG_AVAILABLE:
                 raise as_trouble(error) from error
             messages = []
-        if not self.handle.facts.is_transmission:
+        if not self.handle.definition.facts.is_transmission:
             # The queue was altered since it was last read: these messages are not for us any more.
             backout(self._connection)
             self._check_usable()
@@ -182,10 +181,10 @@ class TransmissionQueue:
 
     def _meet_marks(self) -> None:
         """Mark the messages that are passed over."""
-        self.handle.may_meet_marks = self.handle.may_meet_marks or self.handle.members is not None
+        self.handle.gets.may_meet_marks = self.handle.gets.may_meet_marks or self.handle.gets.members is not None
 
     def _check_usable(self) -> None:
-        facts = self.handle.facts
+        facts = self.handle.definition.facts
         if not facts.is_transmission:
             raise Trouble(f"{self.handle.name} has USAGE(NORMAL)")
         if facts.is_get_inhibited:

@@ -34,7 +34,7 @@ def browse(
     cursor = 0
     if options & _BROWSE_NEXT:
         # In logical order a group stands where it begins, wherever its members are.
-        cursor = handle.cursor.begins_at if selection.firsts else handle.cursor.score
+        cursor = handle.gets.cursor.begins_at if selection.firsts else handle.gets.cursor.score
 
     request = GetRequest(connection, handle, selection, options, 1, max_length, cursor=cursor)
     waiter = selection.waiter_text(is_browse=not options & _LOCK)
@@ -42,22 +42,24 @@ def browse(
         reply = call_or_wait(connection, handle, request, waiter, wait_ms, None)
     except MQIError as error:
         if error.reason == MQRC.NO_MSG_AVAILABLE:
-            handle.may_hold_lock = False
+            handle.gets.may_hold_lock = False
         raise
     if type(reply[2]) is list:
         score, message_id = int(reply[2][0]), reply[3]
     else:
         score, message_id, reply = int(reply[4]), reply[2], [*reply[:3], [reply[3]]]
-    (message,) = decode(handle, reply, max_length, connection.redis_ms)
+    (message,), seen = decode(handle, reply, max_length, connection.redis_ms)
+    if seen:
+        handle.gets.learn(seen)
     message.data_length = int(reply[1])
     if message.data_length > max_length:
         is_accepted = options & _ACCEPT_TRUNCATED
         message.reason = MQRC.TRUNCATED_MSG_ACCEPTED if is_accepted else MQRC.TRUNCATED_MSG_FAILED
     if message.reason != MQRC.TRUNCATED_MSG_FAILED:
         if options & _MARK_FOR_HANDLE:
-            handle.may_hold_marks = True
+            handle.gets.may_hold_marks = True
         if not options & _BROWSE_UNDER_CURSOR:
-            handle.cursor.message_id, handle.cursor.score = message_id.decode(), score
+            handle.gets.cursor.message_id, handle.gets.cursor.score = message_id.decode(), score
         md = message.md if message.has_group else _NO_GROUP[message.is_persistent]
         retain_browsed(handle, options, md, message.data_length, score)
     return message

@@ -13,13 +13,16 @@ from sharedq.mqi.constants import MQRC
 from sharedq.objects.definitions.names import PART_SEPARATOR
 from sharedq.redis.keys import private_structure
 from sharedq.redis.link import Reply
-from sharedq.session.handle import Handle, StructureAccess
+from sharedq.session.handle import Handle, Seen, StructureAccess
 
 Clock = Callable[[StructureAccess], int]
 
 
-def decode(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> list[Message]:
+def decode(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> tuple[list[Message], Seen | None]:
     """Messages of a reply of structure/get or structure/get_grouped; ``max_length`` cuts those of the latter.
+
+    Returns:
+        The messages, and what only structure/get_grouped tells.
 
     Args:
         clock: tells what Redis' clock says where a structure is, ms; asked where a message expires.
@@ -32,19 +35,17 @@ def decode(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> list[
     if reply[0]:
         messages[0].reason = MQRC(int(reply[0]))
         messages[0].data_length = int(reply[1])
-    return messages
+    return messages, None
 
 
 def _now_ms(access: StructureAccess, records: Sequence[bytes], clock: Clock) -> int:
     return clock(access) if any(record_flags(record) & RECORD_EXPIRY for record in records) else 0
 
 
-def _decode_grouped(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> list[Message]:
+def _decode_grouped(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> tuple[list[Message], Seen]:
     """Of structure/get_grouped; segments that belong together are put together."""
     reason, length, (_, left, segments, *for_handle), *records = reply
-    handle.has_members = left not in (None, b"0")
-    if for_handle:
-        handle.may_hold_lock, handle.may_meet_marks = map(bool, for_handle)
+    seen = Seen(left not in (None, b"0"), *map(bool, for_handle))
     messages = _decode_records(handle, records[::2], records[1::2], _now_ms(handle.structure, records[1::2], clock))
     first = messages[0]
     if int(segments):
@@ -56,7 +57,7 @@ def _decode_grouped(handle: Handle, reply: Reply, max_length: int, clock: Clock)
         # That it was cut is told if there is nothing else to tell (2079), and in any case where it stays (2080).
         if not first.reason or reason == MQRC.TRUNCATED_MSG_FAILED:
             first.reason = MQRC(reason)
-    return messages
+    return messages, seen
 
 
 def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[bytes], now_ms: int) -> list[Message]:
@@ -64,7 +65,7 @@ def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[byte
     messages = [
         Message((record, message_id, structure_number, now_ms)) for message_id, record in zip(ids, records, strict=True)
     ]
-    if handle.facts.is_transmission and handle.adds_headers:
+    if handle.definition.facts.is_transmission and handle.gets.adds_headers:
         # A part of the shared transmission queue is named after the manager that it is for, or is in its structure.
         named = handle.name.partition(PART_SEPARATOR)[2] or handle.structure.keys.name.removeprefix(
             private_structure("")

@@ -82,7 +82,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     """
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
-    if handle.parts is not None:
+    if handle.gets.parts is not None:
         get_one = partial(get, connection, md=md, gmo=gmo, max_length=max_length)
         return get_from_parts(connection, handle, gmo, get_one)
     if options & _SYNCPOINT:
@@ -93,7 +93,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     except NoMsgAvailable:
         # Nothing was looked at, so nobody has said what is in force.
         refresh_definition(connection, handle)
-        if handle.facts.is_get_inhibited:
+        if handle.definition.facts.is_get_inhibited:
             raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name) from None
         unlock_after_nothing(connection, handle, options)
         raise
@@ -103,7 +103,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
         message = browse(connection, handle, selection, options, max_length, wait_ms)
         if message.reason != MQRC.TRUNCATED_MSG_FAILED:
             # A look alone leaves nothing to pass on.
-            handle.saved_context = None
+            handle.gets.saved_context = None
     else:
         message = _take(connection, handle, selection, options, 1, max_length, wait_ms)[0]
     _convert(connection, md, options, [message], max_length)
@@ -131,7 +131,7 @@ def get_many(
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
     _check_batch(handle, options, count, gmo.match_options)
-    if handle.parts is not None:
+    if handle.gets.parts is not None:
         return get_from_parts(
             connection, handle, gmo, partial(get_many, connection, gmo=gmo, count=count, max_length=max_length)
         )
@@ -154,7 +154,7 @@ def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
     """
     check_unit_room(connection, count)
     flush_pending(connection)
-    taken, is_stopped = 0, handle.facts.is_get_inhibited
+    taken, is_stopped = 0, handle.definition.facts.is_get_inhibited
     while taken < count and not is_stopped:
         sizes = [min(UNSEEN_MESSAGES, count - at) for at in range(taken, count, UNSEEN_MESSAGES)][:_CALLS_TOGETHER]
         unit_id = connection.unit.id
@@ -213,10 +213,10 @@ def commit_and_get(
             _selection(handle, MQMD(version=2), gmo, options)
         commit(connection)
         return [get(connection, handle, MQMD(version=2), gmo, max_length=max_length)]
-    if handle.parts is not None:
+    if handle.gets.parts is not None:
         commit(connection)
         return get_many(connection, handle, gmo, count, max_length=max_length)
-    if not options & _SYNCPOINT or handle.facts.is_get_inhibited:
+    if not options & _SYNCPOINT or handle.definition.facts.is_get_inhibited:
         commit(connection)
         messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
         return _convert(connection, None, options, messages, max_length)
@@ -253,9 +253,9 @@ def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> 
         raise error_for(MQRC.NOT_OPEN_FOR_INPUT, "MQGET", handle.object_name)
     if options & _CO_OP_MARKS and not handle.options & _OPEN_CO_OP:
         raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "its handle is not of the co-operating set")
-    if options & _LOCK and handle.parts is not None:
+    if options & _LOCK and handle.gets.parts is not None:
         raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "nothing is locked on this queue")
-    if options & MARKS and handle.facts.is_transmission:
+    if options & MARKS and handle.definition.facts.is_transmission:
         raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "nothing is marked on a transmission queue")
     is_waiting = options & _WAIT and not options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR)
     if is_waiting and gmo.wait_interval < UNLIMITED_WAIT:
@@ -287,10 +287,10 @@ def _convert(
 
 def _selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Selection:
     if options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR):
-        if not handle.cursor.message_id:
+        if not handle.gets.cursor.message_id:
             raise error_for(MQRC.NO_MSG_UNDER_CURSOR, "MQGET", handle.object_name)
         if handle.order is UNUSED and not options & GROUPING:
-            return Selection(message_id=handle.cursor.message_id, is_under_cursor=True)
+            return Selection(message_id=handle.gets.cursor.message_id, is_under_cursor=True)
     else:
         md, gmo = full_length(handle, md, gmo)
     if options & GROUPING or gmo.match_options & GROUP_MATCHES or handle.order is not UNUSED:
@@ -313,14 +313,16 @@ def _take(
 ) -> list[Message]:
     request = GetRequest(connection, handle, selection, options, count, max_length, connection.unit.id)
     reply = first_reply
-    if reply is None and not wait_ms and not handle.facts.is_get_inhibited:
+    if reply is None and not wait_ms and not handle.definition.facts.is_get_inhibited:
         reply = connection.call(*request.call())
     if reply is None or reply[0]:
         waiter = selection.waiter_text(is_browse=False)
         reply = call_or_wait(connection, handle, request, waiter, wait_ms, reply)
     is_grouped = type(reply[2]) is list
     segments = int(reply[2][2]) if is_grouped else 0
-    messages = decode(handle, reply, max_length, connection.redis_ms)
+    messages, seen = decode(handle, reply, max_length, connection.redis_ms)
+    if seen:
+        handle.gets.learn(seen)
     # Where structure/get has looked, there is no member of a group.
     has_members = is_grouped and any(message.has_group for message in messages)
     taken = len(messages) if reply[0] != MQRC.TRUNCATED_MSG_FAILED else 0
@@ -334,7 +336,7 @@ def _take(
             if options & _MARK_SKIP_BACKOUT:
                 connection.unit.marked = Marked(structure, handle.name, kept, operations, has_members)
     if taken and handle.options & _SAVE_CONTEXT:
-        handle.saved_context = context_of(messages[taken - 1].md)
+        handle.gets.saved_context = context_of(messages[taken - 1].md)
     if taken and (has_members or handle.order.gets is not NOTHING):
         _retain(connection, handle, options, messages)
     # Only an id that ends in "x" can be that of a message that asks for reports.
@@ -354,7 +356,7 @@ def _confirm(connection: Connection, handle: Handle, options: int, messages: Seq
 
 
 def _retain(connection: Connection, handle: Handle, options: int, messages: Sequence[Message]) -> None:
-    if handle.facts.is_transmission:
+    if handle.definition.facts.is_transmission:
         return
     warning = retain_got(connection, handle, options, [(message.md, message.data_length) for message in messages])
     first = messages[0]

@@ -38,7 +38,7 @@ def unlock(connection: Connection, handle: Handle, gmo: MQGMO) -> MQRC:
 
 def unlock_after_nothing(connection: Connection, handle: Handle, options: int) -> None:
     """For an MQGET that ends with 2033 without a look at the queue: also that ends the lock, if it is a browse."""
-    if handle.may_hold_lock and options & _BROWSE_FROM_PLACE:
+    if handle.gets.may_hold_lock and options & _BROWSE_FROM_PLACE:
         _unlock(connection, handle)
 
 
@@ -47,5 +47,5 @@ def _unlock(connection: Connection, handle: Handle) -> MQRC:
     reply = connection.call(*unlock_call(handle.structure.keys, handle.queue, connection.token, handle.number))
     if reply[0] not in (MQRC.NONE, MQRC.NO_MSG_LOCKED):
         raise connection.error(reply[0], "MQGET", handle.object_name)
-    handle.may_hold_lock = False
+    handle.gets.may_hold_lock = False
     return MQRC(reply[0])

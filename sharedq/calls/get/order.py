@@ -47,7 +47,7 @@ def ordered_selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Sel
             2242 and 2245; 2033 a token that no message here has.
     """
     reason = check_request(handle.order, gmo, md)
-    under_cursor = handle.cursor.md if options & _UNDER_CURSOR else None
+    under_cursor = handle.gets.cursor.md if options & _UNDER_CURSOR else None
     if not reason and under_cursor is not None:
         reason = check_under_cursor(options, under_cursor)
         outcome = check_get(handle.order, options, under_cursor)
@@ -60,7 +60,7 @@ def ordered_selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Sel
         whole_group, whole_message = must_be_there(handle.order, options)
         level = 2 if whole_group else 1 if whole_message or is_whole else 0
         return Selection(
-            message_id=handle.cursor.message_id,
+            message_id=handle.gets.cursor.message_id,
             level=level,
             is_whole=is_whole,
             is_under_cursor=True,
@@ -94,6 +94,6 @@ def retain_browsed(handle: Handle, options: int, md: MQMD, length: int, score: i
     """Retain what MQGET browsed, and where that stands in logical order."""
     if not options & _UNDER_CURSOR:
         if options & int(GetOption.BROWSE_FIRST) or handle.order.browses is NOTHING:
-            handle.cursor.begins_at = score
-        handle.cursor.md = md
+            handle.gets.cursor.begins_at = score
+        handle.gets.cursor.md = md
     handle.order = after_get(handle.order, options, md, length)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from sharedq.logical import UNUSED
 from sharedq.mqi.constants import MQRC, GetOption
@@ -16,8 +16,7 @@ from sharedq.mqi.structures import MQGMO
 from sharedq.objects.store.failures import why_not_there
 from sharedq.objects.store.parts import Place, own_part, parts_of
 from sharedq.session.connection import Connection
-from sharedq.session.facts import QueueFacts
-from sharedq.session.handle import BrowseCursor, Handle, StructureAccess
+from sharedq.session.handle import BrowseCursor, Definition, Handle, Puts, StructureAccess
 
 _T = TypeVar("_T")
 #: A get waits at one part, and looks at the others each time that so many milliseconds have passed.
@@ -65,9 +64,9 @@ class _Look(Generic[_T]):
 
     def run(self) -> _T:
         if self.options & _UNDER_CURSOR:
-            if self.handle.cursor_part is None:
+            if self.handle.gets.cursor_part is None:
                 raise error_for(MQRC.NO_MSG_UNDER_CURSOR, "MQGET", self.handle.object_name)
-            return self.get(self.handle.cursor_part)
+            return self.get(self.handle.gets.cursor_part)
         wait_ms = self.gmo.wait_interval if self.options & _WAIT else 0
         end_s = float("inf") if wait_ms == UNLIMITED_WAIT else time.monotonic() + wait_ms / 1000
         while True:
@@ -88,10 +87,10 @@ class _Look(Generic[_T]):
     def _look(self, part: Handle, wait_ms: int = 0) -> _T | None:
         """A get from one part; None where it has no message, or is none any more."""
         options = self.options if wait_ms else self.options & ~_WAIT
-        if options & _NEXT and part is not self.handle.cursor_part:
+        if options & _NEXT and part is not self.handle.gets.cursor_part:
             options = options & ~_NEXT | _FIRST
         self.gmo.options, self.gmo.wait_interval = options, wait_ms
-        place = part.cursor.score, part.cursor.message_id
+        place = part.gets.cursor.score, part.gets.cursor.message_id
         try:
             found = self.get(part)
         except MQIError as error:
@@ -102,17 +101,17 @@ class _Look(Generic[_T]):
             if error.reason in _IN_TROUBLE:
                 self.trouble = error
             return None
-        self.handle.saved_context = part.saved_context
+        self.handle.gets.saved_context = part.gets.saved_context
         # A message that the buffer is too short for is not browsed: the cursor stays.
-        if options & (_FIRST | _NEXT) and place != (part.cursor.score, part.cursor.message_id):
-            self.handle.cursor_part = part
+        if options & (_FIRST | _NEXT) and place != (part.gets.cursor.score, part.gets.cursor.message_id):
+            self.handle.gets.cursor_part = part
         return found
 
     def _parts(self) -> Iterator[Handle]:
         """The parts to look at, in their order: this manager's own is the first. A browse goes on where it was."""
         own = own_part(self.connection.qmgr_name)
         places = [own, *(place for place in parts_of(self.connection.group) if place != own)]
-        at = self.handle.cursor_part
+        at = self.handle.gets.cursor_part
         if self.options & _NEXT and at is not None:
             place = Place(at.structure.keys.name, at.name)
             places = places[places.index(place) :] if place in places else []
@@ -140,26 +139,23 @@ class _Look(Generic[_T]):
         ]
 
     def _part(self, access: StructureAccess, place: Place, version: bytes, definition: bytes) -> Handle:
-        assert self.handle.parts is not None
-        part = self.handle.parts.get(place)
+        assert self.handle.gets.parts is not None
+        part = self.handle.gets.parts.get(place)
         if part is None or part.structure is not access:
-            own = dict[str, Any]()
+            goes_by, gets = self.handle.definition, self.handle.gets
             if access is not self.handle.structure:
                 # What inhibits gets in the definition that the name led through counts at the first part.
-                own = {"facts": QueueFacts.of(definition), "version": version.decode(), "route": None, "checks": ()}
-            part = self.handle.parts[place] = replace(
+                goes_by = Definition.of(version, definition)
+            part = self.handle.gets.parts[place] = replace(
                 self.handle,
                 number=0,
                 name=place.queue,
                 structure=access,
                 queue=access.keys.queue(place.queue),
-                cursor=BrowseCursor(),
+                definition=goes_by,
                 order=UNUSED,
-                parts=None,
-                cursor_part=None,
-                put_keys=(),
-                get_keys=(),
-                **own,
+                gets=replace(gets, cursor=BrowseCursor(), parts=None, cursor_part=None, keys=()),
+                puts=Puts(),
             )
         return part
 

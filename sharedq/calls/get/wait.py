@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from sharedq.calls.routes.refresh import refresh_definition, refresh_path, take_definition
+from sharedq.calls.routes.refresh import changed_path, refresh_definition, take_definition
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
@@ -95,10 +95,10 @@ class _Search:
     def _call(self, left_s: float) -> Reply:
         """Make the call; unless gets are inhibited."""
         connection, handle = self.connection, self.handle
-        if handle.facts.is_get_inhibited:
+        if handle.definition.facts.is_get_inhibited:
             # Another definition may be in force now, and it may inhibit gets nevertheless.
             refresh_definition(connection, handle)
-        if handle.facts.is_get_inhibited:
+        if handle.definition.facts.is_get_inhibited:
             raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
         self.is_waiting = self.wait_ms != 0 and left_s > 0
         self.may_be_waiter |= self.is_waiting
@@ -145,11 +145,10 @@ class _Search:
         """Learn for the next call from the reply; raise where there is no next call."""
         connection, handle = self.connection, self.handle
         if reply[0] == _STALE:
-            refresh_path(connection, handle)
-            take_definition(handle, reply)
+            take_definition(handle, reply, changed_path(connection, handle))
         elif reply[0] in (_GROUPED, _MARKED):
-            handle.has_members = handle.has_members or reply[0] == _GROUPED
-            handle.may_meet_marks = handle.may_meet_marks or reply[0] == _MARKED
+            handle.gets.has_members = handle.gets.has_members or reply[0] == _GROUPED
+            handle.gets.may_meet_marks = handle.gets.may_meet_marks or reply[0] == _MARKED
         elif reply[0] == _LOOK_AGAIN:
             self.horizon = int(reply[1] or 0)
             self._wait_as(reply, 2)

@@ -82,7 +82,7 @@ def _local_values(connection: Connection, handle: Handle, selectors: Sequence[in
         raise error_for(MQRC.Q_DELETED, "MQINQ", handle.object_name)
     available = connection.command(key, "ZCARD", handle.queue.available)
     known = _stated(QueueLocal.from_json(text))
-    if handle.parts is not None:
+    if handle.gets.parts is not None:
         return known | _counts_of_all_parts(connection, handle)
     known[int(IntSelector.CURRENT_Q_DEPTH)] = int(available) + sum(int(count or 0) for count in elsewhere)
     known[int(IntSelector.OPEN_INPUT_COUNT)] = int(inputs or 0)
@@ -104,7 +104,7 @@ def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> Q
 
     Puts keep what they know of the queue: they find out for themselves.
     """
-    if handle.route is None or handle.route.definition is None:
+    if handle.definition.route is None or handle.definition.route.definition is None:
         return None
     try:
         route = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
@@ -112,7 +112,7 @@ def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> Q
         if error.reason == MQRC.CONNECTION_BROKEN:
             raise
         raise error_for(MQRC.OBJECT_CHANGED, verb, handle.object_name, str(error)) from error
-    if not route.leads_where(handle.route):
+    if not route.leads_where(handle.definition.route):
         raise error_for(MQRC.OBJECT_CHANGED, verb, handle.object_name, "its name leads elsewhere now")
     return route.definition
 

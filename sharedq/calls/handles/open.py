@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from sharedq.calls.routes.refresh import follow_path, refresh_definition, take_definition
+from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import conventional_route, read_versions, resolve, resolve_checked
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical import check_close
@@ -19,8 +19,7 @@ from sharedq.objects.repository import Repository
 from sharedq.redis.keys import private_structure
 from sharedq.scripts.handles import close_call, open_call
 from sharedq.session.connection import Connection
-from sharedq.session.facts import QueueFacts
-from sharedq.session.handle import Handle, QMgrHandle, StructureAccess
+from sharedq.session.handle import Definition, Gets, Handle, QMgrHandle, StructureAccess
 from sharedq.session.route import Route
 
 #: Letters of ``prelude/handles.lua``; "i" asks for the queue's own DEFSOPT.
@@ -176,13 +175,11 @@ def _open_route(
         return None
     if reply[0]:
         raise connection.error(reply[0], "MQOPEN", name)
-    handle = _handle(connection, access, route, name, qmgr_name, opened_at, options, reply)
+    handle = _handle(connection, access, route, checks, name, qmgr_name, opened_at, options, reply)
     handle.number, handle.is_registered, handle.is_temporary = number, True, route.is_temporary
     connection.handles[number] = handle
     if options & OpenOption.CO_OP:
-        handle.may_hold_marks, handle.mark_ms = True, mark_ms
-    follow_path(handle, route, checks)
-    take_definition(handle, reply)
+        handle.gets.may_hold_marks, handle.gets.mark_ms = True, mark_ms
     return handle
 
 
@@ -190,6 +187,7 @@ def _handle(
     connection: Connection,
     access: StructureAccess,
     route: Route,
+    checks: tuple[str, ...],
     name: str,
     qmgr_name: str,
     opened_at: str,
@@ -208,14 +206,12 @@ def _handle(
         name=route.queue,
         structure=access,
         queue=access.keys.queue(route.queue),
-        facts=QueueFacts.of(found[2]),
-        version=found[1].decode(),
+        definition=Definition.of(found[1], found[2], route, checks),
         destination=route.destination.encode(),
         target_qmgr=route.target_qmgr.encode(),
         resolved_q_mgr=(route.target_qmgr or (opened_at if is_private else connection.group.name)).encode(),
         is_intra_group=route.is_intra_group,
-        adds_headers=is_transmit_queue,
-        parts={} if is_transmit_queue else None,
+        gets=Gets(adds_headers=is_transmit_queue, parts={} if is_transmit_queue else None),
     )
 
 
@@ -237,11 +233,8 @@ def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, open
     version, definition = connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
     if version is None:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
-    found = [b"", version, definition]
-    handle = _handle(connection, access, route, name, qmgr_name, opened_at, int(OpenOption.OUTPUT), found)
-    follow_path(handle, route, checks)
-    take_definition(handle, found)
-    return handle
+    found, options = [b"", version, definition], int(OpenOption.OUTPUT)
+    return _handle(connection, access, route, checks, name, qmgr_name, opened_at, options, found)
 
 
 def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
@@ -251,22 +244,24 @@ def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
     Raises:
         MQIError: 2041, the handle's name leads elsewhere now; 2373, 2346 the other way's structure has failed.
     """
-    if not handle.is_intra_group or length <= handle.facts.max_msg_length:
+    if not handle.is_intra_group or length <= handle.definition.facts.max_msg_length:
         return handle
-    if handle.other_way is None or handle.other_way.structure.has_failed:
-        assert handle.route is not None
+    if handle.puts.other_way is None or handle.puts.other_way.structure.has_failed:
+        assert handle.definition.route is not None
         try:
-            route = conventional_route(connection, handle.route, handle.opened_at)
+            route = conventional_route(connection, handle.definition.route, handle.opened_at)
         except MQIError as error:
             if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
                 raise
             return handle
         checks = _checks_elsewhere(connection, handle, route)
         name, qmgr_name = handle.object_name, handle.object_q_mgr_name
-        handle.other_way = _open_route(connection, name, qmgr_name, handle.opened_at, route, checks, handle.options)
-        if handle.other_way is None:
+        handle.puts.other_way = _open_route(
+            connection, name, qmgr_name, handle.opened_at, route, checks, handle.options
+        )
+        if handle.puts.other_way is None:
             raise _leads_elsewhere(handle)
-    return handle.other_way
+    return handle.puts.other_way
 
 
 def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> tuple[str, ...]:
@@ -279,9 +274,9 @@ def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> t
     checked = (*route.checked, TRANSMIT_QUEUE_CHECKED)
     values = read_versions(connection, connection.access(route.structure).keys, checked)
     refresh_definition(connection, handle)
-    assert handle.route is not None
+    assert handle.definition.route is not None
     now = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
-    if not now.leads_where(handle.route):
+    if not now.leads_where(handle.definition.route):
         raise _leads_elsewhere(handle)
     return tuple(part for pair in zip(checked, values, strict=True) for part in pair)
 
@@ -319,14 +314,14 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
             2195, 2346), and it stays open; 2055, 2042 MQCO_DELETE cannot be done, and it is closed.
     """
     options = int(options)
-    may_delete = handle.is_temporary or (handle.facts.is_permanent_dynamic and not handle.destination)
+    may_delete = handle.is_temporary or (handle.definition.facts.is_permanent_dynamic and not handle.destination)
     _check_close(handle, options, may_delete=may_delete)
     if handle.is_temporary or options & _DELETES:
         # Messages on their way there keep the queue from being deleted.
         flush_pending(connection)
-    if handle.other_way is not None:
-        close_handle(connection, handle.other_way)
-        handle.other_way = None
+    if handle.puts.other_way is not None:
+        close_handle(connection, handle.puts.other_way)
+        handle.puts.other_way = None
     _give_back(connection, handle)
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
@@ -347,7 +342,7 @@ def _give_back(connection: Connection, handle: Handle) -> None:
     """Let the structure forget the handle with its lock and its marks, unless the structure has failed."""
     if handle.structure.has_failed:
         return
-    has_marks, has_lock = handle.may_hold_marks, handle.may_hold_lock
+    has_marks, has_lock = handle.gets.may_hold_marks, handle.gets.may_hold_lock
     keys, queue, token = handle.structure.keys, handle.queue, connection.token
     try:
         connection.checked_call(*close_call(keys, queue, token, handle.number, has_marks=has_marks, has_lock=has_lock))

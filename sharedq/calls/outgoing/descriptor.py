@@ -13,13 +13,13 @@ from sharedq.calls.outgoing.reply_to import resolve_reply_to
 from sharedq.messages.context import fill_in_context, new_identifier
 from sharedq.messages.record import (
     DEAD_LETTER,
-    PRIORITY_STEP,
     RECORD_NEEDS_LOOK,
     PutArguments,
     encode_record,
     plain_head,
     put_date_and_time,
     record_flags,
+    score_base,
     with_put_time,
 )
 from sharedq.messages.transmission import as_transmitted
@@ -87,7 +87,7 @@ def prepare(
     Args:
         before: takes what each descriptor said before it was completed: for ``empty_again``.
     """
-    facts = handle.facts
+    facts = handle.definition.facts
     if facts.is_put_inhibited:
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
     length_max = facts.max_msg_length
@@ -98,9 +98,8 @@ def prepare(
     warning = MQRC.NONE
     arguments: list[PutArguments] = []
     details: list[str] = []
-    circumstances = (facts, options, handle.default_priority, handle.default_persistence, handle.destination)
-    last: LastPut | None = handle.last_put
-    if last is not None and last.circumstances != circumstances:
+    last = handle.puts.last
+    if last is not None and (last.definition is not handle.definition or last.options != options):
         last = None
     for md, body in messages:
         if len(body) > length_max:
@@ -136,14 +135,14 @@ def prepare(
             # Not before: what is in the descriptor when it is encoded passes for a time that the program set itself.
             md.put_date, md.put_time = now
         look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
-        base = (MAX_PRIORITY - _place(facts, md)) * PRIORITY_STEP
+        base = score_base(_place(facts, md))
         arguments.append((base, look, record))
         # Not where a field is new at each put, is the program's own put time, or makes a warning.
         is_like = not (its_warning or is_conventional or is_marked or options & _UNLIKE)
         head = plain_head(record, body) if is_like else None
         if head is not None:
-            last = LastPut(circumstances, asked[:-2], _completed_of(md), base, put_time_ms, head)
-            handle.last_put = last
+            last = LastPut(handle.definition, options, asked[:-2], _completed_of(md), base, put_time_ms, head)
+            handle.puts.last = last
         if is_journaled:
             details.append(journal_detail(md, len(body)))
     return warning, arguments, details
@@ -211,21 +210,21 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
     Returns:
         NONE, or the reason of a warning: 2049 its priority was too high, 2104 a report option that nobody knows.
     """
-    facts = handle.facts
+    facts = handle.definition.facts
     warning = MQRC.NONE
     if not 1 <= md.msg_type <= _MSG_TYPE_MAX:
         raise error_for(MQRC.MSG_TYPE_ERROR, "MQPUT", handle.object_name)
     if md.report & UNKNOWN_REPORTS:
         warning = _judge_unknown_reports(handle, md.report & UNKNOWN_REPORTS)
     if md.persistence == _AS_Q_DEF:
-        default = handle.default_persistence
+        default = handle.definition.default_persistence
         md.persistence = facts.default_persistence if default is None else default
     elif md.persistence not in (0, 1):
         raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", handle.object_name)
     if md.persistence and facts.is_temporary:
         raise error_for(MQRC.PERSISTENT_NOT_ALLOWED, "MQPUT", handle.object_name, "a temporary dynamic queue")
     if md.priority == PRIORITY_AS_Q_DEF:
-        default = handle.default_priority
+        default = handle.definition.default_priority
         md.priority = facts.default_priority if default is None else default
     elif md.priority > MAX_PRIORITY:
         # It is placed by the highest there is, and keeps what it says.
@@ -247,7 +246,7 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
 def _judge_unknown_reports(handle: Handle, unknown: int) -> MQRC:
     """2104, a warning; 2061 where one of them must be known, or must be unless the message travels on."""
     refused = REPORT_REJECT_UNSUP_MASK
-    if not (handle.facts.is_transmission or handle.destination):
+    if not (handle.definition.facts.is_transmission or handle.destination):
         refused |= REPORT_ACCEPT_UNSUP_IF_XMIT_MASK
     if unknown & refused:
         raise error_for(MQRC.REPORT_OPTIONS_ERROR, "MQPUT", handle.object_name)

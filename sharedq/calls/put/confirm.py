@@ -51,7 +51,7 @@ def confirm_arrival(connection: Connection, handle: Handle, messages: Messages, 
     Raises:
         MQIError: 2009, the connection is lost.
     """
-    if handle.destination or handle.facts.is_transmission:
+    if handle.destination or handle.definition.facts.is_transmission:
         return
     at = handle.opened_at
     asking = [(md, body) for md, body in messages if md.report & CONFIRMS_ARRIVAL and not is_on_its_way(md)]
@@ -64,7 +64,7 @@ def confirm_delivery(connection: Connection, handle: Handle, messages: Sequence[
     Raises:
         MQIError: 2009, the connection is lost.
     """
-    if handle.facts.is_transmission:
+    if handle.definition.facts.is_transmission:
         return
     at = handle.opened_at
     reports = [
@@ -162,14 +162,14 @@ def _put(
     # MAXUMSGS counts reports, too, but refuses none: what they confirm has been done.
     first = reports[0]
     handle = find_queue(connection, first.queue, first.qmgr, at)
-    if is_letter and (handle.destination or handle.facts.is_transmission):
+    if is_letter and (handle.destination or handle.definition.facts.is_transmission):
         raise error_for(MQRC.Q_TYPE_ERROR, "MQPUT", handle.object_name, "no local queue with USAGE(NORMAL)")
     way = for_length(connection, handle, max(len(report.body) for report in reports))
     messages = [(replace(report.md), report.body) for report in reports]
     try:
         store_many(connection, way, messages, MQPMO(options=_PUT), in_unit, is_whole=True, kept=[])
     finally:
-        if handle.other_way is not None and not connection.is_ended:
+        if handle.puts.other_way is not None and not connection.is_ended:
             # Refused, it stays open until the connection ends: what became of the reports is not changed by that.
             with suppress(MQIError):
-                close_handle(connection, handle.other_way)
+                close_handle(connection, handle.puts.other_way)

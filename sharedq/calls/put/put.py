@@ -145,9 +145,9 @@ def _saved_context(connection: Connection, number: int) -> Context:
     if source is None or not source.options & _SAVE_CONTEXT:
         detail = f"{number} is no handle that was opened with MQOO_SAVE_ALL_CONTEXT"
         raise error_for(MQRC.CONTEXT_HANDLE_ERROR, "MQPUT", connection.qmgr_name, detail)
-    if source.saved_context is None:
+    if source.gets.saved_context is None:
         raise error_for(MQRC.CONTEXT_NOT_AVAILABLE, "MQPUT", source.object_name)
-    return source.saved_context
+    return source.gets.saved_context
 
 
 def _apart(messages: Messages) -> Messages:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
 from sharedq.calls.outgoing.segments import Pieces, are_grouped, copy_fields, return_times, split_up
-from sharedq.calls.routes.refresh import refresh_definition, take_definition, until_in_force
+from sharedq.calls.routes.refresh import raise_if_in_force, refresh_definition, take_definition, until_in_force
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.context import generated_msg_id
 from sharedq.messages.record import PutArguments
@@ -104,16 +104,14 @@ def _prepared(
     stored: int = 0,
 ) -> tuple[MQRC, list[PutArguments], list[str]]:
     """As ``prepare``, by the definition in force, for what follows the first *stored* messages."""
-
-    def by_definition() -> tuple[MQRC, list[PutArguments], list[str]]:
+    while True:
+        known = handle.definition
         try:
             return prepare(connection, handle, messages[stored:] if stored else messages, options, before)
-        except MQIError:
+        except MQIError as error:
             empty_again(messages, before, stored)
             del before[stored:]
-            raise
-
-    return until_in_force(connection, handle, by_definition)
+            raise_if_in_force(connection, handle, known, error)
 
 
 def check_unit_room(connection: Connection, count: int) -> None:

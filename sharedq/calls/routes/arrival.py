@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharedq.messages.record import PRIORITY_STEP
+from sharedq.messages.record import score_base
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.objects import lookup_call
 from sharedq.session.connection import Connection
-from sharedq.session.facts import QueueFacts
-from sharedq.session.handle import Handle
+from sharedq.session.handle import Definition, Handle
 
 #: A name's private and shared entry in the directory.
 Entries = tuple[bytes, bytes]
@@ -33,10 +31,10 @@ class Arrival:
     entries: Entries
     handle: Handle
 
-    def base(self, record: bytes) -> int:
+    def base(self, record: bytes) -> str:
         """The place among the priorities of a message that begins no group."""
-        facts = self.handle.facts
-        return (MAX_PRIORITY - (facts.default_priority if facts.is_fifo else record[1])) * PRIORITY_STEP
+        facts = self.handle.definition.facts
+        return score_base(facts.default_priority if facts.is_fifo else record[1])
 
 
 def look_call(connection: Connection, qmgr: str, name: bytes) -> ScriptCall:
@@ -69,7 +67,8 @@ def find_arrival(connection: Connection, qmgr: str, name: bytes) -> Arrival | No
     version, definition = connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
     if version is None:
         return None
-    facts = QueueFacts.of(definition)
+    goes_by = Definition.of(version, definition)
+    facts = goes_by.facts
     if facts.is_put_inhibited or facts.is_transmission:
         return None
     handle = Handle(
@@ -79,7 +78,6 @@ def find_arrival(connection: Connection, qmgr: str, name: bytes) -> Arrival | No
         name=located.name,
         structure=access,
         queue=queue,
-        facts=facts,
-        version=version.decode(),
+        definition=goes_by,
     )
     return Arrival(entries, handle)

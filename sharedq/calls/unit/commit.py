@@ -149,7 +149,7 @@ def _commit_one(
     if not followed or not (is_riding or after):
         return None
     got = replies[-1] if after else next(iter(decided[_RIDER:]), None)
-    followed.handle.rides = got is not None and is_plain(got)
+    followed.handle.gets.rides = got is not None and is_plain(got)
     return got
 
 
@@ -158,7 +158,7 @@ def _back_out_failed_puts(connection: Connection) -> None:
         failure, connection.put_failure = connection.put_failure, None
         for puts in connection.pending:
             # Never sent: nobody has said whether they went by definitions that are in force.
-            puts.handle.may_be_stale = True
+            puts.handle.puts.may_be_stale = True
         backout(connection)
         raise error_for(MQRC.BACKED_OUT, "MQCMIT", connection.qmgr_name, str(failure)) from failure
 

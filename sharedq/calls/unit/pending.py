@@ -42,9 +42,9 @@ class Sending(NamedTuple):
 
 def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> MQRC:
     """MQPMO_ASYNC_RESPONSE: buffer; the messages leave with the commit, the next get, or a full buffer."""
-    if handle.may_be_stale:
+    if handle.puts.may_be_stale:
         refresh_definition(connection, handle)
-        handle.may_be_stale = False
+        handle.puts.may_be_stale = False
     if are_grouped(handle, messages, options):
         return _put_grouped_later(connection, handle, messages, options)
 
@@ -97,12 +97,12 @@ def _buffer(
 ) -> None:
     """Keep messages; *begun* says of each whether it counts as an MQPUT."""
     pending = connection.pending
-    if pending and pending[-1].handle is handle and pending[-1].version == handle.version:
+    if pending and pending[-1].handle is handle and pending[-1].version == handle.definition.version:
         pending[-1].arguments += arguments
         pending[-1].details += details
         pending[-1].begun += begun
     else:
-        pending.append(PendingPuts(handle, handle.version, arguments, details, begun))
+        pending.append(PendingPuts(handle, handle.definition.version, arguments, details, begun))
     if sum([len(puts.arguments) for puts in pending]) >= PENDING_MESSAGES:
         flush_pending(connection)
 
@@ -149,7 +149,7 @@ def note_replies(connection: Connection, sendings: Sequence[Sending], replies: S
 def _note_failure(connection: Connection, sending: Sending, why: MQIError) -> None:
     connection.put_failure = connection.put_failure or why
     # An ALTER since the open counts from the next put on.
-    sending.handle.may_be_stale = True
+    sending.handle.puts.may_be_stale = True
     connection.put_status.failed(sending.puts, why)
 
 
@@ -192,7 +192,7 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: Get
         or (part is None and is_followed)
         or (part is not None and (part.has_puts or connection.unit.messages > CHUNK_MESSAGES))
         or others
-        or handle.checks
+        or handle.definition.checks
         or handle.is_intra_group
         or any(look for _, look, _ in arguments)
         or len(batch_ends(arguments)) > 1

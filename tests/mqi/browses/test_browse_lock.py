@@ -346,7 +346,7 @@ def test_a_failed_call_locks_nothing(group: TestGroup, queue: Queue) -> None:
     for asked in (SMALL, NOBODY):
         assert reason_of(queue, LOCK_FIRST, **asked) != MQRC.NONE
         assert locked(group) == 0
-        assert not queue.handle.may_hold_lock
+        assert not queue.handle.gets.may_hold_lock
 
 
 def test_a_handle_that_was_closed_cannot_unlock(queue: Queue) -> None:

@@ -161,7 +161,7 @@ def test_a_get_ends_the_marks_of_its_message_also_when_it_is_backed_out(
     assert reason_of(other, FIRST) == MQRC.NO_MSG_AVAILABLE
     other.put(b"x")
     assert other.get().body == b"x"
-    assert not other.handle.may_meet_marks
+    assert not other.handle.gets.may_meet_marks
 
 
 def test_a_batch_and_a_get_behind_a_commit_end_marks_too(group: TestGroup, queue: Queue) -> None:

@@ -38,7 +38,7 @@ def state_of(scene: Scene) -> tuple[object, ...]:
     """What the handle and its connection know that decides about later calls."""
     handle, unit = scene.handle, scene.connection.unit
     parts = {name: (part.operations, tuple(part.queues)) for name, part in unit.parts.items()}
-    return (replace(handle.cursor), handle.order, unit.id, unit.messages, unit.marked, parts)
+    return (replace(handle.gets.cursor), handle.order, unit.id, unit.messages, unit.marked, parts)
 
 
 @pytest.mark.rule("mqi/reasons", "A call that fails changes nothing, neither in Redis nor in its handle.")

@@ -236,7 +236,7 @@ def test_what_comes_in_front_of_where_a_search_has_been_ends_it(
         return replies
 
     monkeypatch.setattr(Connection, "call_many", then_put)
-    queue.handle.has_members = True
+    queue.handle.gets.has_members = True
     assert queue.get(GetOption.WAIT, wait_ms=LONG_MS, **matching(offset=5)).body == b"yes"
     assert looks == [2, 0]
 

@@ -144,7 +144,7 @@ def test_a_descriptor_that_is_used_again_is_known_but_for_its_time(queue: Queue)
     for _ in range(3):
         md.msg_id = bytes(24)
         queue.put(b"x", md)
-        known.append(queue.handle.last_put)
+        known.append(queue.handle.puts.last)
         time.sleep(0.02)
     assert known[0] is known[1] is known[2]
 

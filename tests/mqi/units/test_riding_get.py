@@ -106,7 +106,7 @@ def test_a_message_that_must_be_looked_at_is_got_by_a_call_of_its_own_and_the_ne
 def test_an_empty_queue_is_answered_behind_the_commit(transactions: Transactions, rides: bool) -> None:
     transactions.source.put(b"0", MQMD() if rides else MQMD(correl_id=b"C" * 24))
     transactions.begin()
-    transactions.source.handle.rides = rides
+    transactions.source.handle.gets.rides = rides
 
     with pytest.raises(MQIError) as caught:
         transactions.go_on()

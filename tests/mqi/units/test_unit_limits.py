@@ -150,7 +150,7 @@ def test_the_get_behind_a_commit_finds_an_empty_unit_of_work(connection: QueueMa
     queue.put(b"member", MQMD(version=2, msg_flags=8))
     for body in b"abcd":
         queue.put(bytes([body]))
-    queue.handle.has_members = True
+    queue.handle.gets.has_members = True
     assert [queue.get(IN_UNIT).body for _ in range(ROOM)] == [b"member", b"a", b"b"]
     assert queue.commit_and_get(IN_UNIT).body == b"c"
     connection.backout()
