@@ -98,7 +98,8 @@ test: setup
 
 # Also what starts managers, kills servers, runs Spark or moves much; takes long on a busy machine.
 test-all: test
-	$(BIN)/pytest tests/igq tests/cli tests/web tests/faults tests/pipeline
+	$(PYTEST) tests/igq tests/cli tests/web tests/faults
+	$(BIN)/pytest tests/pipeline
 	$(BIN)/pytest -m slow tests/mqi
 
 # Brings the generated parts of the pages up to date, then builds the site.
