@@ -1,6 +1,4 @@
-"""Settings from a TOML file and from the environment."""
+"""Settings from a TOML file and from the environment.
 
-from sharedq.settings.loader import load_settings, prepare_data_dir
-from sharedq.settings.values import ConfigError, Settings
-
-__all__ = ["ConfigError", "Settings", "load_settings", "prepare_data_dir"]
+Imports nothing: a Spark worker needs `redis_mask` only, and must not wait for pydantic.
+"""

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sharedq.settings import load_settings
-from sharedq.settings.loader import ENVIRONMENT
+from sharedq.settings.loader import ENVIRONMENT, load_settings
 
 ROOT = Path(__file__).parents[2]
 MANAGERS = ("EWR", "JFK", "LGA")

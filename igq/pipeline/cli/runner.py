@@ -22,9 +22,8 @@ from sharedq.reading.journal import JournalError, structure_numbers
 from sharedq.redis.deployment import Deployment, DeploymentError
 from sharedq.redis.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.redis.keys import admin_keys
-from sharedq.settings import ConfigError, load_settings, prepare_data_dir
-from sharedq.settings.loader import with_place
-from sharedq.settings.values import Settings
+from sharedq.settings.loader import load_settings, prepare_data_dir, with_place
+from sharedq.settings.values import ConfigError, Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ import pytest
 from igq.pipeline.errors import PipelineError, in_a_line, why_a_job_ends
 from igq.pipeline.spark.session import why_in_a_line
 from sharedq import MQIError
-from sharedq.settings import ConfigError
+from sharedq.settings.values import ConfigError
 
 JAVA = "An error occurred while calling None.org.apache.spark.X.\n: {}\nIt was created at:\n\n\tat x"
 

@@ -10,9 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sharedq.redis.deployment import Deployment, DeploymentError
-from sharedq.settings import ConfigError, load_settings
+from sharedq.settings.loader import load_settings
 from sharedq.settings.redis_mask import mask_password, mask_urls
 from sharedq.settings.redis_url import URL_FORMS
+from sharedq.settings.values import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sharedq.settings import ConfigError, Settings, load_settings, prepare_data_dir
-from sharedq.settings.loader import ENVIRONMENT, OTHER_VARIABLES
+from sharedq.settings.loader import ENVIRONMENT, OTHER_VARIABLES, load_settings, prepare_data_dir
+from sharedq.settings.values import ConfigError, Settings
 
 
 def error_of(env: Mapping[str, str]) -> str:
