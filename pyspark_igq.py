@@ -1,4 +1,4 @@
-"""Spark registers ``format("igq")`` by itself where this module is installed: it looks for modules named so."""
+"""Registers ``format("igq")``: Spark looks for installed modules with this kind of name."""
 
 from igq.pipeline.datasource.queue.source import QueueSource as DefaultSource
 

@@ -1,4 +1,4 @@
-"""Spark registers ``format("igq.journal")`` by itself where this module is installed: it looks for modules named so."""
+"""Registers ``format("igq.journal")``: Spark looks for installed modules with this kind of name."""
 
 from igq.pipeline.datasource.journal.source import JournalSource as DefaultSource
 

@@ -1,6 +1,6 @@
 """Tables with their columns, in one place. A column's comment says what it holds.
 
-What jobs write carries the comments: ``DESCRIBE QUERY SELECT * FROM parquet.`DIR``` shows them, where DIR is a table's.
+The tables that jobs write carry the comments: ``DESCRIBE QUERY SELECT * FROM parquet.`DIR``` shows them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _BINARY, _TIME, _DOUBLE = BinaryType(), TimestampType(), DoubleType()
 
 
 def _table(*columns: tuple[str, DataType, str], nullable: Sequence[str] | None = None) -> StructType:
-    """A table; where the *nullable* columns are named, the others never hold a null.
+    """A table. If *nullable* names columns, the others never hold a null.
 
-    Spark asks each value of the others whether it is null, twice a row.
+    Spark checks each value of a nullable column for null, twice a row.
     """
     return StructType(
         [
@@ -47,7 +47,7 @@ def as_table(table: DataFrame, schema: StructType) -> DataFrame:
     Raises:
         AnalysisException: a column is missing.
     """
-    # Not DataFrame.to: what a column has of the journal's comments would win, and what is missing would be null.
+    # DataFrame.to would keep a column's old comment, and fill a missing column with nulls.
     return table.select(
         *(table[field.name].cast(field.dataType).alias(field.name, metadata=field.metadata) for field in schema.fields)
     )
@@ -62,8 +62,8 @@ JOURNAL = _table(
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
     ("qmgr", _STRING, "manager that the caller was connected to"),
     ("owner", _STRING, "owner token of the caller: QM.incarnation.process.connection"),
-    ("queue", _STRING, "queue; of a transfer, the source"),
-    ("target_queue", _STRING, "of a transfer: where to"),
+    ("queue", _STRING, "queue; for a transfer, the source"),
+    ("target_queue", _STRING, "transfer: the queue it goes to"),
     ("unit_of_work", _STRING, "its unit of work; null outside one"),
     ("message_number", _LONG, "unique in the structure, for ever; null for prepare, commit and backout"),
     ("message_id", _STRING, "the number with the marks of its key, as in Redis"),
@@ -77,7 +77,7 @@ JOURNAL = _table(
     ("recovered", _BOOL, "done by a peer on behalf of a dead owner"),
     ("messages", _INT, "messages that the whole entry is about; 0 for prepare"),
     ("dead_letter", _BOOL, "put: the message has a dead-letter header"),
-    ("chosen", _BOOL, "get: it asked for certain messages, so what it got need not have been the first"),
+    ("chosen", _BOOL, "get: it asked for certain messages, so it may have passed over earlier ones"),
     ("logical", _BOOL, "get: it asked for the next message of its group, in logical order"),
     nullable=(
         *("queue", "target_queue", "unit_of_work", "message_number", "message_id", "msg_id", "correl_id", "group_id"),
@@ -85,7 +85,7 @@ JOURNAL = _table(
     ),
 )
 
-#: What the journal job has stored.
+#: Counts of the events that the journal job has stored.
 JOURNAL_STORED = _table(
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
     ("event", _STRING, "put, get, prepare, commit, backout, transfer, expire, clear, return or undo"),
@@ -94,7 +94,7 @@ JOURNAL_STORED = _table(
     ("last", _TIME, "when the last of them was"),
 )
 
-#: What an audit that follows the journal keeps of it: the events of messages whose lives are not over.
+#: The events that an audit with --follow keeps: those of messages whose lives are not over.
 OPEN_EVENTS = StructType(
     [
         *JOURNAL.fields,
@@ -104,21 +104,21 @@ OPEN_EVENTS = StructType(
 
 #: Where an event is in a structure's journal.
 _PLACE = _table(
-    ("ms", _LONG, "of its entry's id: when, ms since 1970"),
-    ("seq", _LONG, "of its entry's id: which one in that millisecond"),
+    ("ms", _LONG, "time in the entry's id, ms since 1970"),
+    ("seq", _LONG, "number in the entry's id within that millisecond"),
     ("position", _INT, "place within the entry, from 0"),
 )
 
-#: What such an audit remembers of messages that it has forgotten, to judge the order of those that come.
+#: Facts about forgotten messages by which such an audit judges the order of later ones.
 AUDIT_MARKS = _table(
-    ("kind", _STRING, "group: how far it was got in logical order; late: a message known to be out of sequence"),
+    ("kind", _STRING, "group: its last member got in logical order; late: a message known to be out of sequence"),
     ("structure", _STRING, "coupling-facility structure"),
     ("queue", _STRING, "group: queue that it was got from"),
     ("name", _STRING, "group: GroupId"),
     ("number", _LONG, "group: the highest MsgSeqNumber got; late: the message number"),
     ("last", _PLACE, "group: place of the get of that member"),
     ("put", _PLACE, "group: place of its put"),
-    ("why", _STRING, "late: why"),
+    ("why", _STRING, "late: the reason"),
 )
 
 #: A message on a queue: where it is, its descriptor (MQMD), its data.
@@ -130,8 +130,8 @@ QUEUE = _table(
     ("version", _INT, "MQMD: 1 or 2"),
     ("report", _INT, "MQMD: report options"),
     ("msg_type", _INT, "MQMD: 1 request, 2 reply, 4 report, 8 datagram"),
-    ("expiry", _INT, "MQMD: tenths of a second that are left; -1 for ever"),
-    ("feedback", _INT, "MQMD: of a report, what it reports"),
+    ("expiry", _INT, "MQMD: tenths of a second that are left; -1 unlimited"),
+    ("feedback", _INT, "MQMD: the event that a report is about"),
     ("encoding", _INT, "MQMD: numeric encoding of the data"),
     ("coded_char_set_id", _INT, "MQMD: character set of the data"),
     ("format", _STRING, "MQMD: format of the data, for example MQSTR; empty for none"),
@@ -152,17 +152,17 @@ QUEUE = _table(
     ("appl_origin_data", _STRING, "MQMD: origin context"),
     ("group_id", _BINARY, "MQMD: 24 bytes; null for MQGI_NONE"),
     ("msg_seq_number", _INT, "MQMD: place in the group, from 1"),
-    ("offset", _INT, "MQMD: of a segment, where its data begin in the logical message"),
+    ("offset", _INT, "MQMD: where a segment's data begin in the logical message"),
     ("msg_flags", _INT, "MQMD: 8 in a group, 16 its last, 2 segment, 4 the last one, 1 may be segmented"),
-    ("original_length", _INT, "MQMD: of a report about a segment; -1 otherwise"),
-    ("put_at", _TIME, "PutDate and PutTime in one, to the millisecond; null where the program gave none that is one"),
-    ("destination", _STRING, "on a transmission queue: the queue that it must go to in the end; null elsewhere"),
+    ("original_length", _INT, "MQMD: set in a report about a segment; otherwise -1"),
+    ("put_at", _TIME, "PutDate and PutTime together, to the millisecond; null if the program set no valid time"),
+    ("destination", _STRING, "on a transmission queue: the final destination queue; null elsewhere"),
     ("length", _LONG, "bytes of data"),
     ("data", _BINARY, "the data"),
     nullable=("correl_id", "group_id", "put_at", "destination"),
 )
 
-#: expected.jsonl: what the input rows say must arrive. One line a message copy.
+#: expected.jsonl: the message copies that must arrive according to the input rows, one on each line.
 EXPECTED = _table(
     ("row", _LONG, "input row"),
     ("path", _STRING, "igq: through intra-group queuing; shared: by a shared queue"),
@@ -175,7 +175,7 @@ EXPECTED = _table(
     ("queue", _STRING, "queue that it must be got from"),
 )
 
-#: sent-*.jsonl: what the putting programs saw.
+#: sent-*.jsonl: the records of the putting programs.
 SENT = _table(
     ("correl", _STRING, "CorrelId, hexadecimal"),
     ("path", _STRING, "igq or shared"),
@@ -184,7 +184,7 @@ SENT = _table(
     ("qmgr", _STRING, "manager"),
 )
 
-#: received-*.jsonl: what the getting programs saw; one file a consumer.
+#: received-*.jsonl: the records of the getting programs, one file for each consumer.
 RECEIVED = _table(
     ("correl", _STRING, "CorrelId, hexadecimal"),
     ("path", _STRING, "igq or shared"),
@@ -197,7 +197,7 @@ RECEIVED = _table(
     ("order", _LONG, "rising within the consumer, in the order of its gets"),
 )
 
-#: timeline.jsonl: what happened to the managers.
+#: timeline.jsonl: the events of the managers.
 TIMELINE = _table(
     ("t_ms", _LONG, "ms since 1970"),
     ("event", _STRING, "started, killed, detected, claimed, fenced, resolved, restarted, serialized, ..."),
@@ -206,46 +206,46 @@ TIMELINE = _table(
     ("detail", _STRING, "more, for people"),
 )
 
-#: losses.jsonl: structures that a run has lost; lost-STRUCTURE.jsonl is the journal of each until then, as JOURNAL.
+#: losses.jsonl: structures that a run has lost; lost-STRUCTURE.jsonl is the journal of each up to its loss, as JOURNAL.
 LOSSES = _table(
     ("structure", _STRING, "coupling-facility structure"),
-    ("backup", _STRING, "entry of its journal that the backup goes up to, MS-SEQ"),
+    ("backup", _STRING, "last entry of its journal that the backup covers, MS-SEQ"),
 )
 
 #: One failure of a manager, a program or a connection, as the group remembers it.
 RECOVERIES = _table(
-    ("failed", _STRING, "QM.incarnation, of a program .process, of a connection .connection"),
-    ("by", _STRING, "manager that recovers it, or did"),
+    ("failed", _STRING, "QM.incarnation; a program adds .process, a connection .connection"),
+    ("by", _STRING, "manager that recovers it, or has recovered it"),
     ("state", _STRING, "CLAIMED, FENCED, RESOLVING, DELAYED or RESOLVED"),
-    ("detected", _TIME, "when it was seen"),
-    ("seconds", _DOUBLE, "from then to its end, or to the last report"),
+    ("detected", _TIME, "when the failure was noticed"),
+    ("seconds", _DOUBLE, "from detection to the end of the recovery, or to its last report"),
     ("units_of_work", _LONG, "resolved so far"),
-    ("messages", _LONG, "of these units of work"),
-    ("claims", _INT, "how many recoverers it took"),
+    ("messages", _LONG, "messages of these units of work"),
+    ("claims", _INT, "number of recoverers that claimed it"),
 )
 
 #: One step of a recovery.
 RECOVERY_PHASES = _table(
     ("failed", _STRING, "what failed"),
-    ("phase", _STRING, "the moment that ends the phase: lease ended, detected, claimed, fenced, resolving, resolved"),
+    ("phase", _STRING, "the event that ends the phase: lease ended, detected, claimed, fenced, resolving, resolved"),
     ("by", _STRING, "manager that did it"),
-    ("at", _TIME, "when, by Redis' clock; of a run's timeline, by its machine's"),
-    ("since_failure_ms", _LONG, "since the first moment that is known"),
-    ("took_ms", _LONG, "since the moment before it"),
+    ("at", _TIME, "when, by Redis' clock; in a run's timeline, by the machine's clock"),
+    ("since_failure_ms", _LONG, "since the first known event of the failure"),
+    ("took_ms", _LONG, "since the event before it"),
 )
 
-#: What an MQDLH says, after the columns of a dead-letter queue's messages.
+#: The messages of a dead-letter queue, with the fields of their dead-letter headers (MQDLH).
 DEAD_LETTERS = _table(
     ("structure", _STRING, "coupling-facility structure that it is in"),
     ("position", _LONG, "place on the dead-letter queue"),
     ("message_id", _STRING, "key of the message in the structure"),
-    ("reason", _INT, "why it is there: MQRC or MQFB number; null where it has no dead-letter header"),
+    ("reason", _INT, "reason code, MQRC or MQFB number; null without a dead-letter header"),
     ("why", _STRING, "the name of that number"),
-    ("dest_queue", _STRING, "where it was meant to go"),
-    ("dest_qmgr", _STRING, "at which manager"),
+    ("dest_queue", _STRING, "its destination queue"),
+    ("dest_qmgr", _STRING, "manager of that queue"),
     ("source", _STRING, "program that put the message (PutApplName)"),
     ("by", _STRING, "program that put it on the dead-letter queue"),
-    ("dead_at", _TIME, "when it did"),
+    ("dead_at", _TIME, "when it was put on the dead-letter queue"),
     ("put_at", _TIME, "when the message was put"),
     ("msg_id", _BINARY, "MsgId"),
     ("correl_id", _BINARY, "CorrelId; null for none"),
@@ -254,14 +254,14 @@ DEAD_LETTERS = _table(
 
 #: Dead letters by reason, destination and source.
 DEAD_LETTER_SUMMARY = _table(
-    ("reason", _INT, "why they are there: MQRC or MQFB number; null where they have no dead-letter header"),
+    ("reason", _INT, "reason code, MQRC or MQFB number; null without a dead-letter header"),
     ("why", _STRING, "the name of that number"),
-    ("dest_queue", _STRING, "where they were meant to go"),
-    ("dest_qmgr", _STRING, "at which manager"),
+    ("dest_queue", _STRING, "their destination queue"),
+    ("dest_qmgr", _STRING, "manager of that queue"),
     ("source", _STRING, "program that put the messages (PutApplName)"),
     ("by", _STRING, "program that put them on the dead-letter queue"),
     ("messages", _LONG, "how many"),
-    ("bytes", _LONG, "bytes of data of all of them, without the headers"),
+    ("bytes", _LONG, "total bytes of data, without the headers"),
     ("oldest", _TIME, "when the first of them became a dead letter"),
     ("newest", _TIME, "when the last of them did"),
 )
@@ -270,14 +270,14 @@ _MOVED_FROM = (
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
     ("queue", _STRING, "queue that they left"),
     ("qmgr", _STRING, "manager whose programs or agent took them"),
-    ("hop", _STRING, "how they left: delivery (a get), agent's hop, dead letter (a get of one), expired or cleared"),
+    ("hop", _STRING, "how they left: delivery (a get), agent's hop, dead letter (its get), expired or cleared"),
     ("messages", _LONG, "how many"),
 )
 _STAYED = (
     (
         "p50_ms",
         _LONG,
-        "milliseconds within which half of them left, of those whose arrival is known; null where none is",
+        "milliseconds within which half of those with a known arrival left; null if no arrival is known",
     ),
     ("p90_ms", _LONG, "milliseconds within which 90 % of them left"),
     ("p99_ms", _LONG, "milliseconds within which 99 % of them left"),
@@ -285,42 +285,42 @@ _STAYED = (
 )
 _MINUTE = ("minute", _TIME, "beginning of the minute, by Redis' clock")
 
-#: Messages that left each queue, and how long they had stayed on it.
+#: Messages that left each queue, and the time that they stayed on it.
 FLOW_QUEUES = _table(
     *_MOVED_FROM,
-    ("per_second", _DOUBLE, "messages a second, from the first that left to the last, at least a second"),
+    ("per_second", _DOUBLE, "messages a second, from the first that left to the last, over at least a second"),
     *_STAYED,
 )
 
-#: The same minute by minute; minutes in which none left have no row.
+#: The same minute by minute. A minute in which no message left has no row.
 FLOW_MINUTES = _table(_MINUTE, *_MOVED_FROM, *_STAYED)
 
-#: Messages on each queue; minutes in which nothing changed there have no row.
+#: Messages on each queue. A minute without a change of the queue has no row.
 FLOW_DEPTH = _table(
     _MINUTE,
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
     ("queue", _STRING, "queue"),
     ("arrived", _LONG, "messages that came to it in the minute"),
-    ("dead_letters", _LONG, "of these, put with a dead-letter header"),
+    ("dead_letters", _LONG, "number of these with a dead-letter header"),
     ("left", _LONG, "messages that left it in the minute"),
     ("depth", _LONG, "messages on it at the end of the minute"),
 )
 
-#: Batches that each agent took from the transmission queue; minutes in which none ended have no row.
+#: Batches that each agent took from the transmission queue. A minute in which no batch ended has no row.
 FLOW_AGENTS = _table(
     _MINUTE,
     ("qmgr", _STRING, "manager whose agent it is"),
     ("batches", _LONG, "batches that it delivered in the minute"),
     ("messages", _LONG, "messages of these batches"),
-    ("mean_batch", _DOUBLE, "messages in one of them, on average; null where there is none"),
-    ("largest_batch", _LONG, "messages in the largest of them; null where there is none"),
-    ("dead_letters", _LONG, "messages of these batches that it put on a dead-letter queue"),
-    ("backed_out", _LONG, "batches that it could not deliver, and that are tried again"),
+    ("mean_batch", _DOUBLE, "average number of messages in a batch; null if there was no batch"),
+    ("largest_batch", _LONG, "messages in the largest batch; null if there was no batch"),
+    ("dead_letters", _LONG, "messages of these batches that the agent put on a dead-letter queue"),
+    ("backed_out", _LONG, "batches that it could not deliver and tries again"),
     ("ended_by_peers", _LONG, "batches that a peer ended, because the agent had died"),
     (
         "took_ms",
         _LONG,
-        "milliseconds from the first get to the end of the batch that took longest; null: one script moved each",
+        "milliseconds from first get to end, of the slowest batch; null if one script moved each batch",
     ),
 )
 
@@ -331,8 +331,8 @@ TRACE = _table(
     ("outcome", _STRING, "done (outside a unit of work), committed, backed out, in doubt (prepared), or not ended"),
     ("qmgr", _STRING, "manager that the caller was connected to"),
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
-    ("queue", _STRING, "queue; of a transfer, the source"),
-    ("target_queue", _STRING, "of a transfer: where to"),
+    ("queue", _STRING, "queue; for a transfer, the source"),
+    ("target_queue", _STRING, "transfer: the queue it goes to"),
     ("msg_id", _STRING, "MsgId, hexadecimal"),
     ("correl_id", _STRING, "CorrelId, hexadecimal; null for none"),
     ("group_id", _STRING, "GroupId, hexadecimal; null for none"),
@@ -350,14 +350,14 @@ RECOVERY_UNITS = _table(
     ("outcome", _STRING, "committed or backed out"),
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
     ("queue", _STRING, "queue"),
-    ("event", _STRING, "what they had done there: put or get"),
+    ("event", _STRING, "their operation there: put or get"),
     ("units_of_work", _LONG, "how many; one that touched several queues counts for each"),
     ("messages", _LONG, "messages that they put or got there"),
     ("first", _TIME, "when the first of them was ended, by Redis' clock"),
     ("last", _TIME, "when the last of them was"),
 )
 
-#: Messages of these units of work, a row an event.
+#: Messages of these units of work, one row for each event.
 RECOVERY_MESSAGES = _table(
     ("failed", _STRING, "manager whose program had put or got it"),
     ("by", _STRING, "manager that ended the unit of work"),
@@ -365,56 +365,56 @@ RECOVERY_MESSAGES = _table(
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
     ("queue", _STRING, "queue"),
     ("event", _STRING, "put or get"),
-    ("time", _TIME, "when that was, by Redis' clock"),
+    ("time", _TIME, "time of the put or get, by Redis' clock"),
     ("ended", _TIME, "when the unit of work was ended"),
     ("unit_of_work", _STRING, "the unit of work"),
     ("message_id", _STRING, "key of the message in the structure"),
-    ("msg_id", _STRING, "MsgId, hexadecimal; null where its put is not in the journal"),
-    ("correl_id", _STRING, "CorrelId, hexadecimal; null for none, and where its put is not in the journal"),
+    ("msg_id", _STRING, "MsgId, hexadecimal; null if its put is not in the journal"),
+    ("correl_id", _STRING, "CorrelId, hexadecimal; null for none, or if its put is not in the journal"),
 )
 
-#: What an audit has to say of message copies: the verdict's counts, each with all its names.
+#: The message copies that an audit's verdict counts, by finding.
 FINDINGS = _table(
-    ("finding", _STRING, "lost, duplicated, ..., recovered, on_queue: as the verdict's counts are named"),
-    ("copy", _STRING, "the message: structure/message_id; of a run's copies, path and CorrelId"),
-    ("queue", _STRING, "queue that it was on last; of a run's copies, where it must arrive"),
-    ("msg_id", _STRING, "MsgId, hexadecimal; null where its put is not known"),
+    ("finding", _STRING, "name of the count in the verdict: lost, duplicated, ..., recovered, on_queue"),
+    ("copy", _STRING, "the message: structure/message_id; for a run's copies, path and CorrelId"),
+    ("queue", _STRING, "queue that it was last on; for a run's copies, the queue where it must arrive"),
+    ("msg_id", _STRING, "MsgId, hexadecimal; null if its put is not known"),
     ("correl_id", _STRING, "CorrelId, hexadecimal; null for none"),
-    ("why", _STRING, "how that is known"),
+    ("why", _STRING, "the evidence"),
 )
 
-#: What putting messages back came to.
+#: The outcome of putting dead letters back.
 REQUEUED = _table(
-    ("outcome", _STRING, "put back, gone (somebody else took it), no dead-letter header, or why it could not be"),
-    ("dest_queue", _STRING, "where it was meant to go"),
-    ("dest_qmgr", _STRING, "at which manager"),
+    ("outcome", _STRING, "put back, gone (another program took it), no dead-letter header, or the refusal"),
+    ("dest_queue", _STRING, "the destination queue"),
+    ("dest_qmgr", _STRING, "manager of that queue"),
     ("messages", _LONG, "how many"),
 )
 
-#: What an archive holds: the messages of queues, and when each was archived.
+#: The messages of an archive, each with the run that archived it.
 ARCHIVE = StructType(
     [
         *QUEUE.fields,
         *_table(
             ("run", _STRING, "run of the archive job: its time, UTC, and some characters that make it unique"),
-            ("day", _STRING, "day on which the message was put, UTC; none where that is not known"),
+            ("day", _STRING, "day on which the message was put, UTC; none if that is not known"),
         ).fields,
     ]
 )
 
-#: What a replay has put: the messages of one run and queue, or a part of them.
+#: The messages that a replay has put, by archive run, queue and part.
 REPLAYED = _table(
     ("run", _STRING, "run of the archive job that archived them"),
     ("queue", _STRING, "queue that they were on"),
     ("target", _STRING, "queue that they were put on"),
-    ("part", _INT, "which part of that run's messages of that queue, from 1"),
+    ("part", _INT, "number of the part of that run's messages of that queue, from 1"),
     ("messages", _LONG, "how many"),
     ("done", _STRING, "replayed, or there already: an earlier replay had put them"),
 )
 
 #: How many messages of one queue were archived, removed or replayed.
 DONE = _table(
-    ("queue", _STRING, "queue; of a replay, the one that they were put on"),
+    ("queue", _STRING, "queue; for a replay, the queue that they were put on"),
     ("done", _STRING, "archived, removed, replayed, or there already"),
     ("messages", _LONG, "how many"),
 )

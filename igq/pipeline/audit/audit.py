@@ -28,7 +28,7 @@ from sharedq.reading.journal import held, read_extent
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import structure_keys
 
-#: The most copies that a verdict names for each finding.
+#: How many copies a verdict names for each finding, at most.
 EXAMPLES = 20
 
 #: Finding -> the column of a copy with the reason.

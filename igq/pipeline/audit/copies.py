@@ -17,11 +17,11 @@ from igq.pipeline.history.lost_structures import AGAIN, LOST, UNDECIDED, queues_
 from igq.pipeline.history.order import late_in_records
 
 #: The reason of a lost message without a run.
-GONE = "put and committed, never got, on no queue any more"
+GONE = "put and committed, never got, and no longer on a queue"
 #: The reason of a message that is on a queue.
 ON_QUEUE = "on a queue at the end"
 #: The reason of a delivery that only the journal has.
-UNRECORDED = "got and committed by the journal, no program's record has it"
+UNRECORDED = "got and committed according to the journal, but in no program's record"
 _COPY = ["correl", "path"]
 
 
@@ -65,7 +65,7 @@ def with_journal_findings(
 
 
 def _unended_because(is_left: Column) -> dict[str, Column]:
-    """Which unit of work that has not ended has put the message, or has got it: one that is open, or one in doubt."""
+    """The reason if a unit of work that has not ended, open or in doubt, has put or got the message."""
     did = F.when(F.col("is_put_open"), "put").when(is_left & (F.col("open_gets") > 0), "got")
     by = F.concat(did, F.lit(" by unit of work "), F.col("open_unit"))
     return {
@@ -291,9 +291,9 @@ def _lost_because() -> Column:
 
 
 def _promised_because() -> Column:
-    """Why a copy is not as it would be had its structure not been lost, where a backup promises just that."""
+    """Why a copy differs from a normal one after its structure was lost, within the promise of its backup."""
     promise, is_gone = F.col("promised_because"), F.col("times") == 0
-    # Its program may have learned later, by what the unit of work did elsewhere, that it was committed.
+    # Its program may have learned of the commit later, from the unit's effects in other structures.
     put_unknown = (F.col("sent_unknown") > 0) & (F.col("stored") == 0)
     return (
         F.when(promise == AGAIN, promise)

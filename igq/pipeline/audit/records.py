@@ -62,7 +62,7 @@ def _losses(spark: SparkSession, directory: Path) -> Iterator[Loss]:
 
 
 def check_lines(spark: SparkSession, path: Path, table: DataFrame) -> None:
-    """Check that a file has lines and each is a row of *table*: the audit would not miss a demand that is not read.
+    """Check that a file has lines and each is a row of *table*: the audit cannot notice a demand that it did not read.
 
     Raises:
         PipelineError: the file is empty, or lines cannot be read.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: Phases in the order in which they follow each other; other events are shown and not measured.
+#: Phases in the order in which they follow each other; other events are shown but not measured.
 PHASES = ("killed", "detected", "claimed", "fenced", "resolved", "restarted", "serialized")
 
 
@@ -38,7 +38,7 @@ class Recovery:
 def recoveries(events: Iterable[Mapping[str, Any]]) -> list[Recovery]:
     """The failures in *events* (lines of timeline.jsonl, by time), each with the first of every phase.
 
-    A failure begins with ``killed``, or with ``detected`` where nobody recorded a kill.
+    A failure begins with ``killed``, or with ``detected`` if no kill was recorded.
     """
     open_failures: dict[str, list[Mapping[str, Any]]] = {}
     done: list[list[Mapping[str, Any]]] = []

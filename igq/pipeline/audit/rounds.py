@@ -78,7 +78,7 @@ class FollowingAudit:
             trimmed = _TRIMMED.search(str(error))
             if trimmed is None:
                 raise
-            gone = "of what is gone nothing can be said: begin anew, in a new directory"
+            gone = "the audit cannot judge events that are gone: begin again in a new directory"
             raise PipelineError(f"{trimmed[1]}; {gone}") from error
         finally:
             running.stop()

@@ -15,7 +15,7 @@ def check_run(directory: Path) -> None:
     """Check that *directory* holds a run.
 
     Raises:
-        PipelineError: it is no directory, has no expected.jsonl, or what it lost is not told.
+        PipelineError: it is no directory, has no expected.jsonl, or its list of losses cannot be used.
     """
     if not directory.is_dir():
         raise PipelineError(f"run directory {directory}: no such directory")

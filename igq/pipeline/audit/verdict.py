@@ -19,16 +19,16 @@ MEANINGS = {
     "lost": "must have arrived and did not",
     "duplicated": "got and committed more than once",
     "out_of_sequence": "got before what had to come first, or after what had to come later",
-    "unexpected": "arrived though nothing asked for it, or not as it was put",
+    "unexpected": "arrived without being expected, or not as it was put",
     "recovered": "touched by a unit of work that a peer resolved for a dead program",
-    "unrecorded": "got and committed, and no program has it: one that was killed before it wrote that down, or lost it",
+    "unrecorded": "got and committed, but in no program's record: it was killed before it wrote one, or lost it",
     "unknown": "a program could not tell how its call ended; the journal settles it",
     "backed_out": "came back to their queue from a get at least once",
     "on_queue": "still on a queue at the end",
     "expired": "discarded: their expiry time had passed",
     "cleared": "discarded: an operator cleared their queue",
-    "in_doubt": "put, or got, by a unit of work that is prepared: its coordinator, or an operator, ends it",
-    "uncommitted": "put, or got, by a unit of work that has not ended and is not prepared",
+    "in_doubt": "put or got by a prepared unit of work, which its coordinator or an operator will end",
+    "uncommitted": "put or got by a unit of work that has not ended and is not prepared",
     "promised_gone": "lost with a structure, as its backup promises",
     "promised_again": "got again after a structure was lost, as its backup promises",
 }
@@ -36,11 +36,11 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One message copy that is wrong, or worth naming."""
+    """One message copy that is wrong or worth naming."""
 
     copy: str
     why: str
-    #: Hexadecimal, as ``igq pipeline trace --msg-id`` takes it; None where its put is not known.
+    #: Hexadecimal, as ``igq pipeline trace --msg-id`` takes it; None if its put is not known.
     msg_id: str | None = None
 
 

@@ -68,7 +68,7 @@ def _batches(checkpoint: Path, stream: str, term: int) -> tuple[dict[int, Path],
     """
     offsets, commits = (_numbered(checkpoint / name) for name in ("offsets", "commits"))
     if not offsets:
-        raise PipelineError(f"checkpoint {checkpoint}: is none of a streaming query, it has no offsets")
+        raise PipelineError(f"checkpoint {checkpoint}: is not the checkpoint of a streaming query: it has no offsets")
     latest = list(_offsets_of(offsets[max(offsets)]))
     known = {str(offset.get("stream", stream)) for offset in latest}
     if stream not in known:
@@ -76,7 +76,7 @@ def _batches(checkpoint: Path, stream: str, term: int) -> tuple[dict[int, Path],
         raise PipelineError(f"checkpoint {checkpoint}: is not of stream {stream}: {others}")
     if any(offset["term"] < term for offset in latest if offset.get("stream", stream) == stream):
         raise PipelineError(
-            f"checkpoint {checkpoint}: is of a query of that name that was released; where that was cut off,"
+            f"checkpoint {checkpoint}: is of a released query of that name; if the release was interrupted,"
             " --force repeats it"
         )
     noted = max(commits, default=-1)

@@ -248,7 +248,7 @@ class Claims:
                     raise PipelineError(
                         f"stream {self.name}: messages that were processed were put back on {self.queue}: {error}"
                     ) from error
-                # They ended so long ago that it is forgotten.
+                # They ended so long ago that their decision is forgotten.
                 units = []
             until_decided.pop_all()
             return Ending(connection, units)
@@ -275,8 +275,8 @@ class Claims:
             if not may_be_read and any(not unit.is_unread for unit in _begin_with(prefix_of(self.name), units)):
                 raise PipelineError(
                     f"stream {self.name}: a query of that name has claimed messages of {self.queue} that were read, and"
-                    " this one has a new checkpoint: they would come twice. Start it with its own checkpoint, or say"
-                    f" what becomes of them: igq pipeline release {self.name} --checkpoint ITS"
+                    " this one has a new checkpoint: they would come twice. Start it with its own checkpoint, or"
+                    f" release them: igq pipeline release {self.name} --checkpoint ITS"
                 )
             return back_out(connection, units, prefix_of(self.name))
 
@@ -295,7 +295,7 @@ class Claims:
             unit = in_doubt.get(xid)
             if unit is None or unit.outcome is not None:
                 raise PipelineError(
-                    f"stream {self.name}: what its batch had claimed of {self.queue} has been ended by somebody else"
+                    f"stream {self.name}: the messages of {self.queue} that its batch claimed were ended by others"
                 )
             # A unit begins with a get. The queues of its reports of delivery come after that.
             structure, (queues, _) = next(iter(unit.structures.items()))
@@ -305,7 +305,7 @@ class Claims:
         return found
 
     def _tell_of_tries(self, group: Group, units: list[ClaimedUnit]) -> None:
-        """Log how to move a batch that was tried BOTHRESH times or more: it may fail for ever."""
+        """Log how to move a batch that was tried BOTHRESH times or more: it may always fail."""
         times = max((unit.times_read for unit in units), default=0)
         if not times or times < queue_at(group, units[0].place).backout_threshold:
             return
@@ -393,7 +393,7 @@ def _end(units: Iterable[PreparedUnit], end: Callable[..., bool], ended_otherwis
         try:
             end(unit.xid, qmgr=unit.qmgr)
         except XAError as error:
-            # Somebody else has just ended it.
+            # Another process has just ended it.
             if error.code not in ended_otherwise:
                 raise
         else:

@@ -31,7 +31,7 @@ class _Work:
 
 
 class Ahead:
-    """Does one piece of such work at a time, in a thread of its own, over connections of its own."""
+    """Does one piece of such work at a time, in its own thread and over its own connections."""
 
     def __init__(self, claims: Claims) -> None:
         self._claims = claims

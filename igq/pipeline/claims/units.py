@@ -57,7 +57,7 @@ def get_groups(connection: QueueManagerConnection, queue: Queue, count: int) -> 
                 detail = f"a group has more than {connection.connection.max_uncommitted} messages: raise MAXUMSGS"
                 raise error_for(reason, "MQGET", queue.name, detail)
             count = begun
-    raise error_for(MQRC.GROUP_ID_ERROR, "MQGET", queue.name, "others take messages out of the middle of its groups")
+    raise error_for(MQRC.GROUP_ID_ERROR, "MQGET", queue.name, "other programs take messages out of its groups")
 
 
 def _get_groups(queue: Queue, count: int) -> tuple[int, int, MQRC]:

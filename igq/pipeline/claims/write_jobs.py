@@ -62,13 +62,11 @@ def release_job(settings: Settings, job: str) -> int:
     group = group_for(settings)
     found = [name for name, _ in _units(group) if name.job == job]
     if not found:
-        raise PipelineError(
-            f"job {job}: nothing that it has put is in doubt in {group.name}; igq pipeline claims lists jobs"
-        )
+        raise PipelineError(f"job {job}: it has no messages in doubt in {group.name}; igq pipeline claims lists jobs")
     with connect_to(settings, group.name) as connection:
         for series in sorted({name.series for name in found if name.series}):
             connection.commit_prepared_together((), next_run(group, series))
-    # Only now: nothing is added to them any more.
+    # The run is over, so no unit is added to them any more.
     return sum(end_everywhere(settings, prefix) for prefix in sorted({name.prefix for name in found}))
 
 

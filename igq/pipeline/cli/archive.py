@@ -77,7 +77,7 @@ def archive(
             raise PipelineError("--input goes without --structure, --remove and --qmgr")
         if (queue and structure) or not (queue or structure or source):
             raise PipelineError(
-                "say --queue or --structure; with --input, all queues are copied unless --queue names some"
+                "give --queue or --structure; with --input, all queues are copied unless --queue names some"
             )
         copied = _other_archive(source, directory, group) if source else None
         origin = _Origin(list(dict.fromkeys(queue or ())), structure or "", qmgr, copied)
@@ -146,7 +146,7 @@ def _other_archive(path: Path, directory: Path, group: str | None) -> Archive:
     """
     found = Archive.open(path.absolute())
     if found.directory.resolve() == directory.resolve():
-        raise PipelineError(f"--input {path}: is the archive that is added to")
+        raise PipelineError(f"--input {path}: is also the archive to add to")
     if group:
         found.check_group(group)
     return found
@@ -173,7 +173,7 @@ def _done(at: Running, removed: Sequence[str], qmgr: str, stored: Archive, run: 
 
     counts = [archived(stored.read(at.session), run)]
     if removed:
-        at.step("taking what is archived off its queues")
+        at.step("taking archived messages off their queues")
         counts += [remove_archived(at.session, at.settings, name, qmgr, stored, put) for name in removed]
     # Evaluate all rows, once: each evaluation removes messages, and a caller that shows some rows evaluates only those.
     done = reduce(DataFrame.unionByName, counts).orderBy("queue", "done").persist()

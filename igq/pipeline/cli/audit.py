@@ -63,9 +63,9 @@ def audit(
     every: Annotated[int, typer.Option(metavar="S", min=1, help="With --follow: seconds between verdicts.")] = 30,
     remember: Annotated[
         int,
-        typer.Option(metavar="MIN", min=1, help="With --follow: compare order and hops within so many minutes."),
+        typer.Option(metavar="MIN", min=1, help="With --follow: compare order and hops within this many minutes."),
     ] = 60,
-    rows: Annotated[int, typer.Option(min=1, max=FINDINGS_MAX, help="Show so many findings of each kind.")] = 3,
+    rows: Annotated[int, typer.Option(min=1, max=FINDINGS_MAX, help="Show this many findings of each kind.")] = 3,
     make_archive: Annotated[
         bool,
         typer.Option(

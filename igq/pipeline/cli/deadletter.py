@@ -211,7 +211,7 @@ def _place(qmgr: str | None, queue: str | None, stored: Path | None, *, requeue:
     if stored and (qmgr or requeue):
         raise PipelineError("--input goes without QM and --requeue: `igq pipeline replay` puts an archive back")
     if not (stored or qmgr):
-        raise PipelineError("say QM, a manager whose dead-letter queue is read, or --input")
+        raise PipelineError("give QM, the manager whose dead-letter queue to read, or --input")
     return _Place(qmgr or "", queue or "", Archive.open(stored.absolute()) if stored else None, must_run=requeue)
 
 

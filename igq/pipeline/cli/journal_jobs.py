@@ -108,7 +108,7 @@ def _tell_trimmed(at: Running, reaches: Mapping[str, Reach]) -> None:
             f"{name} has {f'events from {first} on' if first else 'none any more'}" for name, first in trimmed.items()
         )
         what = ", ".join(told)
-        at.tell(f"journals were trimmed, their beginning is not in this: {what}, or what is left when they are read")
+        at.tell(f"journals were trimmed, so the tables lack their beginning: {what}, or less when read")
 
 
 def journal(
@@ -219,13 +219,13 @@ def trace(
         given = {"msg_id": msg_id, "correl_id": correl_id, "group_id": group_id, "message": message}
         asked = {name: value for name, value in given.items() if value}
         if len(asked) != 1:
-            raise PipelineError("say one of --msg-id, --correl-id, --group-id and --message")
+            raise PipelineError("give one of --msg-id, --correl-id, --group-id and --message")
         ((column, text),) = asked.items()
         named = column == "message"
         place = options.message(text) if named else (column, options.identifier(column.replace("_", "-"), text))
         if column == "msg_id" and len(text) < len(place[1]):
             raise PipelineError(
-                f"--msg-id {text}: allowed: {len(place[1])} hexadecimal digits, as there is no part of one"
+                f"--msg-id {text}: allowed: {len(place[1])} hexadecimal digits; a part of one is not enough"
             )
         job = JournalJob("trace", group, url, master, stored, output, start, end, rows, spark_log)
 

@@ -33,7 +33,7 @@ Master = Annotated[
     str, typer.Option(metavar="MASTER", help="Spark's master: this machine, or for example spark://HOST:7077.")
 ]
 SparkLog = Annotated[
-    Literal["off", "error", "warn", "info"], typer.Option(help="Show so much of Spark's own log on standard error.")
+    Literal["off", "error", "warn", "info"], typer.Option(help="Level of Spark's own log on standard error.")
 ]
 #: The scheme of an address of Hadoop's file systems: s3a://, hdfs://, dbfs:/, file:/.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -82,7 +82,7 @@ Output = Annotated[
         help="Write the whole tables there as Parquet. It must not exist.",
     ),
 ]
-Rows = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Show so many rows of each table.")]
+Rows = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Show this many rows of each table.")]
 Qmgr = Annotated[
     str,
     typer.Option(

@@ -69,7 +69,7 @@ def release(
 
     With --checkpoint, messages that Spark has noted there as processed are taken off the queue instead; otherwise the
     next reader of the queue gets them again. After a query was stopped within a batch, nobody can tell whether its sink
-    has that batch: start the query once more, or say --begun. With --force, a query that runs may still write its
+    has that batch: start the query once more, or give --begun. With --force, a query that runs may still write its
     batch, and the batch comes again. A query that comes back after its release fails at its next step and claims
     nothing. A new query of that name needs a new checkpoint, and its file sink a new directory.
 

@@ -74,14 +74,14 @@ class SourceOptions:
         return name
 
     def number(self, name: str, default: int) -> int:
-        """A whole number from 1 on. Raises PipelineError: it is none."""
+        """A whole number from 1 on. Raises PipelineError: it is not one."""
         text = self.text(name, str(default))
         if not (text.isascii() and text.isdecimal() and int(text) > 0):
             raise PipelineError(f"{name}={text}: allowed: whole numbers from 1 on")
         return int(text)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A truth value. Raises PipelineError: it is none."""
+        """A truth value. Raises PipelineError: it is not one."""
         text = self.text(name, str(default)).lower()
         if text not in ("true", "false"):
             raise PipelineError(f"{name}={text}: allowed: true, false")

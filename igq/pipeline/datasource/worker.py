@@ -1,4 +1,4 @@
-"""Set-up of a source's worker process: its garbage collector, and its end in good order."""
+"""Sets up a source's worker process: its garbage collector, and its orderly end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the agents' batches of journal events: one row for each transfer and for each unit of work of an agent."""
+"""Builds the agents' batches from journal events: one row for each transfer and for each unit of work of an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes message lives of journal events: one row for each message, from its committed put to its committed get.
+"""Builds message lives from journal events: one row for each message, from its committed put to its committed get.
 
 A place in a journal is ``(ms, seq, position)``: the stream id as numbers, then the place within the entry. Within one
 structure, places have the order in which Redis executed the calls.

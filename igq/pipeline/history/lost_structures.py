@@ -56,7 +56,7 @@ def with_first_lives(journal: DataFrame, losses: Sequence[Loss]) -> DataFrame:
     for loss in losses:
         former = loss.events.withColumn("structure", F.lit(former_name(loss.structure)))
         journal = journal.unionByName(former).unionByName(restored_puts(loss))
-    # Its plan would be part of the plan of everything that is made of it, many times over.
+    # Otherwise its plan would be repeated in the plan of every table made from it.
     return settled(journal) if losses else journal
 
 

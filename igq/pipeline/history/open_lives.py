@@ -1,7 +1,7 @@
 """Finds the lives that are over and can be forgotten, and what must be remembered of them.
 
-A life is over when its put and its end are decided. It is kept a while longer where a message that is still open could
-show that it was out of sequence, or be its other half (an agent's hop call by call); but not for ever.
+A life is over when its put and its end are decided. It is kept for some time after that if a message that is
+still open could show that it was out of sequence, or could be its other half (an agent's hop by get and put).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from igq.pipeline.history.lives import TRANSMIT_QUEUE
 from igq.pipeline.history.order import in_lanes, late_in_group, late_in_lane
 
-#: Structures are read one after the other: so much later one may have been read than another.
+#: Structures are read one after the other. One may have been read so much later than another, in milliseconds.
 SKEW_MS = 2_000
 
 _MESSAGE = ["structure", "message_number"]
@@ -39,10 +39,10 @@ def admitted(known: DataFrame, batch: DataFrame, last_numbers: Mapping[str, tupl
 
 
 def pending_messages(events: DataFrame, old_ms: int) -> DataFrame:
-    """Messages in a unit of work that has not ended, or not been carried out whole; ``get_pending``: by which get.
+    """Messages in a unit of work that has not ended or is not carried out completely; ``get_pending``: the get in it.
 
     Args:
-        old_ms: what ended before is taken as carried out.
+        old_ms: units that ended before this time count as carried out.
     """
     in_unit = F.col("unit_of_work").isNotNull()
     parts = events.where(in_unit & F.col("message_number").isNotNull())
@@ -54,7 +54,7 @@ def pending_messages(events: DataFrame, old_ms: int) -> DataFrame:
     is_whole = (F.col("carried_out") >= F.col("parts")) | (F.col("ended_ms") < old_ms)
     unfinished = (
         parts.groupBy(*_UNIT)
-        # A message that was undone is there twice: put and undone.
+        # A message whose put was undone has two rows: its put and the undo.
         .agg(F.sum(F.when(F.col("event") == "undo", -1).otherwise(1)).alias("parts"))
         .where("parts > 0")
         .join(ends, _UNIT, "left")
@@ -88,11 +88,11 @@ def with_ends(lives: DataFrame, pending: DataFrame, first_numbers: Mapping[str, 
 
 
 def with_over(ended: DataFrame, newest_ms: int, remember_ms: int, *, has_hops: bool) -> DataFrame:
-    """Add ``is_over``: ended, and nothing that is open can still concern it; or so long ago that nobody waits for that.
+    """Add ``is_over``: the life has ended, and no open message can change its verdict any more.
 
     Args:
         newest_ms: time of the latest event.
-        remember_ms: how long a life is kept for the sake of open ones.
+        remember_ms: how long a life is kept to judge open ones.
     """
     delivered = ended.where(F.col("is_ended") & F.col("is_committed") & (F.col("gets") > 0))
     concerned = [
@@ -188,7 +188,7 @@ def _in_open_unit(ended: DataFrame, delivered: DataFrame) -> DataFrame:
 
 
 def _perhaps_second_half(delivered: DataFrame, newest_ms: int) -> DataFrame:
-    """Puts with a MsgId that is not of their own number, for a moment: perhaps an agent's, its get not seen yet."""
+    """Recent puts whose MsgId has another message's number: possibly by an agent whose get is not seen yet."""
     own = F.lower(F.lpad(F.hex("message_number"), 12, "0"))
     is_passed_on = F.col("put_unit").isNotNull() & (F.substring("msg_id", -12, 12) != own)
     return delivered.where(is_passed_on & (F.col("delivered_at.ms") > newest_ms - SKEW_MS)).select(*_MESSAGE)

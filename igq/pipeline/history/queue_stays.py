@@ -1,4 +1,4 @@
-"""Makes stays of journal events: one row for each message on each queue, from its arrival to its leaving."""
+"""Builds stays from journal events: one row for each message on each queue, from its arrival to its leaving."""
 
 from __future__ import annotations
 

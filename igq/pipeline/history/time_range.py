@@ -1,4 +1,4 @@
-"""Choosing rows by a time."""
+"""Selects rows by time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Moments = tuple[int | None, int | None]
 
 
 def is_between(column: str, moments: Moments) -> Column:
-    """Whether a timestamp lies there. One that is null does only where both ends are open."""
+    """Whether a timestamp is in the range. A null timestamp is, only if both ends are open."""
     first, last = moments
     ms = F.unix_millis(F.col(column))
     after = F.lit(True) if first is None else ms >= first

@@ -54,7 +54,7 @@ def back_out_batch(settings: Settings, stream: str, checkpoint: Path, queue: str
         source = units[0].place
         target = queue or queue_at(group, source).backout_requeue_q_name
         if not target:
-            raise PipelineError(f"queue {source.queue}: has no BOQNAME: say --target QUEUE, or ALTER it")
+            raise PipelineError(f"queue {source.queue}: has no BOQNAME: give --target QUEUE, or ALTER the queue")
         sink = Sink(settings, target, at if source.structure.startswith("@") else qmgr, sets_context=True)
         # Give back the messages that a killed attempt has prepared.
         claims.give_back(but=begun)

@@ -23,7 +23,7 @@ Points = dict[int, float]
 
 @dataclass(slots=True)
 class QueuePoints:
-    """One queue over time: messages that left it, that lay on it, and milliseconds that those which left had stayed."""
+    """One queue over time: messages that left it, messages on it, and how long (ms) those that left had stayed."""
 
     left: Points = field(default_factory=dict)
     depth: Points = field(default_factory=dict)

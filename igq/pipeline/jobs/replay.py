@@ -27,7 +27,7 @@ from sharedq.settings.values import Settings
 PART_MESSAGES = 1_000_000
 PUT, THERE = "replayed", "there already"
 #: Spark's message if the units of work of the sink were backed out by somebody else.
-_BACKED_OUT = re.compile(r"XAError: (XA_HEURRB|XAER_NOTA) |the job was ended while it was at work")
+_BACKED_OUT = re.compile(r"XAError: (XA_HEURRB|XAER_NOTA) |the job was ended while it ran")
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Replay:
         except PySparkException as error:
             if _BACKED_OUT.search(str(error)):
                 raise PipelineError(
-                    f"another replay of {self.archive.directory} on {self.target_of(part)} was under way, or a release,"
-                    " and has backed out what this one had prepared; nothing was put twice; run it again"
+                    f"another replay of {self.archive.directory} on {self.target_of(part)}, or a release,"
+                    " has backed out the messages that this one had prepared; nothing was put twice; run it again"
                 ) from error
             raise
         return PUT

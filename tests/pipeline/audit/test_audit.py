@@ -86,7 +86,7 @@ def test_a_clean_journal_passes_without_records(
 @pytest.mark.parametrize(
     ("defect", "fault", "named", "why"),
     [
-        ({"lost": frozenset({5})}, "lost", [5], "put and committed, never got, on no queue any more"),
+        ({"lost": frozenset({5})}, "lost", [5], "put and committed, never got, and no longer on a queue"),
         ({"doubled": frozenset({9})}, "duplicated", [9], "delivered 2 times"),
         ({"swapped": frozenset({12})}, "out_of_sequence", [12], "got "),
         ({"alien": frozenset({3})}, "unexpected", [3], "no input row asks for it"),

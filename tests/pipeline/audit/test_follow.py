@@ -293,7 +293,7 @@ def test_the_command_goes_on_where_it_ended_and_tells_what_was_trimmed_meanwhile
     shown = command(*at, status=2)
     (line,) = (line for line in shown.stderr.splitlines() if not line.startswith("audit: "))
     assert line.startswith("igq pipeline audit: the journal of APPL1 was trimmed after ")
-    assert line.endswith("; of what is gone nothing can be said: begin anew, in a new directory")
+    assert line.endswith("; the audit cannot judge events that are gone: begin again in a new directory")
 
 
 def test_it_goes_on_in_a_directory_of_its_own_and_alone(

@@ -138,11 +138,11 @@ def test_what_a_backup_does_not_promise_is_a_fault(run: Run, spark: SparkSession
         {
             expired: "expired",
             # In its second life it is gone, and that it was got twice in the first makes up for nothing.
-            twice_and_gone: "put and committed, never got, on no queue any more",
-            gone: "put and committed, never got, on no queue any more",
+            twice_and_gone: "put and committed, never got, and no longer on a queue",
+            gone: "put and committed, never got, and no longer on a queue",
             never_ended: "put, its unit of work never ended",
             # The backup has it: that it was got in the first life does not count.
-            gone_again: "put and committed, never got, on no queue any more",
+            gone_again: "put and committed, never got, and no longer on a queue",
         }
     )
     assert found(verdict, "duplicated") == named(

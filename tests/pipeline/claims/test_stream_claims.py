@@ -290,4 +290,4 @@ def test_the_commands_list_and_release(group: TestGroup, drivers: Drivers, run: 
     assert "there is no such query" in unknown.output
     nothing = run("backout", name, "--checkpoint", "nowhere")
     assert (nothing.exit_code, nothing.output.count("\n")) == (2, 1)
-    assert "is none of a streaming query" in nothing.output
+    assert "is not the checkpoint of a streaming query" in nothing.output

@@ -64,7 +64,7 @@ def test_what_a_killed_job_left_is_listed_and_backed_out_and_the_next_one_puts_i
 
     again = run("release", "--job", name)
     assert (again.exit_code, again.output.count("\n")) == (2, 1)
-    assert f"job {name}: nothing that it has put is in doubt" in again.output
+    assert f"job {name}: it has no messages in doubt" in again.output
     write(group, tmp_path)
     assert sorted(browse_all(orders)) == EVERYTHING
 
@@ -81,7 +81,7 @@ def test_a_driver_that_lives_on_behind_its_release_fails_with_one_error(
     assert end_of(driver) == 1
 
     said = (tmp_path / "stderr").read_text()
-    assert f"{job.name}: the job was ended while it was at work" in said
+    assert f"{job.name}: the job was ended while it ran" in said
     assert (tmp_path / "committing job, outlived").exists()
     assert (browse_all(orders), in_doubt(group), stored(group)) == ([], 0, 0)
 

@@ -278,7 +278,7 @@ def test_a_table_whose_start_was_trimmed_away_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        ({"start": "+"}, "start=\\+: say a time"),
+        ({"start": "+"}, "start=\\+: give a time"),
         ({"start": "tomorrow"}, "'tomorrow' is no place in the journal"),
         ({"end": "5"}, "unknown option end"),
         ({"maxEntriesPerTrigger": "0"}, "maxEntriesPerTrigger=0: allowed"),

@@ -138,7 +138,7 @@ def test_claims_that_spark_never_wrote_down_go_back(group: TestGroup, orders: Qu
     assert [(row["data"], row["backout_count"]) for row in found] == [(body, 1) for body in EVERYTHING[5:10]]
     rest(second)
     assert in_doubt(group) == 7
-    with pytest.raises(PipelineError, match="has been ended by somebody else"):
+    with pytest.raises(PipelineError, match="were ended by others"):
         second.partitions(end, lost)
 
 

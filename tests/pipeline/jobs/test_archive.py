@@ -322,7 +322,7 @@ def test_a_run_is_read_when_it_is_whole_and_one_at_a_time_adds(hours: Archive) -
         (("--input", "NONE"), "NONE: no such directory"),
         (("--input", "FULL"), "FULL: is no archive, it has no _igq_archive.json"),
         (("--input", "OTHER"), "is an archive of group ABCD, not of"),
-        (("--input", "NEW"), "--input NEW: is the archive that is added to"),
+        (("--input", "NEW"), "--input NEW: is also the archive to add to"),
         (("--input", "hours", "--remove"), "--input goes without --structure, --remove and --qmgr"),
         (("--input", "hours", "--structure", "APPL1"), "--input goes without"),
         (("--input", "hours", "--queue", "NONE"), "hours: has no messages of NONE"),
@@ -359,8 +359,8 @@ def test_what_cannot_be_copied_is_one_line(
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (("archive", "NEW"), "say --queue or --structure"),
-        (("archive", "NEW", "--queue", "Q", "--structure", "S"), "say --queue or --structure"),
+        (("archive", "NEW"), "give --queue or --structure"),
+        (("archive", "NEW", "--queue", "Q", "--structure", "S"), "give --queue or --structure"),
         (("archive", "NEW", "--queue", "NONE"), "NONE: MQRC_UNKNOWN_OBJECT_NAME (2085)"),
         (("archive", "NEW", "--structure", "NONE"), "NONE: MQRC_CF_STRUC_ERROR (2349)"),
         (("archive", "FULL", "--queue", "ORDERS"), "is not empty and no archive"),

@@ -74,7 +74,7 @@ def test_what_is_wrong_is_told_and_nothing_changes(group: TestGroup, drivers: Dr
     with pytest.raises(MQIError, match="2051"):
         back_out_batch(group.settings, "billing", checkpoint.path, "INHIBITED")
     group.repository("QM1").alter("QLOCAL", "ORDERS", {"backout_requeue_q_name": ""})
-    with pytest.raises(PipelineError, match="has no BOQNAME: say --target QUEUE"):
+    with pytest.raises(PipelineError, match="has no BOQNAME: give --target QUEUE"):
         back_out_batch(group.settings, "billing", checkpoint.path)
     checkpoint.end(0)
     with pytest.raises(PipelineError, match="no batch of stream billing was begun and is not processed"):

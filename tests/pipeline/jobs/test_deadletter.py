@@ -345,7 +345,7 @@ def test_a_queue_is_read_once_for_all_that_is_told_of_it(
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        ((), "say QM, a manager whose dead-letter queue is read, or --input"),
+        ((), "give QM, the manager whose dead-letter queue to read, or --input"),
         (("QM1", "--input", "a"), "--input goes without QM and --requeue: `igq pipeline replay` puts an archive back"),
         (("--input", "a", "--requeue"), "--input goes without QM and --requeue"),
         (("--input", "NEW"), "NEW: no such directory"),

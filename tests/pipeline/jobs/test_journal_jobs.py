@@ -319,8 +319,8 @@ def test_a_journal_that_has_lost_its_beginning_is_told(
 
     (line,) = (line for line in shown.stderr.splitlines() if "were trimmed" in line)
     assert line == (
-        f"{job}: journals were trimmed, their beginning is not in this: "
-        "@JFK has events from 2027-01-15T08:00:00Z on, GONE has none any more, or what is left when they are read"
+        f"{job}: journals were trimmed, so the tables lack their beginning: "
+        "@JFK has events from 2027-01-15T08:00:00Z on, GONE has none any more, or less when read"
     )
 
 
@@ -346,9 +346,9 @@ def test_what_has_its_beginning_or_is_read_from_a_time_is_not_told_of(
         (("flow", "--output", "/"), "output directory /: exists; name a new one"),
         (("flow", "--url", "unix:///nowhere/at/all"), "Redis cannot be reached: "),
         (("journal", "--output", "/"), "output directory /: exists"),
-        (("trace",), "say one of --msg-id, --correl-id, --group-id and --message"),
+        (("trace",), "give one of --msg-id, --correl-id, --group-id and --message"),
         (("trace", "--message", "7"), "--message 7: allowed: STRUCTURE/ID, as the findings of an audit name it"),
-        (("trace", "--msg-id", "00", "--group-id", "00"), "say one of"),
+        (("trace", "--msg-id", "00", "--group-id", "00"), "give one of"),
         (("trace", "--msg-id", "xyz"), "--msg-id xyz: allowed: pairs of hexadecimal digits, 24 at most"),
     ],
 )

@@ -178,8 +178,8 @@ def test_two_of_the_same_at_once_put_all_once_and_the_one_that_was_backed_out_sa
         patch.setattr(replaying, "put_messages", overtaken)
         said = replay(status=2).stderr.splitlines()[-1]
     assert said == (
-        f"igq pipeline replay: another replay of {stored.directory} on COPY was under way, or a release, and has backed"
-        " out what this one had prepared; nothing was put twice; run it again"
+        f"igq pipeline replay: another replay of {stored.directory} on COPY, or a release, has backed"
+        " out the messages that this one had prepared; nothing was put twice; run it again"
     )
     assert (browse_all(copy), in_doubt(group)) == ([], 0)
     replay()

@@ -1,6 +1,6 @@
-"""Entries of a journal as columns: what ``sharedq.reading.journal.expand`` says of one entry, for thousands at a time.
+"""Decodes thousands of journal entries at a time into columns. ``sharedq.reading.journal.expand`` decodes one.
 
-What all messages of an entry have in common is made once for it and repeated. What a put says of each message is
+Values that all messages of an entry share are made once and repeated. The part of a put about each message is
 comma-separated text, so Arrow's own parser reads it.
 """
 
@@ -145,7 +145,7 @@ def _puts(
 
 
 def _details(texts: Sequence[tuple[bytes, int]]) -> dict[str, pa.Array]:
-    """The lines of puts about their messages. Each text comes with its number of lines."""
+    """The lines of puts about their messages. Each text has its expected number of lines."""
     for text, count in texts:
         lines = text.count(b"\n") + 1
         if lines != count:
@@ -166,7 +166,7 @@ def _details(texts: Sequence[tuple[bytes, int]]) -> dict[str, pa.Array]:
 
 
 def _generated(prefixes: Sequence[bytes], entry_of: Numbers, numbers: Numbers) -> pa.Array:
-    """MsgIds that igq generates, hexadecimal: how they begin, for each entry, and a message number."""
+    """MsgIds that igq generates, hexadecimal: a prefix for each entry, followed by a message number."""
     begins = np.frombuffer(b"".join(prefixes), np.uint8).reshape(len(prefixes), -1)[entry_of]
     ends = numbers.astype(">i8").view(np.uint8).reshape(-1, 8)[:, 2:]
     digits = np.stack([_HEX[ends >> 4], _HEX[ends & 15]], axis=2).reshape(len(numbers), 12)

@@ -19,17 +19,17 @@ from sharedq.redis.keys import StructureKeys, structure_keys
 
 #: Options of the batch and of the stream.
 COMMON_OPTIONS = ("structures", "start", "entriesPerPartition", "failOnDataLoss")
-#: Entries in a partition, about, where events come evenly in time.
+#: About how many entries a partition has, if events come evenly in time.
 ENTRIES_PER_PARTITION = 50_000
 
 
 @dataclass
 class JournalPartition(InputPartition):
-    """A range of stream ids of one structure, from an entry on. It holds the same entries however often it is read.
+    """A range of stream ids of one structure, which begins with an entry. Every read gives the same entries.
 
     Attributes:
-        may_shrink: it begins with the oldest entry of a journal that is being trimmed: what is trimmed of it before it
-            is read is none of its own.
+        may_shrink: it begins with the oldest entry of a journal that is being trimmed. Entries that are trimmed before
+            it is read do not count as part of it.
     """
 
     structure: str
@@ -58,7 +58,7 @@ class JournalAccess:
         self.may_miss = not options.flag("failOnDataLoss", default=True)
 
     def deployment(self) -> Deployment:
-        """A way to Redis, for one call of Spark's."""
+        """A connection to Redis for one call from Spark."""
         return Deployment(self.url)
 
     def keys(self, structure: str) -> StructureKeys:
@@ -76,10 +76,10 @@ class JournalAccess:
     def partitions(
         self, deployment: Deployment, structure: str, number: int, start: str, end: str, entries: int
     ) -> list[JournalPartition]:
-        """Partitions that together hold what lies from *start* to *end*, about *entries* entries."""
+        """Partitions that together hold the range from *start* to *end*, about *entries* entries."""
         keys = self.keys(structure)
         with deployment.client(keys.journal) as client:
-            # Each begins with an entry: as long as that is there when it is read, nothing of it was trimmed.
+            # Each begins with an entry. If that entry exists when the partition is read, nothing of it was trimmed.
             found = [
                 (first_from(client, keys, first, last), last)
                 for first, last in split(start, end, parts=max(1, -(-entries // self.per_partition)))
@@ -109,8 +109,8 @@ class JournalAccess:
             )
 
     def rows(self, entries: Iterable[Entry], partition: JournalPartition) -> Iterator[pa.RecordBatch]:
-        """The rows that a partition's *entries* are."""
-        # The driver's processes plan only.
+        """The rows of a partition's *entries*."""
+        # Import it here: the driver's processes only plan.
         from igq.pipeline.datasource.journal.columns import journal_batches
 
         arrow = to_arrow_schema(self._schema, timezone="UTC")
@@ -118,7 +118,7 @@ class JournalAccess:
 
 
 def place_of(options: SourceOptions, name: str, default: str) -> str:
-    """An option that is a place in the journal. Raises JournalError: it is none."""
+    """An option that is a place in the journal. Raises JournalError: it is not one."""
     try:
         return parse_position(options.text(name, default))
     except ValueError as error:

@@ -93,11 +93,11 @@ class JournalReader(DataSourceReader):
                 for oldest in ranges[:1]:
                     oldest.may_shrink = journals.start == "-" and self._trimmed.get(name, 0) > 0
                 found += ranges
-        # Those go first: there is least time.
+        # Read ranges that may shrink first.
         return sorted(found, key=lambda each: not each.may_shrink)
 
     def _check_start(self, keys: StructureKeys, reach: Reach | None) -> None:
-        """Raises JournalTrimmedError: what is to be read from *start* on is not all there any more."""
+        """Raises JournalTrimmedError: some entries from *start* on are gone."""
         if self.journals.start != "-":
             check_start(keys, reach, self.journals.start)
         elif reach and reach.trimmed and self._trimmed.get(keys.name) == 0:
@@ -112,10 +112,10 @@ class JournalReader(DataSourceReader):
 
 @dataclass(frozen=True, slots=True)
 class JournalPart:
-    """Which journal to read, from *start* to *end*, both included: a group's at a Redis URL, or one that was stored.
+    """The journal to read, from *start* to *end*, both included: a group's at a Redis URL, or a stored one.
 
     Attributes:
-        reaches: of the journals, as somebody was told of them; None: as they are when the table is made.
+        reaches: the extent of each journal, as it was shown to the user; None: read it when the table is made.
     """
 
     group: str
@@ -133,7 +133,7 @@ class JournalPart:
         start = start or self.start
         reader = spark.read.format("igq.journal").options(group=self.group, url=self.url, start=start)
         if start == "-":
-            # Spark plans later: a journal that was whole and is trimmed by then has no beginning that anybody knows of.
+            # Spark plans later. Tell it what is trimmed now, so that it notices a journal that is trimmed by then.
             reaches = read_reaches(Deployment(self.url), self.group) if self.reaches is None else self.reaches
             reader = reader.option("_trimmed", json.dumps({name: reach.trimmed for name, reach in reaches.items()}))
         return reader.option("end", end or self.end).load()
@@ -143,7 +143,7 @@ def stored_journal(spark: SparkSession, directory: Path, start: str, end: str) -
     """The events of a journal that was stored as Parquet, from *start* to *end*, both included.
 
     Raises:
-        PipelineError: it is no stored journal, or cannot be read.
+        PipelineError: the directory holds no stored journal, or it cannot be read.
     """
     if not directory.is_dir():
         raise PipelineError(f"input {directory}: no such directory")
@@ -154,7 +154,7 @@ def stored_journal(spark: SparkSession, directory: Path, start: str, end: str) -
     except (PySparkException, Py4JError) as error:
         raise PipelineError(f"input {directory}: {why_a_job_ends(error)}") from error
     if "chosen" not in table.columns:
-        # Stored before the journal told: then only of private queues was anything said of their order.
+        # The journal was stored before it had these columns. Then only the order on private queues can be judged.
         is_shared = ~F.startswith("structure", F.lit("@")) if "structure" in table.columns else F.lit(False)
         table = table.withColumns({"dead_letter": F.lit(False), "chosen": is_shared})
     if "logical" not in table.columns:

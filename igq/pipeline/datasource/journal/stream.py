@@ -48,8 +48,8 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._journals = JournalAccess(schema, options)
         self._limit = options.number("maxEntriesPerTrigger", ENTRIES_PER_TRIGGER)
         if self._journals.start == "+":
-            raise PipelineError("start=+: say a time; a query that is started again would begin somewhere else")
-        #: With the trigger AvailableNow: what the journals had had when it began.
+            raise PipelineError("start=+: give a time; a query that is started again would begin at another place")
+        #: With the trigger AvailableNow: the ends of the journals when the query began.
         self._ends: dict[str, Place] | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
@@ -78,7 +78,7 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start | _offset(places | ends)
 
     def reportLatestOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        """For the query's progress: where the journals end now."""
+        """The current ends of the journals, for the query's progress."""
         return _offset({name: Place(reach.last, reach.added) for name, reach in self._reaches().items() if reach})
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
@@ -100,7 +100,7 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._journals.read(partition)
 
     def commit(self, end: Offset) -> None:
-        """Nothing is kept for the query but its checkpoint."""
+        """Do nothing: only the checkpoint keeps the state of the query."""
 
     def _reaches(self, deployment: Deployment | None = None) -> dict[str, Reach | None]:
         deployment = deployment or self._journals.deployment()
@@ -122,7 +122,7 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return place_before(client, keys, reach, start)
 
     def _place(self, deployment: Deployment, start: Offset, name: str, reach: Reach | None) -> Place:
-        """Where a structure was read to, by an offset; or further on, where something was trimmed and may be missed."""
+        """The place that a structure was read to, by an offset; a later one if trimmed entries may be missed."""
         known = start.get(name)
         place = Place(known["after"], known["entries"]) if known else BEGINNING
         keys = self._journals.keys(name)
@@ -132,9 +132,9 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _cut(
         self, deployment: Deployment, places: Mapping[str, Place], ends: Mapping[str, Place], most: int
     ) -> dict[str, Place]:
-        """Ends for a batch of *most* entries: each journal gets a share as large as what it has; one moment for all.
+        """Ends for a batch of *most* entries, at one moment: each journal gets a share in proportion to its entries.
 
-        What happened in one structure is not read long before what led to it in another.
+        So an event in one structure is not read long before its cause in another.
         """
         left, share = sum(end.entries - places[name].entries for name, end in ends.items()), {}
         for name, end in ends.items():

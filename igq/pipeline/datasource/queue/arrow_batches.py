@@ -1,4 +1,4 @@
-"""Slices of a queue as Arrow batches of the size that Spark works well with."""
+"""Slices of a queue as Arrow batches of a size that suits Spark."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pyarrow as pa
 from igq.pipeline.datasource.queue.columns import Columns
 from sharedq.reading.queue import Slice
 
-#: Rows handed to Spark at a time, and about how many bytes of records.
+#: Most rows of a batch, and about how many bytes of records.
 BATCH_ROWS, BATCH_BYTES = 20_000, 8 << 20
 
 
 def batches(slices: Iterator[Slice], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches of all slices; at least one, also of nothing."""
+    """The batches of all slices. There is at least one, which may be empty."""
     held: list[Slice] = []
     rows = size = 0
     for each in slices:
@@ -23,7 +23,7 @@ def batches(slices: Iterator[Slice], schema: pa.Schema) -> Iterator[pa.RecordBat
         if rows >= BATCH_ROWS or size >= BATCH_BYTES:
             yield batch(held, schema)
             held, rows, size = [], 0, 0
-    # One at least: Spark compares the first one with the schema.
+    # Make at least one batch: Spark compares the first one with the schema.
     yield batch(held, schema)
 
 

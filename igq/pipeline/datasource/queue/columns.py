@@ -1,7 +1,7 @@
-"""Stored messages as columns: what ``sharedq.messages.record`` says of one record, worked out for thousands at a time.
+"""Decodes thousands of stored messages at a time into columns. ``sharedq.messages.record`` decodes them one by one.
 
-No object is made of a field where numpy can compute it of all records together; the descriptor's other fields (the
-*tail*, see there) are decoded once for all messages that agree in them, which most do.
+numpy computes the fields at known places for all records together. The descriptor's other fields (the *tail*, see
+there) are decoded once for all messages with the same tail, which are most messages.
 ``docs/reference/key-space.md``, "A record", has the layout.
 """
 
@@ -37,17 +37,17 @@ Numbers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 _ID_LENGTH: Final = len(NULL_ID)
-#: Bytes in front of whatever a record's flags say that there is, and of the put time.
+#: Bytes before a record's optional fields, which its flags name; and bytes of the put time.
 _FRONT, _PUT_TIME = 5, 6
-#: GroupId, and what follows it: MsgSeqNumber, Offset, MsgFlags, OriginalLength.
+#: GroupId with the fields after it: MsgSeqNumber, Offset, MsgFlags, OriginalLength.
 _GROUP_LENGTH = _ID_LENGTH + 16
 _DAY_MS: Final = 86_400_000
-#: What an id of a message has besides its number.
+#: The marks after the number in a message's id.
 _MARKS: Final = re.compile(rb"\.\d+|x")
 
 
 class Columns:
-    """The columns of some slices, which are of one place and not empty."""
+    """The columns of some slices. The slices have the same place and are not empty."""
 
     def __init__(self, slices: Sequence[Slice]) -> None:
         self._slices = slices
@@ -109,14 +109,14 @@ class Columns:
         return at
 
     def _number_at(self, at: Numbers, size: int) -> Numbers:
-        """Whole numbers without a sign that have *size* bytes at these places."""
+        """The unsigned integers of *size* bytes at these places."""
         number = self._bytes[at].astype(np.int64)
         for more in range(1, size):
             number = number << 8 | self._bytes[at + more]
         return number
 
     def _identifiers(self, at: Numbers, flag: int) -> pa.Array:
-        """An identifier a row, null where the flag is not set."""
+        """One identifier for each row; null if the flag is not set."""
         rows = np.flatnonzero(self._has(flag))
         if not len(rows):
             return pa.nulls(self._count, pa.binary())
@@ -130,12 +130,12 @@ class Columns:
 
     @cached_property
     def _matrix(self) -> Bytes | None:
-        """A record a row, where all are as long and have their data at the same place; which is usual."""
+        """One record in each row of a matrix, if all have the same length and layout, as is usual."""
         length, head = int(self._record_lengths[0]), int(self._head_lengths[0])
         is_even = (self._record_lengths == length).all() and (self._head_lengths == head).all()
         return self._bytes.reshape(self._count, length) if is_even else None
 
-    # -- where it is -------------------------------------------------------------------------------------------------
+    # -- place and ids -----------------------------------------------------------------------------------------------
 
     @cached_property
     def _ids(self) -> bytes:
@@ -164,14 +164,14 @@ class Columns:
         if len(rows):
             now_ms = np.repeat([each.now_ms for each in self._slices], [len(each.records) for each in self._slices])
             left_ms = self._number_at(self._starts[rows] + _FRONT, 8) - now_ms[rows]
-            # Whole tenths of a second, begun ones counted; one at least, and no more than the field can say.
+            # Tenths of a second, rounded up; at least one, and at most the largest value of the field.
             expiries[rows] = np.clip(-(-left_ms // 100), 1, MAX_EXPIRY)
         return pa.array(expiries)
 
     def _priorities(self) -> pa.Array:
         found = self._number_at(self._starts + 1, 1)
         if (found == MAX_PRIORITY).any():
-            # What was put with more is placed so, and the tail has the number.
+            # A message with a higher priority has this place, and its tail has the number.
             found = np.maximum(found, np.array(self._tail_values("priority"))[self._tail_codes])
         return pa.array(found)
 
@@ -187,7 +187,7 @@ class Columns:
         return _fixed(ids)
 
     def _group_number(self, name: str, offset: int) -> pa.Array:
-        """A field that stands after the GroupId, and without one in the tail."""
+        """A field that follows the GroupId. In a record without a GroupId the tail has it."""
         numbers = np.array(self._tail_values(name), np.int64)[self._tail_codes]
         rows = np.flatnonzero(self._has(RECORD_GROUP))
         if len(rows):
@@ -227,7 +227,7 @@ class Columns:
         return self._where_given("put_time", _even((digits + ord("0")).astype(np.uint8), pa.string()))
 
     def _where_given(self, name: str, computed: pa.Array) -> pa.Array:
-        """The computed put time; from the tail where the program gave one that is none."""
+        """The stored put time as text; from the tail if the program set an invalid one."""
         is_time = self._put_ms > 0
         return computed if is_time.all() else pc.if_else(pa.array(is_time), computed, self._of_tail(name))
 
@@ -255,14 +255,14 @@ class Columns:
         return [decode_tail(tail) for tail in self._tails.dictionary.to_pylist()]
 
     def _tail_values(self, field: str | int) -> list[Any]:
-        """The different values of a field of the tail; 0: what generated MsgIds begin with."""
+        """The distinct values of a field of the tail; 0 stands for the beginning of generated MsgIds."""
         at = 1 + TAIL_FIELDS.index(field) if isinstance(field, str) else field
         return [values[at] for values in self._decoded_tails]
 
     def _of_tail(self, name: str) -> pa.Array:
         values = self._tail_values(name)
         if isinstance(values[0], bytes) and name != "accounting_token":
-            # Every byte stays what it is, whatever the character set; names are ASCII anyway.
+            # Latin-1 keeps every byte, whatever the character set. Names are ASCII.
             values = [value.decode("latin-1") for value in values]
         return pa.repeat(values[0], self._count) if len(values) == 1 else pa.array(values).take(self._tails.indices)
 
@@ -313,14 +313,14 @@ def _positions_of(each: Slice) -> Numbers:
 
 
 def _fixed(rows: Bytes) -> pa.Array:
-    """Identifiers; null where they are all zeros."""
+    """Identifiers; null for those that are all zeros."""
     words = rows.view(np.uint64)
     is_there = (words[:, 0] | words[:, 1] | words[:, 2]) != 0
     return _even(rows, pa.binary(), pa.py_buffer(np.packbits(is_there, bitorder="little")))
 
 
 def _even(rows: Bytes, kind: pa.DataType, is_there: pa.Buffer | None = None) -> pa.Array:
-    """Texts or binary values of one length, a row each."""
+    """Texts or binary values of one length, one for each row."""
     count, width = rows.shape
     offsets = np.arange(0, count * width + 1, width, dtype=np.int32) if width else np.zeros(count + 1, np.int32)
     buffers = [is_there, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(rows))]

@@ -25,10 +25,9 @@ _IDENTIFIERS = ("msg_id", "correl_id", "group_id")
 
 
 def push(filters: Iterable[Filter]) -> tuple[Wanted, list[Filter]]:
-    """The question for the server, and the filters that Spark must still apply to what it returns.
+    """The request to the server, and the filters that Spark must still apply to the rows that it returns.
 
-    All of *filters* must hold. One that is not understood whole, or whose answer from the server may be too much, is
-    among those that are left.
+    All of *filters* must hold. A filter is left to Spark if the server cannot apply it, or may return too much for it.
     """
     wanted, left = ALL, []
     for each in filters:
@@ -40,13 +39,13 @@ def push(filters: Iterable[Filter]) -> tuple[Wanted, list[Filter]]:
 
 
 def _may_be_too_much(each: Filter) -> bool:
-    """Whether what the server lets pass for this filter need not pass it."""
+    """Whether the server may return messages that do not pass this filter."""
     column = _column(each)
     if column == "priority":
-        # To the server the highest priority, and whatever is more, are one.
+        # The server does not distinguish the highest priority from values above it.
         low, high = _bounds(each, each.value, each.value) or (None, None)  # type: ignore[attr-defined]
         return (low or 0) > MAX_PRIORITY or (high or 0) >= MAX_PRIORITY
-    # Of MsgIds that igq generates it compares the message number only.
+    # The server compares only the message number of a MsgId that igq generated.
     return column == "msg_id"
 
 
@@ -56,7 +55,7 @@ def _column(each: Filter) -> str:
 
 
 def _narrowed(wanted: Wanted, each: Filter) -> Wanted | None:
-    """*wanted* and this filter besides; None where that cannot be said."""
+    """*wanted* with this filter added; None if the server cannot apply it."""
     column, value = _column(each), getattr(each, "value", None)
     if column in _IDENTIFIERS:
         return _with_identifier(wanted, each, column, value)
@@ -69,7 +68,7 @@ def _narrowed(wanted: Wanted, each: Filter) -> Wanted | None:
 
 
 def _with_identifier(wanted: Wanted, each: Filter, column: str, value: Any) -> Wanted | None:
-    # One identifier of each kind; a second one is left to Spark.
+    # The server takes one identifier of each kind. A second one is left to Spark.
     is_one = isinstance(each, EqualTo) and isinstance(value, bytes | bytearray) and len(value) == len(NULL_ID)
     if not is_one or getattr(wanted, column):
         return None
@@ -92,7 +91,7 @@ def _with_priority(wanted: Wanted, low: int | None, high: int | None) -> Wanted:
 
 
 def _with_put_time(wanted: Wanted, each: Filter, value: datetime) -> Wanted | None:
-    # The column has whole milliseconds, the value may have microseconds.
+    # The column has whole milliseconds; the value may have microseconds.
     whole_s, micros = int(value.replace(microsecond=0).timestamp()), value.microsecond
     floor_ms, rest = whole_s * 1000 + micros // 1000, micros % 1000
     if isinstance(each, EqualTo) and rest:
@@ -109,11 +108,11 @@ def _with_put_time(wanted: Wanted, each: Filter, value: datetime) -> Wanted | No
 def _bounds(
     each: Filter, least: int, most: int, *, above: int | None = None, below: int | None = None
 ) -> tuple[int | None, int | None] | None:
-    """First and last value that a comparison lets pass; None for another kind of filter.
+    """The first and the last value that pass a comparison; None for another kind of filter.
 
     Args:
-        least, most: the first value that is not less, the last that is not more than what it compares with.
-        above, below: the first that is more, the last that is less; default the next whole numbers.
+        least, most: the first value not below the operand, and the last value not above it.
+        above, below: the first value above the operand, and the last below it; default: the next whole numbers.
     """
     match each:
         case EqualTo():

@@ -37,7 +37,7 @@ class QueueReader(DataSourceReader):
         self._qmgr = options.text("qmgr")
         self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
         settings = options.settings()
-        # No settings go to the workers: what they would have to import for them takes longer than most of what they do.
+        # No settings go to the workers: to import the modules for them takes longer than most tasks.
         self._options = options
         self._group, self._url = settings.group, str(settings.redis_url)
         self._wanted: Wanted = ALL
@@ -54,7 +54,7 @@ class QueueReader(DataSourceReader):
             group.leave()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # The driver's processes plan only.
+        # Import it here: the driver's processes only plan.
         from igq.pipeline.datasource.queue.arrow_batches import batch, batches
 
         settle()

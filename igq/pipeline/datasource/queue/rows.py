@@ -81,7 +81,7 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
         fill_in_context(common, 0, default_appl_name())
         common.put_date, common.put_time = put_date_and_time(int(time.time() * 1000))
     for name, column in columns.items():
-        # Most often rows differ in few fields.
+        # Rows usually differ in few fields.
         if column.count(column[0]) < len(column):
             differing.append((name, column))
         elif column[0] is not None:
@@ -93,7 +93,7 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
             if column[row] is not None:
                 setattr(md, name, column[row])
         if body is None:
-            raise PipelineError("data is null in a row; an empty body is an empty string")
+            raise PipelineError("data is null in a row; give an empty string for an empty body")
         yield md, body.encode() if isinstance(body, str) else body
 
 
@@ -106,7 +106,7 @@ def _fits(given: DataType, wanted: DataType) -> bool:
 
 
 def _narrowed(name: str, column: pa.Array) -> pa.Array:
-    """Numbers of a descriptor are MQLONGs; a table may have longer ones."""
+    """Check that numbers fit an MQLONG: a table may have larger ones."""
     if not pa.types.is_int64(column.type):
         return column
     try:

@@ -40,15 +40,15 @@ log = LibraryLogger(__name__)
 
 #: Options besides group and url.
 OPTIONS = ("queue", "qmgr", "jobId")
-#: Messages in a unit of work, at most; fewer where MAXUMSGS of the manager is less.
+#: Messages in a unit of work, at most; fewer if MAXUMSGS of the manager is less.
 UNIT_MESSAGES = 100_000
 #: Messages encoded at a time.
 _PUT_MESSAGES = 1_000
-#: How often the driver asks anew where an answer was lost.
+#: How often the driver asks again if an answer was lost.
 _ATTEMPTS = 3
 _JOB_ID_MAX = 40
 
-#: The identifiers of the messages are not needed, and a put that fails is told when its unit of work is prepared.
+#: Asynchronous puts: nobody needs the identifiers, and the preparation of the unit of work reports a failed put.
 _OPTIONS = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 _CONTEXT_OPTIONS = _OPTIONS | int(PutOption.SET_ALL_CONTEXT)
 
@@ -234,8 +234,8 @@ class QueueWriter(DataSourceArrowWriter):
 
     def _released(self) -> PipelineError:
         return PipelineError(
-            f"{self._name.removeprefix(SINK_PREFIX).strip('/')}: the job was ended while it was at work (igq pipeline"
-            f" release, or another run of it), so nothing of it is on {self._sink.queue}; run it again"
+            f"{self._name.removeprefix(SINK_PREFIX).strip('/')}: the job was ended while it ran (by igq pipeline"
+            f" release or another run of it), so nothing of it is on {self._sink.queue}; run it again"
         )
 
     def _end(self) -> None:
@@ -248,7 +248,7 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, schema: StructType, options: SourceOptions, *, overwrite: bool) -> None:
         if options.text("jobId"):
-            raise PipelineError("jobId is for batch writes: a streaming query is known by its checkpoint")
+            raise PipelineError("jobId is for batch writes: a streaming query is identified by its checkpoint")
         self._sink = Sink.of(schema, options, overwrite=overwrite)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Prepared:
@@ -308,7 +308,7 @@ def _running_member(group: Group) -> str:
 
 
 def _parts(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """The values, some at a time."""
+    """The values in chunks."""
     iterator = iter(values)
     while part := list(islice(iterator, size)):
         yield part
