@@ -8,7 +8,7 @@ ENV PYTHONUNBUFFERED=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     IGQ_DATA_DIR=/data
 
-# A volume that is mounted on /data takes over the owner that it has here.
+# A volume that is mounted on /data gets the owner that the folder has here.
 RUN useradd --uid 1000 --create-home igq && install -d -o igq -g igq -m 0700 /data
 
 WORKDIR /opt/igq

@@ -1,17 +1,17 @@
 # The commands of the README. Everything is installed into .venv, once; a second run installs nothing.
-# Needs: make, and a Python >= 3.11 that can make virtual environments. Nothing else, no Java either.
+# It needs make, and a Python >= 3.11 that can make virtual environments. It needs no Java.
 
 SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.complete
-# A worker a core, each with a server of its own; the tests of a file share what it sets up.
+# One worker for each core, each with its own server. The tests of a file share its fixtures.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
-# Tests of faults that are over in seconds: lost replies, refused and half-done calls, kills of the embedded server.
+# Tests of faults that take only seconds: lost replies, refused and half-done calls, kills of the embedded server.
 QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_done memory_full fenced_scripts script_flush \
     interrupted units_of_work_failed embedded_server embedded_errors embedded_durability group_link_lost \
     register_and_forget))
-# Of the agent, the managers and the command line: what is over in seconds, and one death and recovery of real managers.
+# Quick tests of the agent, the managers and the command line, and one death and recovery of real managers.
 QUICK_IGQ := $(addprefix tests/igq/agent/,$(addprefix delivery/test_,authority.py carry.py delivery.py disposal.py \
     hop_in_the_put.py undeliverable.py) $(addprefix progress/test_,retry.py sleep.py states.py) queues/test_parts.py \
     $(addprefix services/test_,mover.py parts_at_work.py)) \
@@ -19,12 +19,12 @@ QUICK_IGQ := $(addprefix tests/igq/agent/,$(addprefix delivery/test_,authority.p
     $(addprefix tests/igq/operations/test_,fsck.py status.py supervisor.py)
 KILLED_MANAGER := test_a_killed_manager_is_recovered_by_its_peer_and_its_agent_goes_on_after_a_restart
 QUICK_CLI := tests/cli/test_messages.py tests/cli/test_managers.py::$(KILLED_MANAGER)
-# Tests of Spark on small data: sources, sink, stream and audit. In one process, which has one Spark session for all.
+# Tests of Spark on small data: sources, sink, stream and audit. One process runs them all in one Spark session.
 QUICK_AUDITS := test_a_clean_run_passes_and_every_copy_is_counted test_the_journal_alone_shows_loss_duplicates_and_phantoms
 QUICK_SPARK := $(addprefix tests/pipeline/,$(addprefix datasource/test_,queue_source.py journal_source.py queue_sink.py \
     queue_stream.py) $(addprefix spark/test_,session_errors.py interim_tables.py) \
     $(addprefix audit/test_audit.py::,$(QUICK_AUDITS)))
-# Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
+# To choose the Python: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
 .PHONY: help setup demo test test-all docs bench bench-spark clean
@@ -40,7 +40,7 @@ help:
 
 setup: $(STAMP)
 
-# The stamp is written last, so a set-up that was interrupted is taken up again.
+# The stamp is written last, so an interrupted set-up is continued by the next one.
 $(STAMP): requirements.lock pyproject.toml
 	@python="$(PYTHON)"; is_new='import sys; sys.exit(sys.version_info < (3, 11))'; \
 	if [ -z "$$python" ]; then \
@@ -58,8 +58,8 @@ $(STAMP): requirements.lock pyproject.toml
 	    exit 1; \
 	fi
 	@echo "Installing into $(VENV), about a gigabyte with Spark; only the first time."
-	@# uv is several times as fast. It is told pip's settings (mirrors, certificates), which it does not read; should it
-	@# fail all the same, pip does it, and what uv said is shown only when pip fails too.
+	@# uv is several times as fast as pip. It does not read pip's settings (mirrors, certificates), so they are passed on.
+	@# If uv fails, pip installs instead. The output of uv is shown only if pip fails too.
 	@awk '/^uv==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > $(VENV)/uv.lock; \
 	settings=$$($(BIN)/python -m pip config list 2>/dev/null); \
 	said() { for place in :env: install global; do \
@@ -77,10 +77,10 @@ $(STAMP): requirements.lock pyproject.toml
 	        requirements.lock; } >$(VENV)/uv.log 2>&1; then :; \
 	elif $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; then :; \
 	else cat $(VENV)/uv.log >&2; exit 1; fi
-	@# With what is installed now: no network, no index. A tool that synchronizes may take pip for a leftover.
+	@# Use the installed packages only: no network, no index. uv may have removed pip, so install it again.
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@# Once here rather than at the start of each process, where PYTHONDONTWRITEBYTECODE forbids keeping it.
+	@# Compile once here, because PYTHONDONTWRITEBYTECODE may keep each process from storing its bytecode.
 	@$(BIN)/python -m compileall -q sharedq recovery igq
 	@touch $(STAMP)
 
@@ -96,13 +96,13 @@ test: setup
 	    $(QUICK_FAULTS) $(QUICK_IGQ) $(QUICK_CLI)
 	$(BIN)/pytest -m "not slow" $(QUICK_SPARK)
 
-# Also what starts managers, kills servers, runs Spark or moves much; takes long on a busy machine.
+# Also the tests that start managers, kill servers, run Spark or move much. They take long on a busy machine.
 test-all: test
 	$(PYTEST) tests/igq tests/cli tests/web tests/faults
 	$(BIN)/pytest tests/pipeline
 	$(BIN)/pytest -m slow tests/mqi
 
-# Brings the generated parts of the pages up to date, then builds the site.
+# Update the generated parts of the pages, then build the site.
 docs: setup
 	$(BIN)/python -m docs.generator
 	$(BIN)/sphinx-build -W -q -b html docs build/docs
