@@ -17,7 +17,7 @@ QUICK_IGQ := $(addprefix tests/igq/agent/,$(addprefix delivery/test_,authority.p
     $(addprefix services/test_,mover.py parts_at_work.py)) \
     $(addprefix tests/igq/manager/test_,heartbeat.py membership.py) \
     $(addprefix tests/igq/operations/test_,fsck.py status.py supervisor.py)
-KILLED_MANAGER := test_a_killed_manager_is_recovered_by_its_peer_and_its_agent_goes_on_after_a_restart
+KILLED_MANAGER := test_a_peer_recovers_a_killed_manager_and_its_restarted_agent_goes_on
 QUICK_CLI := tests/cli/test_messages.py tests/cli/test_managers.py::$(KILLED_MANAGER)
 # Tests of Spark on small data: sources, sink, stream and audit. One process runs them all in one Spark session.
 QUICK_AUDITS := test_a_clean_run_passes_and_every_copy_is_counted test_the_journal_alone_shows_loss_duplicates_and_phantoms

@@ -131,7 +131,7 @@ def test_the_audit_runs_as_reader(site: Site) -> None:
 
 
 @pytest.mark.parametrize("user", ["member", "application", "reader"])
-def test_what_is_outside_a_role_is_refused(site: Site, user: str) -> None:
+def test_commands_outside_a_role_are_refused(site: Site, user: str) -> None:
     keys = structure_keys(site.group, "APPL1")
     more = {
         "member": [],
@@ -145,7 +145,7 @@ def test_what_is_outside_a_role_is_refused(site: Site, user: str) -> None:
     site.servers.client(site.port, "admin").acl_log_reset()
 
 
-def test_nobody_without_a_name_is_let_in(site: Site) -> None:
+def test_a_user_without_a_name_is_refused(site: Site) -> None:
     with site.servers.client(site.port) as client, pytest.raises(redis.exceptions.AuthenticationError):
         client.ping()
     with pytest.raises(MQIError) as caught, sharedq.connect("QM1", settings=site.settings("reader")):

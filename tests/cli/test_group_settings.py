@@ -14,7 +14,7 @@ def shown(shell: Shell) -> dict[str, str]:
     return dict(line.split(" = ") for line in shell.out("group", "show").splitlines())
 
 
-def test_they_are_those_of_the_first_manager_and_another_one_is_told(shell: Shell) -> None:
+def test_the_first_managers_settings_count_and_another_one_is_told(shell: Shell) -> None:
     assert "no queue manager has joined" in shell.run("group", "show").stderr
     shell.start_manager("QM1")
     recorded = shown(shell)
@@ -47,7 +47,7 @@ def test_managers_and_agents_go_over_to_what_is_set_and_back(shell: Shell) -> No
 
 
 @pytest.mark.parametrize("arguments", [("nonsense=1",), ("lease_ms",), ("lease_ms=1",), ()])
-def test_what_cannot_be_set_is_refused_with_one_line(shell: Shell, arguments: tuple[str, ...]) -> None:
+def test_a_setting_that_cannot_be_set_is_refused_with_one_line(shell: Shell, arguments: tuple[str, ...]) -> None:
     shell.start_manager("QM1")
     refused = shell.run("group", "set", *arguments)
     assert refused.returncode != 0

@@ -61,7 +61,7 @@ def test_a_second_start_of_a_running_manager_is_refused(shell: Shell) -> None:
     assert shell.manager("QM1")["incarnation"] == 1
 
 
-def test_stop_blocks_until_the_manager_has_stopped_and_leaves_nothing_behind(shell: Shell) -> None:
+def test_stop_waits_until_the_manager_has_stopped_and_leaves_nothing(shell: Shell) -> None:
     manager = shell.start_manager("QM1")
     agent = agent_of(manager)
 
@@ -136,7 +136,7 @@ def test_a_killed_agent_is_started_again_and_goes_on(shell: Shell) -> None:
 
 
 @pytest.mark.rule("igq/self-recovery", "A slow mover does not count as hanging while it makes progress.")
-def test_a_conventional_transmission_queue_is_served_and_goes_on_after_kills(shell: Shell) -> None:
+def test_movers_serve_a_transmission_queue_and_go_on_after_kills(shell: Shell) -> None:
     first, _ = shell.start_manager("QM1"), shell.start_manager("QM2")
     shell.out("mqsc", "QM1", "-c", "ALTER QMGR IGQ(DISABLED)", "-c", "DEFINE QLOCAL(QM2) USAGE(XMITQ)")
     shell.out("mqsc", "QM2", "-c", "DEFINE QLOCAL(ORDERS)")
@@ -181,7 +181,7 @@ def test_an_alter_of_igq_that_was_cut_off_is_completed_by_the_manager(
     group.leave()
 
 
-def test_a_killed_manager_is_recovered_by_its_peer_and_its_agent_goes_on_after_a_restart(shell: Shell) -> None:
+def test_a_peer_recovers_a_killed_manager_and_its_restarted_agent_goes_on(shell: Shell) -> None:
     peer = shell.start_manager("QM1")
     victim = shell.start_manager("QM2")
     shell.out("mqsc", "QM1", "-c", "ALTER QMGR IGQ(ENABLED)")
@@ -200,7 +200,7 @@ def test_a_killed_manager_is_recovered_by_its_peer_and_its_agent_goes_on_after_a
     assert shell.out("get", "QM2", "ORDERS", "--wait", "60", "--max", "1") == "while it was down\n"
 
 
-def test_a_killed_supervisor_leaves_no_process_behind(shell: Shell) -> None:
+def test_a_killed_supervisor_leaves_no_process(shell: Shell) -> None:
     group = shell.start("group", "start", "-m", "QM1", "-m", "QM2")
     group.wait_for("CSQ9022I", 2)
     pids = [pid_in(group.wait_for("CSQ9022I", n)) for n in (1, 2)]
@@ -225,7 +225,7 @@ def test_mqsc_that_stops_its_manager_gives_no_command_to_it_any_more(shell: Shel
     assert not any(queue["name"] == "LATE" for queue in shell.status()["queues"])
 
 
-def test_ctrl_c_stops_a_group_in_good_order(shell: Shell) -> None:
+def test_ctrl_c_stops_a_group_cleanly(shell: Shell) -> None:
     group = shell.start("group", "start", "-m", "QM1", "-m", "QM2")
     group.wait_for("CSQM050I", 2)
 
@@ -244,7 +244,7 @@ def test_the_log_is_kept_in_the_data_directory(shell: Shell) -> None:
     assert log == manager.lines
 
 
-def test_a_hangup_opens_the_logs_anew_and_ends_nobody(shell: Shell) -> None:
+def test_a_hangup_reopens_the_logs_and_ends_no_process(shell: Shell) -> None:
     group = shell.start("group", "start", "-m", "QM1", "-m", "QM2")
     group.wait_for("CSQM050I", 2)
     until(lambda: all(each["agent"]["state"] == "RUNNING" for each in shell.status()["managers"]), "the agents run")
@@ -266,7 +266,7 @@ def test_a_hangup_opens_the_logs_anew_and_ends_nobody(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-def test_an_idle_manager_and_its_agent_cost_at_most_three_commands_a_second(tmp_path: Path, shell: Shell) -> None:
+def test_an_idle_manager_and_agent_cost_at_most_three_commands_a_second(tmp_path: Path, shell: Shell) -> None:
     server = Server()
     try:
         shell.environment["IGQ_REDIS_URL"] = server.url
@@ -352,7 +352,7 @@ READ_ONLY = ({"IGQ_DATA_DIR": "/proc/igq"}, "IGQ_DATA_DIR=/proc/igq")
         *((command, *READ_ONLY) for command in COMMANDS if command != ("status",)),
     ],
 )
-def test_what_cannot_work_is_told_in_one_line(
+def test_a_command_that_cannot_work_fails_with_one_line(
     shell: Shell, command: tuple[str, ...], environment: dict[str, str], words: str
 ) -> None:
     done = shell.run(*command, **environment)
@@ -363,7 +363,7 @@ def test_what_cannot_work_is_told_in_one_line(
     assert done.stdout == ""
 
 
-def test_redis_that_refuses_or_keeps_too_little_is_told_in_one_line(shell: Shell) -> None:
+def test_redis_that_refuses_or_keeps_too_little_is_one_line(shell: Shell) -> None:
     guarded, lossy = Server("--requirepass", "secret"), None
     try:
         refused = shell.run("qmgr", "start", "QM1", IGQ_REDIS_URL=guarded.url)
@@ -381,7 +381,7 @@ def test_redis_that_refuses_or_keeps_too_little_is_told_in_one_line(shell: Shell
             lossy.close()
 
 
-def test_a_structure_that_fails_is_told_of_and_recovered_without_any_restart(tmp_path: Path) -> None:
+def test_a_failed_structure_is_reported_and_recovered_without_a_restart(tmp_path: Path) -> None:
     server = Server()
     shell = new_shell(tmp_path)
     shell.environment |= {"IGQ_REDIS_URL": server.url, "IGQ_LEASE_MS": "3000"}

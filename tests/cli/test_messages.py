@@ -147,7 +147,7 @@ def test_a_get_that_ends_with_nothing_says_nothing_to_a_program(group: Shell) ->
         (b"", ""),
     ],
 )
-def test_a_body_is_one_line_whatever_is_in_it(body: bytes, shown: str) -> None:
+def test_a_body_with_any_content_is_one_line(body: bytes, shown: str) -> None:
     assert printable(body) == shown
 
 
@@ -177,7 +177,7 @@ def test_status_is_one_object_of_the_documented_shape(group: Shell) -> None:
     assert "QM1" in group.out("status")
 
 
-def test_mqsc_tells_by_its_exit_status_what_became_of_the_commands(group: Shell, tmp_path: Path) -> None:
+def test_the_exit_status_of_mqsc_shows_the_outcome_of_the_commands(group: Shell, tmp_path: Path) -> None:
     file = tmp_path / "commands.mqsc"
     file.write_text("* a comment\nDEFINE QLOCAL(FROM.FILE) +\n  REPLACE\n")
     bad = tmp_path / "bad.mqsc"
@@ -283,7 +283,7 @@ def test_raw_is_the_bytes_and_nothing_else(group: Shell, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_raw_is_large_too_and_stays_where_nobody_reads_it(group: Shell, unbuffered: str) -> None:
+def test_a_large_raw_message_stays_if_its_reader_has_gone(group: Shell, unbuffered: str) -> None:
     define(group, "QM1", "DEFINE QLOCAL(LARGE.Q) REPLACE")
     large = BYTES * 10_000
     piped(group, "put", "QM1", "LARGE.Q", "--raw", data=large)

@@ -281,7 +281,7 @@ def test_node_fails_over(tmp_path: Path) -> None:
         cluster.close()
 
 
-def test_a_member_is_removed_whatever_node_has_its_structure(group: TestGroup) -> None:
+def test_a_member_is_removed_from_any_node_of_its_structure(group: TestGroup) -> None:
     """Its keys go, on whichever node they are; while something is sent to it nothing does."""
     group.define_private("QM2", "ORDERS")
     group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})

@@ -153,7 +153,7 @@ class Rounds:
         self.done += 1
 
 
-def test_what_is_not_on_the_node_goes_on_and_nothing_is_lost_or_doubled(network: Network, scene: Scene) -> None:
+def test_calls_on_other_nodes_go_on_and_nothing_is_lost_or_doubled(network: Network, scene: Scene) -> None:
     group = scene.group
     transfers, rounds, outcomes = Transfers(group), Rounds(group), list[object]()
     group.connect("QM2").open("Q", BOTH).put(b"of a dead program")

@@ -51,7 +51,7 @@ def test_level_is_what_the_server_is_configured_to(client: redis.Redis, changes:
     assert read_durability(client).level == level
 
 
-def test_replicas_that_are_missing_are_told(client: redis.Redis) -> None:
+def test_missing_replicas_are_reported(client: redis.Redis) -> None:
     client.config_set("appendonly", "no")
 
     durability = read_durability(client, wait_replicas=2)

@@ -58,7 +58,7 @@ def test_server_that_ends_without_a_word(tmp_path: Path, monkeypatch: pytest.Mon
     assert error_of(tmp_path / "data").endswith("the server did not start: it said nothing")
 
 
-def test_data_that_is_not_the_servers_is_told_in_its_words_and_left_alone(tmp_path: Path) -> None:
+def test_foreign_data_is_reported_in_the_servers_words_and_left(tmp_path: Path) -> None:
     with EmbeddedRedis.start_or_join(tmp_path):
         pass
     (manifest,) = (ServerFiles(tmp_path).redis_dir / "appendonlydir").glob("*.manifest")

@@ -153,7 +153,7 @@ def test_server_syncs_every_write_and_listens_on_a_private_socket_alone(data_dir
         assert socket_path.stat().st_mode & 0o077 == 0
 
 
-def test_where_it_is_can_be_asked_without_holding_it(data_dir: Path) -> None:
+def test_its_place_can_be_read_without_holding_it(data_dir: Path) -> None:
     assert EmbeddedRedis.running_url(data_dir) is None
     with EmbeddedRedis.start_or_join(data_dir) as held:
         assert EmbeddedRedis.running_url(data_dir) == held.url
@@ -194,7 +194,7 @@ def test_server_and_guardian_end_with_the_last_user(data_dir: Path) -> None:
     assert not has_open(server, ServerFiles(data_dir).server_lock)
 
 
-def test_what_was_written_is_there_for_the_next_user(data_dir: Path) -> None:
+def test_the_next_user_finds_the_data(data_dir: Path) -> None:
     with EmbeddedRedis.start_or_join(data_dir) as held, client(held.url) as r:
         r.set("k", "kept")
 
@@ -225,9 +225,7 @@ def test_server_comes_back_as_often_as_it_is_killed(data_dir: Path) -> None:
                 assert r.incr("k") == n
 
 
-def test_guardian_that_is_killed_takes_the_server_along_and_its_users_replace_both(
-    data_dir: Path, start_user: StartUser
-) -> None:
+def test_the_server_dies_with_a_killed_guardian_and_users_replace_both(data_dir: Path, start_user: StartUser) -> None:
     users = [start_user(), start_user()]
     urls = [url_of(user) for user in users]
     guardian, server = processes(data_dir)
@@ -305,7 +303,7 @@ def test_everybody_killed_at_once_leaves_nothing_in_the_way(data_dir: Path, star
         assert r.get("k") == "kept"
 
 
-def test_server_left_behind_by_a_killed_guardian_is_ended_before_another_writes(data_dir: Path) -> None:
+def test_a_server_without_its_guardian_ends_before_another_one_writes(data_dir: Path) -> None:
     """It is stopped (SIGSTOP), so the SIGTERM of its guardian's death does not reach it in time."""
     with EmbeddedRedis.start_or_join(data_dir) as held:
         guardian, server = processes(data_dir)

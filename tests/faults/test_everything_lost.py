@@ -34,7 +34,7 @@ def begin_anew(group: TestGroup) -> None:
     group.define_shared("Q")
 
 
-def test_no_program_of_before_is_taken_for_one_of_now(alone: TestGroup) -> None:
+def test_an_old_program_is_not_taken_for_a_new_one(alone: TestGroup) -> None:
     before = [alone.connect() for _ in range(5)]
     queues = [each.open("Q", BOTH) for each in before]
     for queue in queues:
@@ -59,7 +59,7 @@ def test_no_program_of_before_is_taken_for_one_of_now(alone: TestGroup) -> None:
         assert drain(queue) == [b"now"] * 5
 
 
-def test_a_wait_of_before_ends_with_its_lease(alone: TestGroup) -> None:
+def test_an_old_wait_ends_with_its_lease(alone: TestGroup) -> None:
     before = alone.connect()
     queue = before.open("Q", BOTH)
     begin_anew(alone)

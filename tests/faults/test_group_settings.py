@@ -86,7 +86,7 @@ def test_the_first_manager_records_and_others_go_by_that(site: Site) -> None:
     assert 0 <= ends[b"QM2.1"] - ends[b"QM1.1"] < 10_000
 
 
-def test_a_program_goes_by_the_group_and_is_told(shared: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_program_uses_the_groups_settings_and_is_told(shared: Site, caplog: pytest.LogCaptureFixture) -> None:
     change_group_settings(shared.own(lease_ms=60_000), ["wait_replicas=1", "wait_replicas_timeout_ms=1"])
     group = Group(shared.own(lease_ms=60_000, wait_replicas=0))
     with caplog.at_level(logging.WARNING):
@@ -99,7 +99,7 @@ def test_a_program_goes_by_the_group_and_is_told(shared: Site, caplog: pytest.Lo
     process.stop_renewing()
 
 
-def test_a_process_registers_by_the_group_where_its_own_settings_wait_for_more(shared: Site) -> None:
+def test_a_process_registers_by_the_groups_settings_not_stricter_own_ones(shared: Site) -> None:
     change_group_settings(shared.own(), ["wait_replicas=0"])
     waits = {"wait_replicas": 2, "wait_replicas_timeout_ms": 1}
     process, connection = program(Group(shared.own(**waits)))
@@ -109,7 +109,7 @@ def test_a_process_registers_by_the_group_where_its_own_settings_wait_for_more(s
     process.stop_renewing()
 
 
-def test_what_a_process_was_not_told_is_no_contradiction(shared: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_setting_that_was_not_given_contradicts_nothing(shared: Site, caplog: pytest.LogCaptureFixture) -> None:
     change_group_settings(shared.own(), ["lease_ms=77000"])
     group = Group(shared.own())
     with caplog.at_level(logging.WARNING):
@@ -132,7 +132,7 @@ def test_a_running_program_goes_over_with_its_next_renewal(shared: Site) -> None
     process.stop_renewing()
 
 
-def test_who_waits_for_replicas_in_vain_hears_of_it_when_it_need_not_any_more(shared: Site) -> None:
+def test_a_process_without_enough_replicas_learns_of_a_lower_number(shared: Site) -> None:
     group = Group(shared.own(lease_ms=600_000))
     process, _ = program(group)
     change_group_settings(shared.own(), ["wait_replicas=1", "wait_replicas_timeout_ms=1"])
@@ -195,7 +195,7 @@ def test_a_group_without_a_record_is_as_before(shared: Site) -> None:
 @pytest.mark.parametrize(
     "change", ["lease_ms=1", "lease_ms=soon", "journal=perhaps", "group=QSG2", "wait_replicas", ""]
 )
-def test_what_cannot_be_set_is_one_line_and_changes_nothing(shared: Site, change: str) -> None:
+def test_a_refused_setting_is_one_line_and_changes_nothing(shared: Site, change: str) -> None:
     before = dump(shared.group)
     with pytest.raises(CommandError) as caught:
         change_group_settings(shared.own(), ["wait_replicas=1", change])

@@ -49,7 +49,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, script: str, number: int, reason: MQ
 
 @pytest.mark.invariant(3)
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_decided_commit_is_completed_by_the_group_where_a_structure_refuses(
+def test_the_group_completes_a_decided_commit_that_a_structure_refuses(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """It must not be called again or backed out: one structure may have applied it."""
@@ -71,7 +71,7 @@ def test_a_decided_commit_is_completed_by_the_group_where_a_structure_refuses(
     assert on_queue(group, "OTHER", "APPL2") == [(b"1", 0)]
 
 
-def test_a_large_commit_is_completed_by_the_group_once_its_first_chunk_is_applied(
+def test_the_group_completes_a_large_commit_after_its_first_chunk(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group.define_shared("Q")
@@ -139,7 +139,7 @@ def test_a_backout_that_a_structure_refuses_is_completed_by_the_group(
 
 @pytest.mark.invariant(3)
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_commit_that_must_fail_is_not_tried_again_where_a_structure_refuses_to_undo_it(
+def test_a_failed_commit_is_not_repeated_if_a_structure_refuses_to_undo_it(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """An asynchronous put of it was refused, which nobody knows any more behind that commit."""

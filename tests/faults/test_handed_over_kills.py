@@ -64,7 +64,7 @@ def way(group: TestGroup, request: pytest.FixtureRequest) -> Way:
     return way
 
 
-def test_whoever_is_killed_has_it_or_gives_it_back(way: Way) -> None:
+def test_a_killed_process_has_the_message_or_gives_it_back(way: Way) -> None:
     """What the journal says was got and not returned is what the dead ones took along: nothing else is missing."""
     group = way.group
     chance = random.Random(7)

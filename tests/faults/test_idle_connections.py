@@ -102,9 +102,7 @@ def test_a_call_under_way_is_left_alone(program: QueueManagerConnection, monkeyp
     assert len(sent) == 1
 
 
-def test_a_connection_that_was_closed_is_not_opened_anew(
-    program: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closed_connection_is_not_reopened(program: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its next call says 2009: nobody knows what it is connected to by then."""
     monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.0)
     link = program.connection._link

@@ -102,7 +102,7 @@ def test_time_counts_from_before_the_renewal_was_sent(
     assert not process.is_alive
 
 
-def test_a_renewal_answered_too_late_is_asked_for_anew(
+def test_a_renewal_answered_too_late_is_repeated(
     group: TestGroup, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Redis stood still for longer than the lease is safe, and then for no more: the process goes on."""
@@ -161,7 +161,7 @@ def test_a_claimed_lease_ends_running_calls_at_once(group: TestGroup) -> None:
     assert not process.is_alive
 
 
-def test_a_lost_connection_is_told_without_waiting_for_the_next_renewal(group: TestGroup) -> None:
+def test_a_lost_connection_is_reported_before_the_next_renewal(group: TestGroup) -> None:
     process = group.process()
     connection = group.connect(process=process).connection
     connection.break_off()
@@ -169,7 +169,7 @@ def test_a_lost_connection_is_told_without_waiting_for_the_next_renewal(group: T
     assert process.is_alive
 
 
-def test_a_connection_that_cannot_be_told_of_quiescing_does_not_end_the_renewals(group: TestGroup) -> None:
+def test_a_connection_that_misses_the_quiesce_does_not_end_the_renewals(group: TestGroup) -> None:
     process = group.process()
     told: list[str] = []
 
@@ -203,7 +203,7 @@ def test_a_connection_that_cannot_be_told_of_quiescing_does_not_end_the_renewals
     assert process.is_alive
 
 
-def test_who_has_lost_its_lease_waits_for_no_redis_when_it_ends(
+def test_a_process_without_its_lease_ends_without_waiting_for_redis(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may be out of reach, and each try to connect to it takes seconds."""

@@ -108,7 +108,7 @@ def test_a_link_goes_where_the_slot_went_also_after_it_was_lost(cluster: Cluster
     group.close()
 
 
-def test_what_is_on_a_slot_that_nobody_serves_fails_alone(cluster: Cluster, tmp_path: Path) -> None:
+def test_only_calls_on_an_unserved_slot_fail(cluster: Cluster, tmp_path: Path) -> None:
     """A program, the status and MQSC go on with everything else."""
     group = spread_group(cluster, tmp_path)
     with group.connect() as seed:

@@ -90,7 +90,7 @@ def test_a_commit_of_what_is_all_lost_says_that_it_is_not_there(used: TestGroup)
     assert xa_code(lambda: work(used, ("OTHER",)).prepare(XID)) == XAReturn.XAER_DUPID
 
 
-def test_a_backout_is_one_whatever_is_lost(used: TestGroup) -> None:
+def test_a_backout_stays_a_backout_after_any_loss(used: TestGroup) -> None:
     prepare(used)
     lose(used)
     assert used.connect().backout_prepared(XID)
@@ -114,7 +114,7 @@ def test_those_that_are_committed_together_say_so(used: TestGroup, batch: Batch 
     assert not used.connect().commit_prepared(b"whole")
 
 
-def test_asked_again_before_the_group_has_completed_it_the_answer_is_the_same(used: TestGroup) -> None:
+def test_a_repeated_commit_gets_the_same_answer_before_its_completion(used: TestGroup) -> None:
     """Who decided it lost its connection, and the coordinator asks anew at once."""
     prepare(used)
     first = used.connect()
@@ -127,7 +127,7 @@ def test_asked_again_before_the_group_has_completed_it_the_answer_is_the_same(us
     assert there(used, "OTHER") == [b"work"]
 
 
-def test_one_that_was_entered_before_it_failed_loses_nothing_of_what_came_behind(used: TestGroup) -> None:
+def test_a_structure_entered_before_it_failed_loses_no_later_work(used: TestGroup) -> None:
     """The connection does not know of the failure; the unit of work is of afterwards, and whole."""
     coordinator = used.connect()
     coordinator.put1("Q", b"enters")
@@ -163,9 +163,7 @@ def test_lost_before_the_last_chunk_is_lost(used: TestGroup) -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_killed_after_any_script_of_its_commit_the_group_completes_it_and_tells_the_truth(
-    used: TestGroup, is_lost: bool
-) -> None:
+def test_the_group_completes_a_commit_killed_after_any_script_correctly(used: TestGroup, is_lost: bool) -> None:
     """What is not there any more because it was applied is not lost."""
     # That it failed before they were prepared says nothing.
     lose(used)
@@ -229,7 +227,7 @@ def test_a_prepare_that_finds_it_failed_backs_out(used: TestGroup) -> None:
     assert there(used, "OTHER") == [b"next"]
 
 
-def test_lost_at_the_moment_of_the_decision_it_is_in_doubt_and_its_commit_says_so(used: TestGroup) -> None:
+def test_a_loss_at_the_decision_leaves_it_in_doubt_and_the_commit_says_so(used: TestGroup) -> None:
     connection = work(used)
     die_after(connection.connection, "admin/prepare")
     with pytest.raises(Died):
@@ -243,9 +241,7 @@ def test_lost_at_the_moment_of_the_decision_it_is_in_doubt_and_its_commit_says_s
 
 @pytest.mark.parametrize("kind", ["NORMAL", "PURGE"])
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_while_it_is_in_doubt_the_structure_is_neither_recovered_nor_purged(
-    used: TestGroup, kind: str, is_lost: bool
-) -> None:
+def test_work_in_doubt_prevents_recovery_and_purge_of_its_structure(used: TestGroup, kind: str, is_lost: bool) -> None:
     prepare(used)
     if is_lost:
         lose(used)
@@ -257,7 +253,7 @@ def test_while_it_is_in_doubt_the_structure_is_neither_recovered_nor_purged(
 
 
 @pytest.mark.parametrize("is_structure_deleted", [False, True])
-def test_what_was_on_a_queue_that_is_deleted_since_can_be_ended(used: TestGroup, is_structure_deleted: bool) -> None:
+def test_work_on_a_queue_deleted_since_can_be_ended(used: TestGroup, is_structure_deleted: bool) -> None:
     prepare(used)
     lose(used, "APPL2")
     used.repository("QM1").delete("QLOCAL", "OTHER")

@@ -88,7 +88,7 @@ PUTS: dict[str, Callable[[Full], object]] = {
 
 @pytest.mark.invariant(1)
 @pytest.mark.parametrize("name", PUTS)
-def test_what_stores_is_refused_and_nothing_is_half_done(full: Full, name: str) -> None:
+def test_calls_that_store_are_refused_and_nothing_is_half_done(full: Full, name: str) -> None:
     before = dump(full.group)
     full.fill()
     with pytest.raises(MQIError) as caught:
@@ -100,7 +100,7 @@ def test_what_stores_is_refused_and_nothing_is_half_done(full: Full, name: str) 
     assert on_queue(full.group, "Q")[-1] == (b"room", 0)
 
 
-def test_a_commit_whose_puts_come_along_is_refused_whole_and_can_be_tried_again(full: Full) -> None:
+def test_a_commit_with_its_puts_is_refused_whole_and_can_be_repeated(full: Full) -> None:
     assert full.queue.get(GetOption.SYNCPOINT).body == b"1"
     full.queue.put(b"later", options=LATER)
     before = dump(full.group)
@@ -158,7 +158,7 @@ def test_units_of_work_with_puts_can_be_ended(full: Full) -> None:
 
 @pytest.mark.invariant(1)
 @pytest.mark.parametrize("sent_by", ["MQCMIT", "MQGET"])
-def test_a_unit_of_work_with_an_asynchronous_put_that_was_refused_never_commits(full: Full, sent_by: str) -> None:
+def test_a_unit_of_work_with_a_refused_asynchronous_put_never_commits(full: Full, sent_by: str) -> None:
     """One put of two, in two structures, is not there: neither may be."""
     full.other.put(b"other", options=PutOption.SYNCPOINT)
     full.queue.put(LARGE, options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
@@ -216,7 +216,7 @@ def test_a_waiting_get_hears_of_quiescing(full: Full) -> None:
     "mqi/reports", "Expired messages without reports are discarded even if the queue for reports is full."
 )
 @pytest.mark.parametrize("found", [False, True])
-def test_what_has_expired_makes_room_though_reports_of_others_find_none(full: Full, found: bool) -> None:
+def test_expired_messages_make_room_even_if_other_reports_find_none(full: Full, found: bool) -> None:
     asking = MQMD(expiry=1, report=int(Report.EXPIRATION), reply_to_q=b"OTHER")
     full.queue.put_many([(replace(asking), b"asks") for _ in range(150)])
     full.group.wait_redis_ms(150)

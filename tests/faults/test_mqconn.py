@@ -35,7 +35,7 @@ NOBODY_THERE = {
 @pytest.mark.rule("mqi/reasons", "MQCONN ends with 2059 if Redis is not there.")
 @pytest.mark.parametrize("name", ["QM1", "QSG1", "*QSG1", ""])
 @pytest.mark.parametrize("where", NOBODY_THERE)
-def test_where_nobody_is_there(where: str, name: str, tmp_path: Path) -> None:
+def test_no_redis_at_the_address(where: str, name: str, tmp_path: Path) -> None:
     settings = Settings(redis_url=NOBODY_THERE[where], data_dir=tmp_path)
     with pytest.raises((MQIError, DeploymentError)) as caught:
         connect(name, settings=settings)
@@ -65,7 +65,7 @@ def alone(tmp_path: Path) -> Iterator[tuple[TestGroup, Server]]:
     server.close()
 
 
-def test_where_it_has_gone_away_only_what_was_connected_is_broken(alone: tuple[TestGroup, Server]) -> None:
+def test_after_redis_goes_away_only_old_connections_are_broken(alone: tuple[TestGroup, Server]) -> None:
     group, server = alone
     queue = connect("QM1", settings=group.settings).open("Q", OpenOption.OUTPUT)
     server.kill()
@@ -80,7 +80,7 @@ def test_where_it_has_gone_away_only_what_was_connected_is_broken(alone: tuple[T
 
 
 @pytest.mark.parametrize("script", ["admin/register_process", "admin/connect"])
-def test_where_it_goes_away_meanwhile(alone: tuple[TestGroup, Server], script: str) -> None:
+def test_redis_that_goes_away_meanwhile(alone: tuple[TestGroup, Server], script: str) -> None:
     group, server = alone
     proxy = Proxy(server.socket, server.path)
     settings = group.settings.model_copy(update={"redis_url": proxy.url})
@@ -92,7 +92,7 @@ def test_where_it_goes_away_meanwhile(alone: tuple[TestGroup, Server], script: s
     proxy.close()
 
 
-def test_who_is_refused_is_told_that(tmp_path: Path) -> None:
+def test_a_refused_user_learns_of_the_refusal(tmp_path: Path) -> None:
     server = Server("--requirepass", "secret")
     try:
         with pytest.raises(MQIError) as caught:

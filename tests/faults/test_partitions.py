@@ -129,7 +129,9 @@ def waits(server: Remote, connection: QueueManagerConnection) -> bool:
 
 
 @pytest.mark.invariant(2)
-def test_what_arrives_behind_the_recovery_changes_nothing(network: Network, server: Remote, program: Program) -> None:
+def test_a_call_that_arrives_after_the_recovery_changes_nothing(
+    network: Network, server: Remote, program: Program
+) -> None:
     """The network holds a commit back until peers have recovered its program; then it delivers it."""
     program.queue.put(b"got")
     program.queue.get(GetOption.SYNCPOINT)
@@ -152,7 +154,7 @@ def test_what_arrives_behind_the_recovery_changes_nothing(network: Network, serv
     assert on_queue(program.group, "Q") == [(b"got", 1)]
 
 
-def test_calls_and_waits_go_on_behind_a_short_cut(network: Network, server: Remote, program: Program) -> None:
+def test_calls_and_waits_go_on_after_a_short_cut(network: Network, server: Remote, program: Program) -> None:
     """Each happens once, and none of them fails."""
     program.begin(lambda: program.queue.get(GetOption.WAIT | GetOption.NO_SYNCPOINT, wait_ms=-1).body)
     until(lambda: waits(server, program.connection), "it waits", PATIENCE_S)

@@ -106,7 +106,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.mark.invariant(7, 8)
-def test_what_was_acknowledged_survives_and_nothing_comes_twice(server: Server, tmp_path: Path) -> None:
+def test_acknowledged_messages_survive_and_none_comes_twice(server: Server, tmp_path: Path) -> None:
     group = TestGroup(server.url, tmp_path)
     group.add_member("QM1")
     group.define_shared("Q")

@@ -309,9 +309,7 @@ def assert_nothing_is_left(group: TestGroup, process: str, *, made: int = 0) -> 
     group.connect(tag=TAG).disconnect()
 
 
-def test_a_name_that_leads_elsewhere_in_the_middle_of_mqopen_is_resolved_again(
-    ready: TestGroup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mqopen_resolves_a_name_again_that_changes_meanwhile(ready: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """MQOPEN has no 2041, and leaves no handle behind where its name led before."""
     repository = ready.repository("QM1")
     alter = partial(repository.alter, "QALIAS", "NICK", {"target": "EMPTY"})
@@ -336,9 +334,7 @@ def test_a_name_that_always_changes_is_given_up(ready: TestGroup, monkeypatch: p
     assert [ready.repository("QM1").queue_status(name).handles for name in ("Q", "EMPTY")] == [0, 0]
 
 
-def test_what_is_found_behind_a_wait_that_was_refused_is_returned(
-    ready: TestGroup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_found_after_a_refused_wait_is_returned(ready: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait and the look at the queue are one write: Redis was busy for the one, and not any more for the other."""
     then = putting(ready, PAIRS["wait, and be woken"])
     Injection("BLPOP", "2195 for the first of the write", then=then).arm(monkeypatch)

@@ -57,7 +57,7 @@ def test_every_call_works_after_a_flush(group: TestGroup) -> None:
     assert on_queue(group, "OTHER", "APPL2") == [(b"x", 0)]
 
 
-def test_a_flush_between_two_calls_that_were_sent_anew_breaks_the_connection(
+def test_a_flush_between_two_repeated_calls_breaks_the_connection(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both were unknown, so both were sent again; and then the first one ran, and the second was unknown anew."""
@@ -76,7 +76,7 @@ def test_a_flush_between_two_calls_that_were_sent_anew_breaks_the_connection(
 
 
 @pytest.mark.invariant(8)
-def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(group: TestGroup) -> None:
+def test_flushes_between_calls_of_one_write_at_most_break_the_connection(group: TestGroup) -> None:
     group.define_shared("Q")
     turns: SimpleQueue[float | None] = SimpleQueue()
     moments = random.Random(7)

@@ -70,7 +70,7 @@ def test_fail_over(pair: SentinelPair, tmp_path: Path) -> None:
         group.close()
 
 
-def test_nobody_acknowledges(pair: SentinelPair, tmp_path: Path) -> None:
+def test_no_replica_acknowledges(pair: SentinelPair, tmp_path: Path) -> None:
     """Without the replica that it waits for, a call cannot know whether it survives: 2009, and never an answer."""
     group = TestGroup(pair.url, tmp_path, wait_replicas=1, wait_replicas_timeout_ms=10_000)
     group.add_member("QM1")

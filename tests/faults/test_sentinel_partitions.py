@@ -201,7 +201,7 @@ def structure_of(group: TestGroup) -> str:
     return group.group.structure("APPL1").messages
 
 
-def test_who_was_connected_to_an_isolated_primary_goes_on_with_the_new_one(sides: Sides) -> None:
+def test_a_program_at_an_isolated_primary_goes_on_with_the_new_one(sides: Sides) -> None:
     """Its calls are not answered, which its lease ends; then the Sentinels tell it where to go."""
     network = sides.network
     with inside(network, "east"):

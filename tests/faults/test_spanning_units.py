@@ -112,7 +112,7 @@ def test_a_group_is_put_once_and_whole_however_often_its_putter_is_killed(
     "mqi/spanning", "A group is got and processed once and in order over several units of work, killed at any commit."
 )
 @pytest.mark.parametrize(("status", "commits"), [("plain", 2), ("segments", 3)])
-def test_a_group_is_processed_once_and_in_order_however_often_its_getter_is_killed(
+def test_a_group_is_processed_once_and_in_order_however_often_it_is_killed(
     queues: TestGroup, status: str, commits: int
 ) -> None:
     with queues.connect() as connection, connection.open("ORDERS", OpenOption.OUTPUT) as orders:
@@ -131,7 +131,7 @@ def test_a_group_is_processed_once_and_in_order_however_often_its_getter_is_kill
     assert [body for body, _ in drained(queues, "DONE")] == LINES
 
 
-def test_what_keeps_it_from_its_work_is_one_line(queues: TestGroup) -> None:
+def test_an_obstacle_to_its_work_is_one_line(queues: TestGroup) -> None:
     done = run(queues, EXAMPLE, "put", "QM1", "NO.SUCH", "ORDERS", "STATUS.PUT")
 
     assert (done.returncode, done.stdout) == (1, "")

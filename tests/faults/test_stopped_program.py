@@ -48,7 +48,7 @@ def stop_and_recover(group: TestGroup, program: Program) -> None:
 @pytest.mark.parametrize(
     "step", ["put", "put uncommitted", "get", "browse", "wait", "commit", "back out", "disconnect"]
 )
-def test_what_it_does_next_fails_and_changes_nothing(group: TestGroup, program: Program, step: str) -> None:
+def test_its_next_call_fails_and_changes_nothing(group: TestGroup, program: Program, step: str) -> None:
     stop_and_recover(group, program)
     before = dump(group, without=("journal",))
     program.ask(step)
@@ -58,9 +58,7 @@ def test_what_it_does_next_fails_and_changes_nothing(group: TestGroup, program: 
     assert dump(group, without=("journal",)) == before
 
 
-def test_a_message_that_comes_for_one_that_was_stopped_while_it_waited_goes_to_another(
-    group: TestGroup, program: Program
-) -> None:
+def test_another_getter_gets_the_message_for_a_getter_stopped_in_its_wait(group: TestGroup, program: Program) -> None:
     assert program.does("back out") == "ok"
     assert [program.does("get"), program.does("get")] == ["1", "2"]
     program.ask("wait uncommitted")

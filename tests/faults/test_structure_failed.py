@@ -82,7 +82,7 @@ def test_a_display_of_many_says_which_it_leaves_out(used: TestGroup, what: str) 
     assert shown(command) == (0, True, [])
 
 
-def test_what_cannot_be_recovered_is_defined_anew_as_its_error_says(used: TestGroup) -> None:
+def test_an_unrecoverable_structure_is_redefined_as_its_error_says(used: TestGroup) -> None:
     used.repository("QM1").alter_structure("APPL1", {"recover": "NO"})
     lose(used)
 
@@ -95,7 +95,7 @@ def test_what_cannot_be_recovered_is_defined_anew_as_its_error_says(used: TestGr
         assert drain(queue) == []
 
 
-def test_a_queue_that_was_deleted_is_unknown_also_where_its_structure_has_failed(used: TestGroup) -> None:
+def test_a_deleted_queue_is_unknown_even_if_its_structure_has_failed(used: TestGroup) -> None:
     lose(used)
     used.repository("QM1").delete("QLOCAL", "Q")
     assert reason_of(lambda: used.connect().open("Q", ALL)) == MQRC.UNKNOWN_OBJECT_NAME
@@ -123,7 +123,7 @@ CALLS: dict[str, Callable[[Queue], object]] = {
     "mqi/reasons", "A handle on a structure that has failed ends with 2373, and stays unusable after the recovery."
 )
 @pytest.mark.parametrize("name", CALLS)
-def test_a_handle_of_before_says_so_and_is_of_no_use_afterwards(used: TestGroup, name: str) -> None:
+def test_an_old_handle_says_so_and_stays_useless(used: TestGroup, name: str) -> None:
     call, connection = CALLS[name], used.connect()
     queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
     lose(used)
@@ -156,7 +156,7 @@ def test_nor_is_one_that_learns_of_it_when_it_is_over(used: TestGroup, name: str
     assert (status.open_input, status.open_output, status.handles) == (0, 0, 0)
 
 
-def test_exclusive_input_of_before_keeps_nobody_out_and_takes_nothing(used: TestGroup) -> None:
+def test_old_exclusive_input_excludes_no_other_and_takes_nothing(used: TestGroup) -> None:
     before = used.connect().open("Q", OpenOption.INPUT_EXCLUSIVE)
     lose(used)
     recover(used.group, "APPL1")
@@ -184,7 +184,7 @@ def waiter_of(group: TestGroup, got: list[object]) -> tuple[threading.Thread, Co
     return thread, connection.connection
 
 
-def test_a_wait_ends_when_somebody_has_told_of_it(used: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_ends_when_the_group_learns_of_the_failure(used: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     # It is not to look by itself.
     monkeypatch.setattr(waiting, "BLOCK_MAX_S", 3600.0)
     got: list[object] = []
@@ -197,7 +197,7 @@ def test_a_wait_ends_when_somebody_has_told_of_it(used: TestGroup, monkeypatch: 
     assert got == [MQRC.CF_STRUC_FAILED]
 
 
-def test_a_wait_of_before_gets_nothing_that_is_put_afterwards(used: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_wait_gets_no_later_message(used: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "BLOCK_MAX_S", 3600.0)
     got: list[object] = []
     thread, connection = waiter_of(used, got)
@@ -212,7 +212,7 @@ def test_a_wait_of_before_gets_nothing_that_is_put_afterwards(used: TestGroup, m
         assert drain(queue) == [b"kept", b"behind"]
 
 
-def test_the_group_is_told_once_for_each_failure(used: TestGroup) -> None:
+def test_the_group_learns_once_of_each_failure(used: TestGroup) -> None:
     group = used.group
 
     def told() -> int:
@@ -236,7 +236,7 @@ def test_the_group_is_told_once_for_each_failure(used: TestGroup) -> None:
     assert told() == 6
 
 
-def test_what_was_seen_before_somebody_else_told_is_not_told(used: TestGroup) -> None:
+def test_an_older_observation_is_not_reported(used: TestGroup) -> None:
     group = used.group
     lose(used)
     seen_before = failure_of(group, "APPL1")
@@ -313,7 +313,7 @@ class Program(threading.Thread):
         self.end()
 
 
-def test_under_load_nothing_is_half_done_and_no_handle_of_before_does_anything(
+def test_under_load_nothing_is_half_done_and_old_handles_do_nothing(
     used: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "BLOCK_MAX_S", 0.5)

@@ -65,7 +65,7 @@ CALLS: dict[str, tuple[Batch | None, Callable[[QueueManagerConnection], bool]]] 
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_no_replica_has_is_not_acknowledged_to_who_asks_again(pair: Pair, name: str) -> None:
+def test_an_unreplicated_answer_is_not_acknowledged_on_repetition(pair: Pair, name: str) -> None:
     batch, commit = CALLS[name]
     pair.first.open("Q", OpenOption.OUTPUT).put(b"kept", options=PutOption.SYNCPOINT)
     pair.first.prepare(XID, batch)

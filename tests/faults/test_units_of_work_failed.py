@@ -85,7 +85,7 @@ def test_a_commit_that_finds_it_failed_says_that_a_part_of_it_is_lost(used: Test
     assert used.group.command(decisions, "HLEN", decisions) == 0
 
 
-def test_what_the_next_get_took_in_the_write_of_such_a_commit_is_put_back(used: TestGroup) -> None:
+def test_messages_of_the_get_sent_with_such_a_commit_are_put_back(used: TestGroup) -> None:
     """The program is told of the commit only: it would never see that message."""
     connection = used.connect()
     queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
@@ -127,7 +127,7 @@ def test_prepare_is_refused(used: TestGroup) -> None:
     assert connection.recover() == []
 
 
-def test_one_that_was_shut_out_is_told_that_and_not_of_the_structure(used: TestGroup) -> None:
+def test_a_fenced_program_learns_of_the_fence_not_of_the_structure(used: TestGroup) -> None:
     connection = used.connect()
     queue = connection.open("Q", ALL)
     token = connection.connection.token
@@ -149,7 +149,7 @@ def test_one_that_was_shut_out_is_told_that_and_not_of_the_structure(used: TestG
     assert reason_of(queue.get) == MQRC.CONNECTION_BROKEN
 
 
-def test_what_a_dead_program_left_in_other_structures_is_backed_out(used: TestGroup) -> None:
+def test_a_dead_programs_work_in_other_structures_is_backed_out(used: TestGroup) -> None:
     connection = used.connect()
     work_in_both(connection)
     lose(used)
@@ -161,7 +161,7 @@ def test_what_a_dead_program_left_in_other_structures_is_backed_out(used: TestGr
             assert drain(queue) == expected
 
 
-def test_handles_and_work_of_before_are_gone_also_where_the_registrations_were_left(used: TestGroup) -> None:
+def test_old_handles_and_work_are_gone_even_if_registrations_are_left(used: TestGroup) -> None:
     """Not everything was lost: whoever was registered there is so still, with a unit of work."""
     connection = used.connect()
     queue, _ = work_in_both(connection)

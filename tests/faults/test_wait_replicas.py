@@ -51,11 +51,11 @@ def reason_of(queue: Queue) -> int:
     return int(caught.value.reason)
 
 
-def test_nobody_has_it(site: Site) -> None:
+def test_no_replica_has_the_change(site: Site) -> None:
     assert reason_of(site.open_carefully()) == MQRC.CONNECTION_BROKEN
 
 
-def test_what_is_refused_is_refused_with_its_own_reason(site: Site) -> None:
+def test_a_refusal_keeps_its_own_reason(site: Site) -> None:
     """Nothing was done, so no replica could have had it."""
     queue = site.open_carefully()
     site.server.client().config_set("maxmemory", 1)

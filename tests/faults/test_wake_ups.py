@@ -51,7 +51,7 @@ def test_one_that_gives_up_passes_its_wake_up_on(group: TestGroup, waiter: bytes
     assert other.get().body == b"1"
 
 
-def test_one_that_gives_up_unwoken_wakes_nobody(group: TestGroup) -> None:
+def test_a_waiter_that_gives_up_unwoken_wakes_no_other(group: TestGroup) -> None:
     group.define_shared("Q")
     first, second = (group.connect().open("Q", BOTH) for _ in range(2))
     register_wait(first, b"A")
@@ -100,7 +100,7 @@ def test_a_wait_that_an_alter_ends_leaves_no_waiter(group: TestGroup) -> None:
     assert on_queue(group, "Q") == []
 
 
-def test_a_queue_that_is_deleted_wakes_who_waits_there_without_a_handle(group: TestGroup) -> None:
+def test_a_deleted_queue_wakes_a_waiter_without_a_handle(group: TestGroup) -> None:
     """As the agent does: the shared transmit queue can be deleted under it."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
@@ -194,7 +194,7 @@ def test_a_put_while_browses_are_being_woken_wakes_all_of_them(group: TestGroup)
 
 
 @pytest.mark.unaccounted("those who wait are written by hand")
-def test_the_wake_up_of_a_dead_one_reaches_whoever_it_fits(group: TestGroup) -> None:
+def test_a_dead_waiters_wake_up_reaches_a_fitting_waiter(group: TestGroup) -> None:
     """Nobody knows what it was for, so everyone looks: those that are woken wake the rest."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)

@@ -244,7 +244,7 @@ def test_commands_are_known(name: str) -> None:
 
 @pytest.mark.invariant(2)
 @pytest.mark.parametrize("name", script_names())
-def test_whoever_writes_is_looked_up_first(name: str) -> None:
+def test_scripts_look_their_caller_up_before_they_write(name: str) -> None:
     code = reached_code(name)
     if not commands(code) & WRITES:
         assert name not in UNFENCED

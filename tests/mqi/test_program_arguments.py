@@ -52,7 +52,7 @@ def test_a_prepared_units_id_is_bytes(group: TestGroup) -> None:
 
 
 @pytest.mark.parametrize("given", [b"x", b"xy", "x", (b"x",), None, 1])
-def test_what_put_many_takes_is_said(group: TestGroup, given: object) -> None:
+def test_the_error_says_what_put_many_takes(group: TestGroup, given: object) -> None:
     group.define_shared("Q")
     with (
         group.connect("QM1").open("Q", OpenOption.OUTPUT) as queue,
@@ -61,7 +61,7 @@ def test_what_put_many_takes_is_said(group: TestGroup, given: object) -> None:
         queue.put_many([given])  # type: ignore[list-item]
 
 
-def test_a_manager_that_does_not_run_is_told_with_the_command_that_starts_it(group: TestGroup) -> None:
+def test_the_error_for_a_stopped_manager_names_the_command_to_start_it(group: TestGroup) -> None:
     keys = group.group.keys
     changes: list[str | int] = ["QM1", 1, json.dumps({"state": "STOPPED"})]
     group.group.call("admin/member_state", [keys.members, keys.fence], changes)

@@ -70,7 +70,7 @@ def test_examples_in_python_run_one_after_the_other(
     assert spark.read.parquet(str(tmp_path / "history")).where("event = 'get'").count() >= 12
 
 
-def test_the_program_runs_by_itself(group: TestGroup, tmp_path: Path) -> None:
+def test_the_first_program_runs_alone(group: TestGroup, tmp_path: Path) -> None:
     (program,) = re.findall(r"^```py\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
     (tmp_path / "program.py").write_text(program, "utf-8")
     group.add_member("QM2")
@@ -127,7 +127,7 @@ def stopped_query(drivers: Drivers, directory: Path) -> Checkpoint:
     return checkpoint
 
 
-def test_every_job_is_told() -> None:
+def test_the_page_names_every_job() -> None:
     assert [job.name for job in app.registered_commands if f"| `{name_of(job)}` |" not in TEXT] == []
 
 
@@ -136,7 +136,7 @@ COMMON = TEXT.partition("## Options that mean the same")[2]
 OPTIONS = re.findall(r"^\| (`--[^|]*) \| (all[^|]*|`[^|]*) \| .* \|$", COMMON, flags=re.M)
 
 
-def test_jobs_have_the_options_that_are_told_and_no_others_of_these() -> None:
+def test_jobs_have_exactly_the_documented_common_options() -> None:
     jobs = parameters()
     told: dict[str, set[str]] = {name: set() for name in jobs}
     for options, whose in OPTIONS:
@@ -149,7 +149,7 @@ def test_jobs_have_the_options_that_are_told_and_no_others_of_these() -> None:
     assert {job: options & everywhere for job, options in jobs.items()} == told
 
 
-def test_every_option_that_a_job_is_told_with_is_one_of_it() -> None:
+def test_every_option_on_the_page_exists() -> None:
     jobs = parameters()
     told = re.findall(rf"`(?:igq pipeline )?({'|'.join(jobs)}) ([^`]*)`", TEXT)
     told += [tuple(command.split(" ", 1)) for command in COMMANDS if " " in command]

@@ -77,7 +77,7 @@ def used(spark: SparkSession, group: TestGroup, tmp_path: Path) -> TestGroup:
 
 
 @pytest.mark.parametrize("job", WRITTEN)
-def test_what_a_job_writes_is_as_its_schema_says(
+def test_each_job_writes_tables_of_its_schema(
     spark: SparkSession, used: TestGroup, command: Command, tmp_path: Path, job: str
 ) -> None:
     output = tmp_path / "output"
@@ -144,7 +144,7 @@ def test_the_journal_that_is_made_up_to_measure_the_audit_has_all_columns(spark:
     assert made_up.count() == 540
 
 
-def test_a_table_becomes_as_its_schema_says_and_nothing_that_is_missing_becomes_null(spark: SparkSession) -> None:
+def test_a_table_gets_its_schema_and_missing_columns_are_an_error(spark: SparkSession) -> None:
     table = spark.createDataFrame([(1, "Q", "x")], "messages INT, queue STRING, more STRING")
 
     shaped = as_table(table.withColumn("done", F.lit("archived")), DONE)

@@ -58,7 +58,7 @@ def test_arguments_that_make_no_connection() -> None:
         pymqi.connect("QM1", "CH", "host(1414)", "app")
 
 
-def test_settings_that_cannot_be_used_are_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_settings_are_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGQ_GROUP", "much too long")
     with pytest.raises(pymqi.PYIFError, match="IGQ_GROUP") as caught:
         pymqi.connect("QM1")
@@ -85,7 +85,7 @@ def test_disconnecting_commits() -> None:
 
 
 @pytest.mark.parametrize(("is_disconnected", "depth"), [(True, 1), (False, 0)])
-def test_the_end_of_a_program_disconnects_unless_told_otherwise(is_disconnected: bool, depth: int) -> None:
+def test_the_end_of_a_program_disconnects_unless_switched_off(is_disconnected: bool, depth: int) -> None:
     program = f"""
 from sharedq import pymqi
 qmgr = pymqi.connect("QM1", disconnect_on_exit={is_disconnected})
@@ -99,7 +99,7 @@ qmgr.put1("ORDERS", b"last words", None, pymqi.PMO(Options=pymqi.CMQC.MQPMO_SYNC
         queue.get()
 
 
-def test_a_thread_that_waits_for_ever_does_not_keep_the_program() -> None:
+def test_an_endless_wait_does_not_keep_the_program() -> None:
     program = """
 import threading
 from sharedq import pymqi
@@ -173,7 +173,7 @@ def test_a_connection_tag_is_held_by_one_connection() -> None:
         pymqi.connect("QM1", conn_tag=bytes(129), cno_options=options)
 
 
-def test_a_unit_of_work_begins_with_a_warning_that_nobody_else_takes_part() -> None:
+def test_mqbegin_warns_that_no_other_coordinator_takes_part() -> None:
     qmgr = pymqi.connect("QM1")
     with pytest.raises(pymqi.MQMIError) as caught:
         qmgr.begin()
@@ -184,7 +184,7 @@ def test_a_unit_of_work_begins_with_a_warning_that_nobody_else_takes_part() -> N
     assert (caught.value.comp, caught.value.reason) == (CMQC.MQCC_FAILED, CMQC.MQRC_UOW_IN_PROGRESS)
 
 
-def test_the_queue_manager_tells_its_attributes(qsg: TestGroup) -> None:
+def test_the_queue_manager_returns_its_attributes(qsg: TestGroup) -> None:
     qmgr = pymqi.connect("QM1")
     assert qmgr.inquire(CMQC.MQCA_QSG_NAME) == qsg.settings.group.encode().ljust(4)
     assert qmgr.inquire(CMQC.MQIA_MAX_PRIORITY) == 9

@@ -146,7 +146,7 @@ def test_an_error_is_logged_with_plain_numbers_as_pymqis_is() -> None:
     assert repr(error) == "MQMIError(2, 2033)"
 
 
-def test_the_other_error_tells_what_was_wrong() -> None:
+def test_the_other_error_names_the_cause() -> None:
     error = pymqi.PYIFError("not connected")
     assert (str(error), error.error) == ("PYMQI Error: not connected", "not connected")
     assert isinstance(error, pymqi.Error)

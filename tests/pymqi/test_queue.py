@@ -77,7 +77,7 @@ def test_an_identifier_may_be_shorter_than_its_field(qmgr: pymqi.QueueManager) -
     assert received.CorrelId == b"yours".ljust(24, b"\0")
 
 
-def test_what_a_version_1_descriptor_does_not_have_is_left_alone(qmgr: pymqi.QueueManager) -> None:
+def test_fields_that_a_version_1_descriptor_lacks_are_left_alone(qmgr: pymqi.QueueManager) -> None:
     queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
     queue.put(b"x", pymqi.MD(Version=2, GroupId=b"g", MsgFlags=CMQC.MQMF_MSG_IN_GROUP))
     received = pymqi.MD(GroupId=b"untouched", MsgSeqNumber=77)
@@ -206,7 +206,7 @@ def test_get_no_rfh2_sets_its_options(qmgr: pymqi.QueueManager) -> None:
 # -- warnings and structures that cannot be ----------------------------------------------------------------------
 
 
-def test_a_warning_is_raised_though_the_message_was_put(qmgr: pymqi.QueueManager) -> None:
+def test_a_warning_is_raised_even_if_the_message_was_put(qmgr: pymqi.QueueManager) -> None:
     queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
     with pytest.raises(pymqi.MQMIError) as caught:
         queue.put(b"urgent", pymqi.MD(Priority=12))
@@ -214,7 +214,7 @@ def test_a_warning_is_raised_though_the_message_was_put(qmgr: pymqi.QueueManager
     assert queue.get() == b"urgent"
 
 
-def test_a_structure_that_is_none_is_refused(qmgr: pymqi.QueueManager) -> None:
+def test_an_argument_that_is_no_structure_is_refused(qmgr: pymqi.QueueManager) -> None:
     queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
     for descriptor in (pymqi.MD(StrucId=b"NOMD"), pymqi.MD(Version=9)):
         with pytest.raises(pymqi.MQMIError) as caught:
@@ -225,7 +225,7 @@ def test_a_structure_that_is_none_is_refused(qmgr: pymqi.QueueManager) -> None:
     assert reason_of(caught) == CMQC.MQRC_GMO_ERROR
 
 
-def test_what_is_not_there_is_refused_rather_than_ignored(qmgr: pymqi.QueueManager) -> None:
+def test_unsupported_arguments_are_refused_not_ignored(qmgr: pymqi.QueueManager) -> None:
     selecting = pymqi.OD(ObjectName=b"ORDERS", Version=CMQC.MQOD_VERSION_4)
     selecting.set_vs("SelectionString", b"colour = 'red'")
     with pytest.raises(pymqi.MQMIError) as caught:

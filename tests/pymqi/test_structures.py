@@ -77,7 +77,7 @@ def test_unknown_members_and_text_are_refused() -> None:
         md.pack()
 
 
-def test_what_is_missing_at_the_end_counts_as_nulls() -> None:
+def test_missing_bytes_at_the_end_count_as_nulls() -> None:
     md = pymqi.MD()
     md.unpack(pymqi.MD(MsgSeqNumber=5).pack()[: CMQC.MQMD_LENGTH_1])
     assert (md.MsgSeqNumber, md.GroupId) == (0, bytes(24))
@@ -187,7 +187,7 @@ def test_a_header_that_was_read_is_written_in_the_order_it_came_in(
 
 
 @pytest.mark.parametrize("name", ["opts", "get", "pack", "_struct", "Version", "StrucLength", "usr", "usrLength"])
-def test_a_folder_takes_nobodys_name(name: str) -> None:
+def test_a_folder_cannot_take_a_used_name(name: str) -> None:
     header = pymqi.RFH2()
     header.add_folder(b"<usr/>")
     before = header.pack()

@@ -110,14 +110,14 @@ PLANTED: dict[str, tuple[Plant, Kind, str]] = {
 
 @pytest.mark.unaccounted("what is planted")
 @pytest.mark.parametrize("what", PLANTED)
-def test_what_nothing_explains_is_found(used: TestGroup, what: str) -> None:
+def test_unexplained_keys_are_found(used: TestGroup, what: str) -> None:
     plant, kind, name = PLANTED[what]
     assert account(used.group) == []
     plant(used.group.client(), used)
     assert (kind, name) in found(used)
 
 
-def test_everything_a_dead_manager_leaves_is_explained_until_it_is_recovered(scene: Scene) -> None:
+def test_all_that_a_dead_manager_leaves_is_explained_until_its_recovery(scene: Scene) -> None:
     scene.leave_everything()
     assert account(scene.test.group) == []
     scene.recover()

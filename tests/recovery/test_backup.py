@@ -134,7 +134,7 @@ class Program:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_what_changes_while_it_is_made_is_as_it_was_at_its_end(
+def test_changes_during_a_backup_count_as_of_its_end(
     structure: TestGroup, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(take, "_PAGE_MESSAGES", 3)
@@ -244,7 +244,7 @@ class Load:
 
 
 @pytest.mark.invariant(5)
-def test_under_load_it_holds_exactly_what_was_committed_at_its_end_and_in_order(structure: TestGroup) -> None:
+def test_a_backup_under_load_holds_what_was_committed_at_its_end_in_order(structure: TestGroup) -> None:
     settings = structure.settings
     where = {
         "IGQ_GROUP": settings.group,
@@ -281,7 +281,7 @@ def test_under_load_it_holds_exactly_what_was_committed_at_its_end_and_in_order(
     assert got == len(expected) > 0
 
 
-def test_what_a_queue_was_cleared_of_is_not_in_it(structure: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cleared_messages_are_not_in_it(structure: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     with structure.connect().open("PRIO", BOTH) as queue:
         queue.put_many([(persistent(), b"%d" % n) for n in range(30)])
     calls = iter(range(100))
@@ -313,7 +313,7 @@ def test_a_clear_that_was_cut_off_is_completed_first(structure: TestGroup, monke
 
 
 @pytest.mark.parametrize("at", range(4))
-def test_what_comes_back_from_a_getter_meanwhile_is_in_it(
+def test_a_message_returned_by_a_getter_meanwhile_is_in_it(
     structure: TestGroup, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """A waiting get was handed it, and gives up before it has it."""
@@ -377,7 +377,7 @@ def test_numbers_that_were_given_since_the_backup_are_not_given_again(structure:
         assert drain(queue) == [b"kept", b"behind"]
 
 
-def test_what_was_connected_before_is_shut_out(structure: TestGroup) -> None:
+def test_old_connections_are_shut_out(structure: TestGroup) -> None:
     before = structure.connect()
     queue = before.open("FIFO", BOTH)
     queue.put(b"committed", persistent())
@@ -395,7 +395,7 @@ def test_what_was_connected_before_is_shut_out(structure: TestGroup) -> None:
     assert [body for _, body in content(structure)["FIFO"]] == [b"committed"]
 
 
-def test_waits_and_groups_go_on_behind_it(structure: TestGroup) -> None:
+def test_waits_and_groups_go_on_after_it(structure: TestGroup) -> None:
     with structure.connect().open("GROUPS", BOTH) as queue:
         put_member(queue, b"g", 1, b"one", MIG, persistence=1)
     backup(structure.group, "APPL1")
@@ -415,7 +415,7 @@ def test_waits_and_groups_go_on_behind_it(structure: TestGroup) -> None:
         assert (got, take_one(queue)) == ([b"one"], b"two")
 
 
-def test_queues_that_came_or_went_since_are_told_of(structure: TestGroup) -> None:
+def test_queues_defined_or_deleted_since_are_reported(structure: TestGroup) -> None:
     with structure.connect().open("PRIO", BOTH) as queue:
         queue.put(b"x", persistent())
     backup(structure.group, "APPL1")

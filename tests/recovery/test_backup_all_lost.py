@@ -98,7 +98,9 @@ def restart(day: Day) -> None:
 
 @pytest.mark.parametrize("members", [("QM1",), ("QM3", "QM2", "QM1")])
 @pytest.mark.parametrize("lose", [flush, restart])
-def test_what_the_backups_have_is_there_again(day: Day, lose: Callable[[Day], None], members: tuple[str, ...]) -> None:
+def test_the_contents_of_the_backups_are_there_again(
+    day: Day, lose: Callable[[Day], None], members: tuple[str, ...]
+) -> None:
     lose(day)
     day.begin_anew(*members)
     status, output = mqsc(day.group, "RECOVER CFSTRUCT(APPL1)\nRECOVER CFSTRUCT(OTHER)\n")
@@ -126,7 +128,7 @@ def test_messages_are_found_by_the_identifiers_that_they_had(day: Day) -> None:
     assert content(day.group, ("PRIO",))["PRIO"] == day.content["PRIO"]
 
 
-def test_queues_that_were_defined_meanwhile_stay_or_become_those_of_the_backup(day: Day) -> None:
+def test_queues_defined_meanwhile_stay_or_become_those_of_the_backup(day: Day) -> None:
     flush(day)
     day.begin_anew("QM1")
     day.group.define_shared("FIFO", max_depth=1)
@@ -173,7 +175,7 @@ def test_an_open_queue_is_not_taken_from_its_program(day: Day) -> None:
     day.check()
 
 
-def test_a_structure_that_lost_nothing_is_not_recovered_though_it_is_empty(day: Day) -> None:
+def test_an_empty_structure_that_lost_nothing_is_not_recovered(day: Day) -> None:
     """What was got since would come again."""
     connection = day.group.connect()
     for name in QUEUES:
@@ -205,7 +207,7 @@ def test_a_name_that_is_taken_is_named_and_nothing_is_entered(day: Day) -> None:
     recover(day.group.group, "APPL1")
 
 
-def test_a_structure_that_no_backup_knows_is_none(day: Day) -> None:
+def test_a_structure_without_a_backup_is_unknown(day: Day) -> None:
     with pytest.raises(MQIError) as caught:
         recover(day.group.group, "NOWHERE")
     assert caught.value.reason == MQRC.CF_STRUC_ERROR

@@ -143,7 +143,7 @@ def act(hops: Hops, chance: random.Random) -> None:
                 continue
 
 
-def test_what_was_backed_out_before_it_is_a_new_message_where_it_arrives_behind_its_recovery(hops: Hops) -> None:
+def test_a_message_backed_out_before_the_backup_arrives_as_a_new_one(hops: Hops) -> None:
     hops.put(b"1")
     assert len(hops.agent.queue.take()) == 1
     backout(hops.agent.connection)
@@ -155,7 +155,7 @@ def test_what_was_backed_out_before_it_is_a_new_message_where_it_arrives_behind_
     assert getter.get().md.backout_count == 0
 
 
-def test_where_the_transmission_queue_is_gone_what_was_on_its_way_is_counted_as_dropped(hops: Hops) -> None:
+def test_without_the_transmit_queue_messages_on_their_way_count_as_dropped(hops: Hops) -> None:
     hops.put(b"1")
     backup(hops.group.group, "APPL1")
     lose(hops.group)

@@ -65,7 +65,7 @@ def test_the_status_of_a_structure_and_of_its_backup(filled: TestGroup) -> None:
         "RECOVER CFSTRUCT(APPL1) EXCLINT(30)",
     ],
 )
-def test_what_cannot_be_said_is_a_syntax_error(structure: TestGroup, command: str) -> None:
+def test_an_invalid_command_is_a_syntax_error(structure: TestGroup, command: str) -> None:
     status, output = mqsc(structure, command + "\n")
     assert (status, "CSQ9031E: Syntax error" in output) == (10, True)
     assert not structure.settings.backups.exists()
@@ -145,7 +145,7 @@ def test_purge_empties_what_is_there_and_what_is_lost(filled: TestGroup) -> None
     assert content(filled) == empty
 
 
-def test_what_is_lost_is_not_backed_up_over_the_backup_that_would_recover_it(filled: TestGroup) -> None:
+def test_a_backup_of_a_lost_structure_does_not_replace_the_good_one(filled: TestGroup) -> None:
     expected = content(filled)
     backup(filled.group, "APPL1")
     lose(filled)

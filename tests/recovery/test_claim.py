@@ -23,7 +23,7 @@ def test_a_lease_in_force_is_respected_and_says_for_how_long(scene: Scene) -> No
     assert recoveries(scene.test.group) == []
 
 
-def test_what_holds_no_lease_needs_no_recovery(scene: Scene) -> None:
+def test_a_target_without_a_lease_needs_no_recovery(scene: Scene) -> None:
     assert scene.recover(target="QM1.77").outcome is Outcome.NOTHING
 
 
@@ -165,7 +165,7 @@ def check_recovered_without_qm2(scene: Scene) -> None:
     assert scene.outcome() == {**RESOLVED, "counters": {**RESOLVED["counters"], "LATE": {}}}
 
 
-def test_a_shut_out_manager_cannot_stop_in_good_order_behind_its_peers(scene: Scene) -> None:
+def test_a_fenced_manager_cannot_stop_cleanly_after_its_recovery(scene: Scene) -> None:
     zombie = scene.recoverer("QM1")
     # It has entered every structure already, so that only the claim can stop it.
     for name in scene.test.group.structure_names():
@@ -183,7 +183,7 @@ def test_a_shut_out_manager_cannot_stop_in_good_order_behind_its_peers(scene: Sc
     assert scene.recover("QM3").is_resolved
 
 
-def test_a_manager_without_a_lease_cannot_stop_in_good_order(scene: Scene) -> None:
+def test_a_manager_without_a_lease_cannot_stop_cleanly(scene: Scene) -> None:
     zombie = scene.recoverer("QM1")
     group = scene.test.group
     group.client().zrem(group.keys.leases, DEAD)

@@ -64,7 +64,7 @@ def test_another_member_ends_it(scene: Scene, how: str, is_down: bool) -> None:
     assert seen(scene) == ENDS[how]
 
 
-def test_whoever_prepares_it_dies_at_any_step(scene: Scene) -> None:
+def test_the_program_that_prepares_it_dies_at_any_step(scene: Scene) -> None:
     """Before the decision nothing is in doubt, and all is backed out; after it another member ends it at once."""
     for number in count(1):
         worker = put(scene)
@@ -84,7 +84,7 @@ def test_whoever_prepares_it_dies_at_any_step(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_whoever_ends_it_dies_at_any_step(scene: Scene, how: str) -> None:
+def test_the_program_that_ends_it_dies_at_any_step(scene: Scene, how: str) -> None:
     for number in count(1):
         put(scene).prepare(XID, for_group=True)
         dying = scene.test.connect("QM2")

@@ -329,7 +329,7 @@ def test_killed_after_any_script_of_prepare(orders: Scene, end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_ended_before_the_recovery_of_who_died_in_prepare(orders: Scene, end: str) -> None:
+def test_ended_before_the_recovery_of_a_death_in_prepare(orders: Scene, end: str) -> None:
     """Its coordinator is quick, or a peer's operator: nothing is set apart yet in some structures."""
     ended, expected = ENDS[end]
     in_doubt = 0
@@ -377,7 +377,7 @@ def test_killed_after_any_script_of_its_end(orders: Scene, end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_the_recoverer_of_who_ended_it_dies_after_any_script(orders: Scene, end: str) -> None:
+def test_the_recoverer_of_the_ending_program_dies_after_any_script(orders: Scene, end: str) -> None:
     ended, expected = ENDS[end]
     prepared(orders).disconnect()
     last = a_program(orders)
@@ -420,7 +420,7 @@ def test_two_end_it_at_once(orders: Scene, end: str) -> None:
     assert number > SCRIPTS_OF_AN_END
 
 
-def test_the_recoverer_of_who_died_in_prepare_is_overtaken_by_the_end(orders: Scene) -> None:
+def test_the_end_overtakes_the_recoverer_of_a_death_in_prepare(orders: Scene) -> None:
     worker = work(orders)
     die_after_call(worker.connection, 2)
     with pytest.raises(Died):

@@ -92,7 +92,7 @@ def test_fifty_lost_connections_cost_no_more_round_trips_than_one(filled: Scene)
     assert filled.messages("APPL1", "ORDERS") == [(body, int(int(body) < 50) + int(body == b"0")) for body in GOT]
 
 
-def test_the_group_is_told_of_lost_connections_in_one_call(filled: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_group_learns_of_lost_connections_in_one_call(filled: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     dead, calls = Dead(filled, 20), list[str]()
     call = dead.process.lease.links.call
 
@@ -111,7 +111,7 @@ def test_the_group_is_told_of_lost_connections_in_one_call(filled: Scene, monkey
 
 
 @pytest.mark.unaccounted("what others hold is written by hand")
-def test_what_others_hold_costs_the_recovery_of_a_lost_connection_nothing(filled: Scene) -> None:
+def test_others_work_costs_the_recovery_of_a_lost_connection_nothing(filled: Scene) -> None:
     """It is asked for by name; only decisions, which are few, are looked through."""
     before = writes(filled, Dead(filled, 1).lose())
     client, keys = filled.test.group.client(), filled.test.group.keys
@@ -183,9 +183,7 @@ def test_one_that_cannot_be_resolved_keeps_no_other_from_it(filled: Scene, monke
     assert filled.messages("APPL1", "ORDERS") == [(body, int(int(body) < 5)) for body in GOT]
 
 
-def test_a_unit_of_work_that_cannot_be_ended_is_given_up_and_keeps_no_other_waiting(
-    filled: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_unit_of_work_that_cannot_be_ended_delays_no_other(filled: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     dead = Dead(filled, 3)
     targets, recoverer = dead.lose(), filled.recoverer("QM1")
     call_many = recoverer.call_many
@@ -229,7 +227,7 @@ def test_no_claim_runs_out_while_the_work_of_others_is_resolved(filled: Scene, m
     assert all(end is not None and end > 1 for end in ends)
 
 
-def test_what_is_taken_over_or_not_due_is_left_to_others_and_the_rest_is_recovered(filled: Scene) -> None:
+def test_targets_that_others_have_or_are_not_due_are_left_out(filled: Scene) -> None:
     processes = [Dead(filled, 1).process for _ in range(4)]
     held, overtaken, *lapsed = (Target.parse(process.token) for process in processes)
     for target in (overtaken, *lapsed):

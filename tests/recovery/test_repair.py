@@ -52,7 +52,7 @@ def mend(group: TestGroup) -> set[Kind]:
 
 @pytest.mark.unaccounted("some of what is planted stays")
 @pytest.mark.parametrize("what", PLANTED)
-def test_what_is_planted_is_repaired_or_left(used: TestGroup, what: str) -> None:
+def test_planted_findings_are_repaired_or_left(used: TestGroup, what: str) -> None:
     repairer = used.connect().connection
     repairer.access("APPL1")
     plant, kind, _ = PLANTED[what]

@@ -47,7 +47,7 @@ def test_more_handles_than_a_call_gives_back_are_all_given_back(scene: Scene) ->
     assert scene.left_of() == []
 
 
-def test_what_a_dead_program_had_locked_stays_so_until_it_is_recovered_and_then_serves_who_waits(
+def test_a_dead_programs_locks_stay_until_its_recovery_serves_waiters(
     scene: Scene,
 ) -> None:
     scene.fill()
@@ -84,7 +84,7 @@ def test_all_segments_that_a_dead_program_had_locked_come_back_together(scene: S
     "igq/serialization", "The agent's tag is refused (2271) until every unit of work of its dead user is resolved."
 )
 @pytest.mark.invariant(6)
-def test_the_tag_is_refused_until_every_unit_of_work_of_its_dead_holder_is_resolved(scene: Scene) -> None:
+def test_the_tag_is_refused_until_its_dead_holders_work_is_resolved(scene: Scene) -> None:
     """IBM MQ for z/OS: serialization of applications across a queue-sharing group."""
     scene.leave_everything()
     refused: list[Phase] = []
@@ -105,7 +105,7 @@ def test_the_tag_is_refused_until_every_unit_of_work_of_its_dead_holder_is_resol
 @pytest.mark.rule(
     "igq/serialization", "A restarted manager runs while its past is recovered, but its agent's tag is refused (2271)."
 )
-def test_a_restarted_manager_is_open_while_its_past_is_recovered_but_not_for_its_tag(scene: Scene) -> None:
+def test_a_restarted_manager_runs_during_its_recovery_without_its_tag(scene: Scene) -> None:
     scene.leave_everything()
     scene.test.add_member("QM1")
     assert scene.test.connect("QM1").open("ORDERS", BOTH).get().body == b"3"
@@ -162,7 +162,7 @@ def test_a_second_recovery_finds_nothing(scene: Scene) -> None:
     assert scene.outcome() == before
 
 
-def test_a_dead_program_is_recovered_by_its_manager_and_its_neighbours_go_on(scene: Scene) -> None:
+def test_the_manager_recovers_a_dead_program_and_its_neighbours_go_on(scene: Scene) -> None:
     scene.fill()
     scene.leave_undecided()
     neighbour = scene.test.connect("QM1")
@@ -211,7 +211,7 @@ def test_a_connection_of_a_claimed_process_gets_no_lease_of_its_own(scene: Scene
     assert scene.left_of() == []
 
 
-def test_the_tag_of_a_lost_connection_may_have_a_new_holder_when_its_process_is_recovered(scene: Scene) -> None:
+def test_the_tag_of_a_lost_connection_may_have_a_new_holder_by_then(scene: Scene) -> None:
     process = scene.test.process("QM1")
     lost = scene.test.connect("QM1", process, tag=TAG).connection
     group, keys = scene.test.group, scene.test.group.keys

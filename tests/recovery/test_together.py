@@ -42,7 +42,7 @@ def reader_of(scene: Scene) -> Reader:
     return Reader(Deployment(str(scene.test.settings.redis_url)), scene.test.group.name)
 
 
-def test_all_are_committed_and_told_again_nothing_happens(scene: Scene) -> None:
+def test_all_are_committed_and_a_repetition_changes_nothing(scene: Scene) -> None:
     prepare(scene, *XIDS)
     assert seen(scene) == NOTHING
 
@@ -83,7 +83,7 @@ def test_one_whose_backing_out_was_decided_counts_as_backed_out(scene: Scene) ->
 
 
 @pytest.mark.parametrize("read", XIDS)
-def test_what_has_to_be_read_is_not_committed_before_somebody_has_read_some_of_it(scene: Scene, read: bytes) -> None:
+def test_work_that_must_be_read_is_not_committed_before_any_is_read(scene: Scene, read: bytes) -> None:
     prepare(scene, *XIDS, must_be_read=True)
     prepare(scene, b"alone", must_be_read=True)
     reader = reader_of(scene)
@@ -112,7 +112,7 @@ def test_what_has_to_be_read_is_not_committed_before_somebody_has_read_some_of_i
     assert not coordinator(scene).commit_prepared_together(XIDS, Batch("query"))
 
 
-def test_what_nobody_has_read_may_be_ended_by_its_name(scene: Scene) -> None:
+def test_unread_work_may_be_ended_by_its_name(scene: Scene) -> None:
     """An operator knows what he does."""
     prepare(scene, *XIDS, must_be_read=True)
     assert coordinator(scene).backout_prepared(XIDS[1])
@@ -120,7 +120,7 @@ def test_what_nobody_has_read_may_be_ended_by_its_name(scene: Scene) -> None:
     assert {queue: bodies[:1] for queue, bodies in seen(scene).items()} == {queue: [XIDS[0]] for queue in QUEUES}
 
 
-def test_what_was_decided_and_not_completed_is_not_asked_for_its_reader(scene: Scene) -> None:
+def test_decided_work_is_completed_without_a_reader(scene: Scene) -> None:
     prepare(scene, *XIDS, must_be_read=True)
     reader = reader_of(scene)
     reader.note_read("QM1", XIDS[2])
@@ -188,7 +188,7 @@ def test_a_batch_with_nothing_in_it_counts_too(scene: Scene) -> None:
     assert not coordinator(scene).commit_prepared_together([], Batch("query", 3))
 
 
-def test_what_comes_too_late_for_its_batch_is_not_prepared(scene: Scene) -> None:
+def test_work_too_late_for_its_batch_is_not_prepared(scene: Scene) -> None:
     assert latest_batch(scene.test.group, "query") is None
     assert coordinator(scene).commit_prepared_together([], Batch("query", 3))
     assert latest_batch(scene.test.group, "query") == 3

@@ -17,7 +17,7 @@ def test_a_lease_is_held_until_its_deadline() -> None:
     assert tokens({"QM1.3": 1000}) == ["QM1.3"]
 
 
-def test_nobody_recovers_itself() -> None:
+def test_no_manager_recovers_itself() -> None:
     assert tokens({"QM2.4": 1, "!QM2.4": 1}) == []
 
 
@@ -25,7 +25,7 @@ def test_a_manager_recovers_its_own_dead_programs_and_connections() -> None:
     assert tokens({"QM2.4": 2000, "QM2.4.7": 1, "QM2.4.8.2": 2}) == ["QM2.4.7", "QM2.4.8.2"]
 
 
-def test_the_programs_of_another_manager_are_its_own_business_while_it_lives() -> None:
+def test_a_living_manager_recovers_its_own_programs() -> None:
     assert tokens({"QM1.3": 2000, "QM1.3.7": 1}) == []
 
 
@@ -66,7 +66,7 @@ def test_a_target_says_its_token_again(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "QM1", "QM1.x", "QM1.1.2.3.4", "QM.A.1", "QM1.1 ", "!!QM1.1", "1QM.1"])
-def test_what_names_no_target_is_refused(text: str) -> None:
+def test_a_lease_that_names_no_target_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="names no"):
         Target.parse(text)
 

@@ -194,7 +194,7 @@ def test_a_manager_that_was_recovered_cannot_say_that_it_runs(scene: Scene) -> N
 
 
 @pytest.mark.invariant(6)
-def test_a_connection_given_up_before_its_mqconn_arrived_never_gets_its_tag(scene: Scene) -> None:
+def test_a_connection_given_up_before_mqconn_arrives_never_gets_its_tag(scene: Scene) -> None:
     """Its link broke, and its process gave it up, while the call was still on its way."""
     process = scene.test.process("QM1")
     token = f"{process.token}.77"

@@ -25,7 +25,7 @@ def test_no_command_is_both_there_and_not() -> None:
     assert all(word.is_meant_by(word.name) for word in (*OTHER_VERBS, *OTHER_OBJECTS))
 
 
-def test_the_ids_that_are_not_ibms_are_those_that_are_said() -> None:
+def test_the_ids_that_are_not_ibms_are_documented() -> None:
     said = {name for name in MESSAGES if name.startswith("IGQ")}
     texts = [text for text in vars(messages).values() if isinstance(text, str)]
     said |= {text.partition(":")[0] for text in texts if re.match(r"IGQ\d{4}[IEW]:", text)}

@@ -117,7 +117,7 @@ def test_metadata_tell_what_pip_shows(project: dict[str, Any], tmp_path: Path) -
     assert [(each.name, each.value) for each in found.entry_points] == [("igq", "igq.cli:main")]
 
 
-def test_a_python_that_is_too_old_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_old_python_is_reported_in_one_line(tmp_path: Path) -> None:
     old = tmp_path / "python3"
     old.write_text("#!/bin/sh\nexit 1\n", "utf-8")
     old.chmod(0o755)

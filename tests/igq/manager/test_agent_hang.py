@@ -172,7 +172,7 @@ def test_a_dead_agent_is_shown_as_stopped_until_the_next_one_works(
         ("admin/decide", "POOL", True),
     ],
 )
-def test_an_agent_that_hangs_in_a_batch_is_replaced_and_what_it_did_is_kept_or_undone(
+def test_an_agent_that_hangs_in_a_batch_is_replaced_and_its_work_resolved(
     duo: TestGroup,
     manager: ManagerOfQM2,
     proxy: Proxy,

@@ -29,7 +29,7 @@ def test_dead_managers_and_programs_wait_for_no_lost_connections() -> None:
     ]
 
 
-def test_what_dies_meanwhile_comes_before_the_rest() -> None:
+def test_later_deaths_come_before_the_rest() -> None:
     backlog = Backlog()
     for number in range(BATCH + 1):
         backlog.add(Target.parse(f"QM1.1.7.{number}"))
@@ -38,7 +38,7 @@ def test_what_dies_meanwhile_comes_before_the_rest() -> None:
     assert taken(backlog) == [(Kind.MANAGER, ["QM3.1"]), (Kind.CONNECTION, [f"QM1.1.7.{BATCH}"])]
 
 
-def test_what_is_seen_again_stands_there_once() -> None:
+def test_a_target_seen_again_is_queued_once() -> None:
     backlog = Backlog()
     for _ in range(2):
         backlog.add(Target.parse("QM1.1.7"))

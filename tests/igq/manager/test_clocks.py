@@ -35,7 +35,7 @@ def lives(expiry: int) -> bool:
 
 
 @pytest.mark.parametrize("flags", [0, int(MsgFlag.LAST_MSG_IN_GROUP)])
-def test_what_is_left_of_a_message_s_time_is_told_by_redis(group: TestGroup, jump: Jump, flags: int) -> None:
+def test_redis_decides_what_is_left_of_a_messages_life(group: TestGroup, jump: Jump, flags: int) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     queue.put_many([(MQMD(version=2, expiry=EXPIRY, msg_flags=flags, group_id=b"g" * 24), b"x") for _ in range(3)])

@@ -115,7 +115,7 @@ def test_an_idle_manager_costs_at_most_three_commands_a_second(group: TestGroup,
 
 
 @pytest.mark.invariant(8)
-def test_a_failure_is_recovered_once_whoever_sees_it(group: TestGroup, start: START) -> None:
+def test_a_failure_that_many_see_is_recovered_once(group: TestGroup, start: START) -> None:
     """Every one of its peers sees the end of its lease in the same moment, and wants to recover it."""
     victim, *peers = start(MANY)
     queues, structures = ("Q.APPL1", "Q.APPL2", "PRIVATE"), ("APPL1", "APPL2", f"@{victim.name}")

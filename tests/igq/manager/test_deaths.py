@@ -107,20 +107,20 @@ def told_behind(deaths: Deaths) -> list[tuple[str, int]]:
     return told[:-1]
 
 
-def test_every_token_of_a_killed_process_is_told_once(deaths: Deaths) -> None:
+def test_every_token_of_a_killed_process_is_reported_once(deaths: Deaths) -> None:
     killed = Forked((BEGINS, "QM7.1.4"), (BEGINS, "QM7.1.5"), (BEGINS, "QM7.1.4"))
     killed.kill()
     assert [deaths.get(timeout=60) for _ in range(2)] == [("QM7.1.4", killed.pid), ("QM7.1.5", killed.pid)]
     assert told_behind(deaths) == []
 
 
-def test_a_process_that_ends_without_a_word_is_told_too(deaths: Deaths) -> None:
+def test_a_process_that_ends_silently_is_reported_too(deaths: Deaths) -> None:
     ended = Forked((BEGINS, "QM7.1.4"))
     ended.end()
     assert deaths.get(timeout=60) == ("QM7.1.4", ended.pid)
 
 
-def test_what_has_ended_in_good_order_is_not_told(deaths: Deaths) -> None:
+def test_a_process_that_ended_cleanly_is_not_reported(deaths: Deaths) -> None:
     ended = Forked((BEGINS, "QM7.1.4"), (ENDS, "QM7.1.4"))
     other = Forked((BEGINS, "QM7.1.5"), (BEGINS, "QM7.1.6"), (ENDS, "QM7.1.5"))
     ended.kill()
@@ -152,7 +152,7 @@ def test_a_goodbye_and_the_end_may_be_seen_in_one_moment() -> None:
         watch.close()
 
 
-def test_nobody_can_speak_for_another_process(deaths: Deaths) -> None:
+def test_no_process_can_speak_for_another(deaths: Deaths) -> None:
     """Who sends is the kernel's to say: the end of one process says nothing of what another one has told."""
     living = Forked((BEGINS, "QM7.1.4"))
     liar = Forked((ENDS, "QM7.1.4"), (BEGINS, "QM7.1.4"))
@@ -162,7 +162,7 @@ def test_nobody_can_speak_for_another_process(deaths: Deaths) -> None:
     assert deaths.get(timeout=60) == ("QM7.1.4", living.pid)
 
 
-def test_a_process_that_has_gone_before_it_is_heard_is_told(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_gone_before_its_message_is_read_is_reported(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(_pid: int) -> int:
         raise ProcessLookupError
 
@@ -171,7 +171,7 @@ def test_a_process_that_has_gone_before_it_is_heard_is_told(deaths: Deaths, monk
     assert deaths.get(timeout=60)[0] == "QM7.1.4"
 
 
-def test_what_makes_no_sense_is_passed_over(deaths: Deaths) -> None:
+def test_a_malformed_message_is_skipped(deaths: Deaths) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         for text in (b"", b"?", b"-", b"-nobody", b"\xff" * 10_000):
             sender.sendto(text, ADDRESS)
@@ -181,7 +181,7 @@ def test_what_makes_no_sense_is_passed_over(deaths: Deaths) -> None:
 @pytest.mark.parametrize(
     "token", ["", "x.1", "QM7.1", "QM7.1.", "QM7.10.4", "QM7.1.4.2", "QM7.1.4\n", "QM7.1." + "9" * 99]
 )
-def test_what_is_no_program_of_this_manager_is_not_watched(watch: DeathWatch, deaths: Deaths, token: str) -> None:
+def test_a_foreign_program_is_not_watched(watch: DeathWatch, deaths: Deaths, token: str) -> None:
     process = Forked((BEGINS, token))
     assert told_behind(deaths) == []
     assert process.pid not in watch._watched
@@ -211,7 +211,7 @@ def test_another_user_is_not_heard(watch: DeathWatch, deaths: Deaths, monkeypatc
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
-def test_root_is_heard_and_nobody_is_not(deaths: Deaths) -> None:
+def test_messages_of_root_count_and_those_of_user_nobody_do_not(deaths: Deaths) -> None:
     nobody, root = Forked((BEGINS, "QM7.1.4"), user=65534), Forked((BEGINS, "QM7.1.5"))
     nobody.kill()
     root.kill()

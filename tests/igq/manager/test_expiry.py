@@ -71,7 +71,7 @@ def told(group: TestGroup) -> list[tuple[int, bytes]]:
     ("report", "length"),
     [(Report.EXPIRATION, 0), (Report.EXPIRATION_WITH_DATA, 100), (Report.EXPIRATION_WITH_FULL_DATA, 250)],
 )
-def test_what_a_report_is_like(defined: TestGroup, queue: Queue, report: Report, length: int) -> None:
+def test_the_fields_of_a_report(defined: TestGroup, queue: Queue, report: Report, length: int) -> None:
     body = bytes(range(250))
     passing = report | Report.PASS_DISCARD_AND_EXPIRY
     sent = queue.put(body, dying(passing, priority=7, persistence=1, format=b"MQSTR"))
@@ -106,7 +106,7 @@ def look(queue: Queue, how: str) -> None:
     "mqi/reports", "A message that expires is reported once, even if several managers find it or one dies at it."
 )
 @pytest.mark.parametrize("how", ["get", "batch", "browse", "logical", "selection"])
-def test_whoever_finds_it_dead_leaves_it_to_be_reported_once(defined: TestGroup, queue: Queue, how: str) -> None:
+def test_a_message_found_expired_by_many_is_reported_once(defined: TestGroup, queue: Queue, how: str) -> None:
     sent = [queue.put(b"%d" % n, dying(correl_id=b"c" * 24)) for n in range(3)]
     silent = queue.put(b"silent", MQMD(version=2, expiry=1))
     defined.wait_redis_ms(DEAD_BY_MS)
@@ -133,7 +133,7 @@ def test_members_of_a_group_are_reported_each(defined: TestGroup, queue: Queue) 
     assert [(each.md.group_id, each.md.msg_seq_number) for each in reports] == [(b"g" * 24, 1), (b"g" * 24, 2)]
 
 
-def test_what_is_in_a_unit_of_work_is_reported_when_it_is_back(defined: TestGroup, queue: Queue) -> None:
+def test_a_message_in_a_unit_of_work_is_reported_after_its_return(defined: TestGroup, queue: Queue) -> None:
     queue.put(b"x", dying())
     queue.get(GetOption.SYNCPOINT)
     defined.wait_redis_ms(DEAD_BY_MS)
@@ -250,7 +250,7 @@ def test_managers_that_sweep_at_once_report_once(defined: TestGroup, queue: Queu
 
 
 @pytest.mark.parametrize("found", [False, True])
-def test_a_sweep_ends_though_others_go_on_expiring(defined: TestGroup, queue: Queue, found: bool) -> None:
+def test_a_sweep_ends_even_if_others_go_on_expiring(defined: TestGroup, queue: Queue, found: bool) -> None:
     """It sees to those that were there when it began, and leaves the rest to the next one."""
 
     def expire(count: int) -> None:
@@ -287,7 +287,7 @@ def test_on_its_way_through_igq_it_is_reported_too(group: TestGroup, agent: Agen
 
 
 @pytest.mark.rule("mqi/reports", "A message that expires on a transmission queue is reported.")
-def test_on_a_conventional_transmission_queue_it_is_reported_without_its_header(group: TestGroup) -> None:
+def test_a_report_from_a_transmission_queue_lacks_the_header(group: TestGroup) -> None:
     group.define_private("QM1", "REPLIES")
     group.define_private("QM1", "OUT", usage="XMITQ")
     group.define("QM1", QueueRemote(name="FAR", remote_queue="Q", remote_qmgr="QM9", transmission_queue="OUT"))
@@ -304,7 +304,7 @@ def test_on_a_conventional_transmission_queue_it_is_reported_without_its_header(
     "mqi/waiting", "A message that counts because its duplicate has gone ends a wait, as if it had just arrived."
 )
 @pytest.mark.parametrize("report", [Report.NONE, Report.EXPIRATION])
-def test_what_counts_because_a_duplicate_was_discarded_ends_a_wait(group: TestGroup, report: Report) -> None:
+def test_a_message_that_counts_after_a_discarded_twin_ends_a_wait(group: TestGroup, report: Report) -> None:
     """Of segments at one place the first counts; the one behind it has another length, which makes the whole."""
     group.define_shared("Q")
     group.define_shared("REPLIES")

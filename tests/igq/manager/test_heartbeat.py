@@ -81,7 +81,7 @@ def test_an_idle_manager_beats_and_looks_no_more_often_than_it_must(count: int, 
 
 
 @pytest.mark.parametrize("count", [3, 64])
-def test_a_lease_is_renewed_in_time_and_every_other_beat_at_the_latest_asks(count: int) -> None:
+def test_a_lease_is_renewed_in_time_and_every_second_beat_asks(count: int) -> None:
     group = Group(count, 0.01)
     group.run(100.0)
     for name in group.names:
@@ -104,7 +104,7 @@ def test_every_peer_sees_a_death_in_the_moment_when_the_lease_runs_out(count: in
             assert 0 <= group.seen[name] - group.deadline_s(dying) <= BEAT_MIN_S + 0.01
 
 
-def test_while_something_is_recovered_every_beat_looks_and_every_other_one_asks() -> None:
+def test_during_a_recovery_each_beat_looks_and_every_second_one_asks() -> None:
     group = Group(3, 0.001)
     group.run(20.0)
     group.dead.add("M0.1")
@@ -114,7 +114,7 @@ def test_while_something_is_recovered_every_beat_looks_and_every_other_one_asks(
     assert len(beats) // 2 <= len(set(beats) & set(group.asks["M1.1"])) <= len(beats) // 2 + 1
 
 
-def test_what_is_new_is_asked_for_at_once() -> None:
+def test_a_change_is_asked_for_at_once() -> None:
     beat = Heartbeat(LEASE_S)
     assert beat.begin(100.0) == (True, True)
     beat.looked(100.0, 1_000, [("M2.1", 4_000)], is_recovering=False)

@@ -141,7 +141,7 @@ def test_a_start_that_may_succeed_is_tried_again_by_the_same_incarnation(empty: 
     assert passing == []
 
 
-def test_a_start_that_cannot_succeed_ends_in_good_order(group: TestGroup) -> None:
+def test_a_start_that_cannot_succeed_ends_cleanly(group: TestGroup) -> None:
     membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
     full = error_for(MQRC.STORAGE_MEDIUM_FULL, "", "QM2", "no memory")
 
@@ -161,7 +161,7 @@ def test_a_start_that_cannot_succeed_ends_in_good_order(group: TestGroup) -> Non
 
 
 @pytest.mark.invariant(2)
-def test_an_incarnation_that_another_one_replaced_is_never_renewed_but_recovered(group: TestGroup) -> None:
+def test_a_replaced_incarnation_is_recovered_and_never_renewed(group: TestGroup) -> None:
     """It was paused past its lease, and nobody had claimed it when the next start took the name."""
     keys = group.group.keys
     first = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
@@ -225,7 +225,7 @@ def test_hundreds_that_have_run_out_are_shown_by_one_look(group: TestGroup) -> N
     assert sorted(watched(membership)) == sorted(lost)
 
 
-def test_a_dead_peer_behind_any_number_of_leases_is_found_by_some_look(group: TestGroup) -> None:
+def test_a_dead_peer_after_any_number_of_leases_is_found_by_a_look(group: TestGroup) -> None:
     membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
     group.add_member("QM3")
     group.group.client().zadd(group.group.keys.leases, {"QM3.1": 2} | {f"QM1.1.{900 + n}": 1 for n in range(600)})
@@ -295,7 +295,7 @@ def test_a_manager_does_not_leave_while_a_program_uses_it(group: TestGroup) -> N
     assert membership.leave([own.token])
 
 
-def test_nobody_registers_under_an_incarnation_that_has_left(group: TestGroup) -> None:
+def test_no_process_registers_under_an_ended_incarnation(group: TestGroup) -> None:
     membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
     membership.tell(state="RUNNING")
     assert membership.leave([])

@@ -25,7 +25,7 @@ def test_a_first_start_that_was_cut_off_leaves_no_manager_without_deadq(
     assert manager._prepare(1).dead_letter_queue == ""
 
 
-def test_what_a_manager_gets_at_its_first_start_is_written_with_the_rest(group: TestGroup) -> None:
+def test_first_start_attributes_are_written_with_the_rest(group: TestGroup) -> None:
     repository = group.repository("QM2")
     writes = 0
     call = group.group.call

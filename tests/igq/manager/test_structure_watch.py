@@ -55,7 +55,7 @@ def test_each_manager_says_it_once(used: TestGroup) -> None:
             assert manager.looks() == []
 
 
-def test_what_failed_and_was_recovered_between_two_looks_is_said(used: TestGroup) -> None:
+def test_a_failure_and_recovery_between_two_looks_are_reported(used: TestGroup) -> None:
     manager = Manager(used)
     manager.looks()
     lose(used)
@@ -72,7 +72,7 @@ def test_one_that_starts_says_what_has_failed(used: TestGroup) -> None:
     assert Manager(used).looks() == [("CSQE035E", "APPL1")]
 
 
-def test_what_cannot_be_recovered_is_told_as_that(used: TestGroup) -> None:
+def test_a_structure_that_cannot_be_recovered_is_reported_so(used: TestGroup) -> None:
     used.repository("QM1").alter_structure("APPL1", {"recover": "NO"})
     manager = Manager(used)
     lose(used)

@@ -42,7 +42,7 @@ def watched() -> Watched:
     return Watched()
 
 
-def test_who_gets_nothing_done_is_found_out(watched: Watched) -> None:
+def test_a_thread_without_progress_is_noticed(watched: Watched) -> None:
     idle, busy = watched.pulses.begin("the delivery"), watched.pulses.begin("mover of Q in APPL1")
     with idle.resting(10_000):
         busy.beat()
@@ -52,7 +52,7 @@ def test_who_gets_nothing_done_is_found_out(watched: Watched) -> None:
 
 
 @pytest.mark.rule("igq/self-recovery", "A slow agent does not count as hanging while it makes progress.")
-def test_who_gets_something_done_now_and_then_is_left_alone(watched: Watched) -> None:
+def test_a_thread_with_slow_progress_is_left_alone(watched: Watched) -> None:
     pulse = watched.pulses.begin("the delivery")
     for _ in range(20):
         pulse.beat()
@@ -82,18 +82,18 @@ def resting_forever(watched: Watched) -> Iterator[None]:
         yield
 
 
-def test_a_process_that_answers_no_more_is_found_out_though_its_threads_may_rest(watched: Watched) -> None:
+def test_a_silent_process_is_noticed_even_if_its_threads_may_rest(watched: Watched) -> None:
     with resting_forever(watched):
         assert watched.pass_time(1000) == ""
         assert watched.pass_time(LIMIT_S + 3 * PERIOD_S, answers=False).startswith("hangs: no answer for ")
 
 
-def test_a_start_may_take_its_time_but_not_for_ever(watched: Watched) -> None:
+def test_a_start_may_be_slow_but_not_endless(watched: Watched) -> None:
     assert watched.pass_time(STARTING_S, answers=False) == ""
     assert "no answer" in watched.pass_time(LIMIT_S + 3 * PERIOD_S, answers=False)
 
 
-def test_a_manager_that_stood_still_itself_blames_nobody(watched: Watched) -> None:
+def test_a_manager_that_stood_still_itself_blames_no_agent(watched: Watched) -> None:
     watched.pulses.begin("the delivery").beat()
     assert watched.pass_time(PERIOD_S) == ""
     assert watched.pass_time(10 * LIMIT_S, step_s=LIMIT_S) == ""

@@ -95,9 +95,7 @@ def in_steps(monkeypatch: pytest.MonkeyPatch, behind: Callable[[int], None]) -> 
     return steps
 
 
-def test_what_is_to_be_recovered_waits_for_one_step_of_a_sweep_at_most(
-    group: TestGroup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recovery_waits_for_at_most_one_step_of_a_sweep(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     group.define_shared("Q")
     put_dead(group)
     said: list[str] = []
@@ -146,7 +144,7 @@ def test_a_manager_that_stops_sweeps_no_more(group: TestGroup, monkeypatch: pyte
 @pytest.mark.rule(
     "mqi/reports", "Expired messages are reported within a minute after they are found, however long EXPRYINT is."
 )
-def test_what_was_found_expired_is_reported_though_nobody_looks_for_the_rest_yet(group: TestGroup) -> None:
+def test_messages_found_expired_are_reported_before_the_next_sweep(group: TestGroup) -> None:
     group.define_shared("Q")
     group.define_shared("REPLIES")
     worker = worker_of_qm1(group, [])
@@ -194,7 +192,7 @@ def test_a_manager_that_stops_waits_for_no_redis_that_cannot_be_reached(
     worker.end()
 
 
-def test_a_structure_that_delays_the_recovery_of_its_agent_delays_nothing_else(
+def test_a_structure_that_delays_the_agents_recovery_delays_nothing_else(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watch finds what is left, and tries again; until then the next agent is refused its tag."""
@@ -211,7 +209,7 @@ def test_a_structure_that_delays_the_recovery_of_its_agent_delays_nothing_else(
     worker.end()
 
 
-def test_all_that_a_look_shows_is_recovered_in_one_go_and_then_it_looks_again(group: TestGroup) -> None:
+def test_all_targets_of_a_look_are_recovered_together_before_the_next_look(group: TestGroup) -> None:
     group.define_shared("Q")
     said: list[str] = []
     worker, program = worker_of_qm1(group, said), group.process("QM1")
@@ -257,9 +255,7 @@ def test_programs_that_were_seen_to_end_are_recovered_in_one_go(
     assert together == [tokens]
 
 
-def test_a_recovery_that_cannot_be_done_is_said_and_looks_not_again(
-    group: TestGroup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_impossible_recovery_is_reported_and_not_repeated(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its claims, or the leases, run out, and a look finds it then."""
     said: list[str] = []
     worker, over = worker_of_qm1(group, said), threading.Event()

@@ -55,7 +55,7 @@ def nid_of(group: TestGroup) -> str:
     return unit.nid
 
 
-def test_what_is_in_doubt_is_shown(in_doubt: TestGroup) -> None:
+def test_units_of_work_in_doubt_are_shown(in_doubt: TestGroup) -> None:
     status, threads = mqsc(in_doubt, "DISPLAY THREAD(*) TYPE(INDOUBT)")
     assert status == 0
     _, connections = mqsc(in_doubt, "DISPLAY CONN(*) ALL WHERE(UOWSTATE EQ PREPARED)")
@@ -158,7 +158,7 @@ def test_each_nid_that_is_not_found_is_named(in_doubt: TestGroup) -> None:
     assert found(in_doubt) == [XID]
 
 
-def test_what_is_lost_with_its_structure_is_not_said_to_be_committed(in_doubt: TestGroup) -> None:
+def test_work_lost_with_its_structure_is_not_called_committed(in_doubt: TestGroup) -> None:
     in_doubt.define_structure("APPL2")
     in_doubt.define_shared("OTHER", "APPL2")
     worker = in_doubt.connect()
@@ -178,9 +178,7 @@ def test_what_is_lost_with_its_structure_is_not_said_to_be_committed(in_doubt: T
     assert "CSQV420I" in mqsc(in_doubt, "DISPLAY THREAD(*) TYPE(INDOUBT)")[1]
 
 
-def test_where_the_connection_is_lost_what_was_done_is_told(
-    in_doubt: TestGroup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_connection_does_not_hide_finished_work(in_doubt: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     for xid in (b"second", b"third"):
         prepare(in_doubt, xid)
     first, second, third = (unit.nid for unit in in_doubt.connect().recover())
@@ -232,7 +230,9 @@ def test_a_peer_is_refused_those_of_a_manager_that_runs(in_doubt: TestGroup, com
         ("RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*) FORCE", 10, "QMNAME or CMDSCOPE"),
     ],
 )
-def test_what_cannot_be_done_is_one_clear_answer(in_doubt: TestGroup, command: str, status: int, answer: str) -> None:
+def test_an_impossible_command_gets_one_clear_answer(
+    in_doubt: TestGroup, command: str, status: int, answer: str
+) -> None:
     ended, output = mqsc(in_doubt, command)
     assert (ended, answer in output) == (status, True), output
     assert nid_of(in_doubt)

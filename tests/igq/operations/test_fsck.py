@@ -26,7 +26,7 @@ def orphaned(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> TestGroup:
 
 
 @pytest.mark.usefixtures("orphaned")
-def test_what_is_found_is_shown_repaired_and_gone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_are_shown_repaired_and_gone(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fsck"]) == 1
     shown = capsys.readouterr().out
     assert "handle without an owner" in shown

@@ -248,7 +248,7 @@ def test_a_program_that_once_sent_to_it_goes_on(down: TestGroup) -> None:
         assert [queue.get().body for _ in range(4)] == [b"kept", b"gone", b"uncommitted", b"and more"]
 
 
-def test_a_program_that_once_sent_to_it_ends_in_good_order(down: TestGroup) -> None:
+def test_a_program_that_once_sent_to_it_ends_cleanly(down: TestGroup) -> None:
     sender = down.connect("QM1")
     sender.open("ORDERS", PUT, qmgr_name="QM2").close()
     remove_member(down.group, "QM2")
@@ -263,7 +263,7 @@ def traces_of_leases(group: TestGroup) -> list[bytes]:
     return [lease for lease in leases if lease.count(b".") == 3]
 
 
-def test_whoever_recovered_something_there_recovers_on(down: TestGroup) -> None:
+def test_a_recoverer_of_the_removed_member_goes_on(down: TestGroup) -> None:
     """A recoverer enters every structure, and stays in it."""
     worker = down.connect("QM1").connection
     assert recover_a_program(down, worker)

@@ -62,7 +62,7 @@ def test_one_that_is_refused_takes_so_many(down: TestGroup) -> None:
 
 
 @pytest.mark.parametrize("scripts", EACH)
-def test_killed_once_behind_this_script_the_next_attempt_completes_it(down: TestGroup, scripts: int) -> None:
+def test_killed_after_this_script_the_next_attempt_completes_it(down: TestGroup, scripts: int) -> None:
     assert killed_behind(down, scripts)
 
     assert gone(down) == (scripts == SCRIPTS)
@@ -143,7 +143,7 @@ def test_a_start_in_the_middle_comes_first_or_is_refused(down: TestGroup, script
 
 
 @pytest.mark.parametrize("scripts", EACH_REFUSED)
-def test_an_alter_of_the_transmission_queue_in_the_middle_of_a_refusal_counts(down: TestGroup, scripts: int) -> None:
+def test_an_alter_of_the_transmit_queue_during_a_refusal_counts(down: TestGroup, scripts: int) -> None:
     """Also for the parts that are shut at that moment."""
     send_on_its_way(down)
 
@@ -212,7 +212,7 @@ def test_a_put_that_found_its_way_before_loses_nothing(
         assert sum(stored.state.depth for stored in parts(down).values()) == 1
 
 
-def test_an_alter_that_comes_to_its_parts_behind_the_removal_does_no_harm(
+def test_an_alter_that_reaches_its_parts_after_the_removal_is_harmless(
     down: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It had listed them before: a part may be there again, which nobody sends to, and which the next manager takes."""

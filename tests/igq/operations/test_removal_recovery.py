@@ -170,7 +170,7 @@ def test_removed_before_this_script_of_a_recovery(down: TestGroup, script: str, 
 
 
 @pytest.mark.parametrize("scripts", EACH)
-def test_killed_once_behind_this_script_and_lost_both_can_be_completed(taken: TestGroup, scripts: int) -> None:
+def test_killed_after_this_script_and_lost_both_can_be_completed(taken: TestGroup, scripts: int) -> None:
     assert killed_behind(taken, scripts)
     is_gone = gone(taken)
     lose(taken)
@@ -216,7 +216,7 @@ def test_while_it_is_being_recovered(sent: TestGroup) -> None:
     assert not member.is_leaving
 
 
-def test_what_was_never_used_or_is_deleted_or_empty_is_no_obstacle(down: TestGroup) -> None:
+def test_unused_deleted_and_empty_objects_are_no_obstacle(down: TestGroup) -> None:
     """Nothing that these had can come back."""
     assert mqsc(down, "DEFINE CFSTRUCT(EMPTY)\nDEFINE CFSTRUCT(DELETED)\nDEFINE CFSTRUCT(CLEARED)\n")[0] == 0
     for name in ("DELETED", "CLEARED"):
@@ -244,7 +244,7 @@ def test_its_own_structure_that_is_lost_is_no_obstacle(down: TestGroup) -> None:
     assert gone(down)
 
 
-def test_a_part_that_is_not_there_is_made_by_nobody_until_it_is_opened(down: TestGroup) -> None:
+def test_a_missing_part_is_made_only_when_it_is_opened(down: TestGroup) -> None:
     """As by a recovery that comes to it late."""
     keys = down.group.structure("APPL1")
     (part,) = [place.queue for place in parts(down) if place.structure == "APPL1"]

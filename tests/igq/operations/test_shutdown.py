@@ -129,7 +129,7 @@ def test_a_second_stop_that_ends_it_sooner_counts(at_work: AtWork, sooner: float
     assert at_work.told[2] == (("CSQY002I", "immediate") if sooner is None else ("CSQY009I", sooner))
 
 
-def test_a_stop_at_once_is_not_taken_back_by_one_that_comes_before_it_is_heard_of(at_work: AtWork) -> None:
+def test_a_later_quiesce_does_not_take_back_a_stop_at_once(at_work: AtWork) -> None:
     at_work.ask(None)
     at_work.ask(300)
     at_work.hear()

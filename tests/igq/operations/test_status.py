@@ -29,7 +29,7 @@ def shown(group: TestGroup, state: str, agent: str) -> ManagerStatus:
 
 
 @pytest.mark.parametrize("state", ["STARTING", "RUNNING", "QUIESCING", "FAILED"])
-def test_what_may_be_alive_has_its_pid(group: TestGroup, state: str) -> None:
+def test_members_that_may_be_alive_have_a_pid(group: TestGroup, state: str) -> None:
     """One that is FAILED may be paused, or cut off the network."""
     manager = shown(group, state, "RUNNING")
 
@@ -47,7 +47,7 @@ def test_an_agent_that_has_ended_has_none(group: TestGroup, agent: str, pid: int
     assert shown(group, "RUNNING", agent).agent.pid == pid
 
 
-def test_replicas_that_are_missing_keep_nobody_from_looking(group: TestGroup) -> None:
+def test_missing_replicas_do_not_prevent_a_look(group: TestGroup) -> None:
     asked = group.settings.model_copy(update={"wait_replicas": 1, "wait_replicas_timeout_ms": 1})
 
     found = read_status(asked)
@@ -56,7 +56,7 @@ def test_replicas_that_are_missing_keep_nobody_from_looking(group: TestGroup) ->
     assert found.redis.durability == "none: 1 replica must have a message, but 0 online"
 
 
-def test_a_user_who_may_not_use_info_sees_all_but_what_that_tells(group: TestGroup) -> None:
+def test_a_user_without_info_sees_all_other_facts(group: TestGroup) -> None:
     url = group.settings.redis_url
     assert url is not None
     with redis.Redis.from_url(url) as client:
@@ -70,7 +70,7 @@ def test_a_user_who_may_not_use_info_sees_all_but_what_that_tells(group: TestGro
     assert (found.redis.version, "INFO is refused" in found.redis.durability) == ("", True)
 
 
-def test_a_node_of_a_cluster_is_told_as_that(tmp_path: Path) -> None:
+def test_a_node_of_a_cluster_is_named_so(tmp_path: Path) -> None:
     cluster = Cluster()
     try:
         for address in cluster.url.removeprefix("redis+cluster://").split(","):

@@ -27,7 +27,7 @@ sys.exit(supervisor._wait())
 """
 
 
-def test_a_manager_is_drained_and_its_end_noticed_when_nobody_reads_any_more(tmp_path: Path) -> None:
+def test_a_managers_output_is_drained_even_without_a_reader(tmp_path: Path) -> None:
     supervisor = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -31,7 +31,7 @@ def test_only_its_user_may_read_it(tmp_path: Path) -> None:
     assert (tmp_path / "QM1.log").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_an_operator_has_set_stays(tmp_path: Path) -> None:
+def test_an_operators_permissions_stay(tmp_path: Path) -> None:
     (tmp_path / "QM1.log").touch(mode=0o640)
     (tmp_path / "QM1.log").chmod(0o640)
     start_log("QM1", tmp_path)
@@ -59,7 +59,7 @@ def test_it_goes_on_in_the_file_that_has_its_name(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_where_it_cannot_be_opened_anew_it_goes_on_as_before(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_reopened_goes_on(tmp_path: Path) -> None:
     log, file = start_log("QM1", tmp_path)
     (tmp_path / "QM1.log").rename(tmp_path / "old")
     (tmp_path / "QM1.log").mkdir()

@@ -51,7 +51,7 @@ def test_a_clean_run_is_good() -> None:
     assert (verdict.expected, verdict.delivered) == (6, 6)
 
 
-def test_a_message_nobody_got_is_lost() -> None:
+def test_a_message_that_was_not_got_is_lost() -> None:
     through_igq, _ = copies_of_one_group()
     verdict = judged(commit("a/0", through_igq[:2], "ok"), {"a/0": (1, 0)})
     assert counts(verdict) == {"lost": 1}
@@ -95,7 +95,7 @@ def test_an_unknown_commit_that_the_journal_has_is_a_delivery() -> None:
         assert verdict.unknown_calls == 1
 
 
-def test_an_unknown_commit_that_the_journal_has_not_is_none() -> None:
+def test_an_unknown_commit_missing_in_the_journal_does_not_count() -> None:
     through_igq, _ = copies_of_one_group()
     history = [*commit("a/0", through_igq), *commit("b/0", through_igq, "ok", call=2)]
     verdict = judged(history, {"b/0": (1, 0)})

@@ -29,7 +29,7 @@ def unit(group: TestGroup) -> PreparedUnit:
     return found
 
 
-def test_what_was_prepared_must_be_in_doubt_and_nothing_else(group: TestGroup, unit: PreparedUnit) -> None:
+def test_exactly_the_prepared_work_must_be_in_doubt(group: TestGroup, unit: PreparedUnit) -> None:
     assert expect_in_doubt(group.group, "QM1", [unit.id]) == [unit]
     for expected in ([], [unit.id, "QM1.1.1.1/7"]):
         with pytest.raises(CommandError, match="was to be in doubt"):
@@ -44,7 +44,7 @@ def test_nothing_of_it_may_have_ended(group: TestGroup, unit: PreparedUnit) -> N
 
 
 @pytest.mark.parametrize(("action", "there"), [(COMMIT, [(b"1", 0)]), (BACKOUT, [])])
-def test_it_ends_as_it_was_said(
+def test_it_ends_as_requested(
     group: TestGroup, unit: PreparedUnit, action: str, there: list[tuple[bytes, int]]
 ) -> None:
     resolve(group.group, unit, action, "QM1")
@@ -60,9 +60,7 @@ def test_a_peer_is_refused_while_its_manager_runs(group: TestGroup, unit: Prepar
     expect_in_doubt(group.group, "QM1", [unit.id])
 
 
-def test_an_end_that_nobody_asked_for_is_noticed(
-    group: TestGroup, unit: PreparedUnit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unrequested_end_is_noticed(group: TestGroup, unit: PreparedUnit, monkeypatch: pytest.MonkeyPatch) -> None:
     def do_the_opposite(group: Group, qmgr: str, text: str) -> None:
         do_mqsc(group, qmgr, text.replace(COMMIT, BACKOUT))
 

@@ -83,7 +83,7 @@ def promised(verdict: Verdict) -> dict[str, int]:
     return {kind: len(told) for kind, told in verdict.promised.items()}
 
 
-def test_what_stood_there_at_the_backup_is_got_afterwards(run: Run) -> None:
+def test_messages_of_the_backup_are_got_afterwards(run: Run) -> None:
     run.put(EARLY, run.shared)
     run.get(SECOND, run.shared)
     verdict = run.verdict()
@@ -91,7 +91,7 @@ def test_what_stood_there_at_the_backup_is_got_afterwards(run: Run) -> None:
     assert (verdict.expected, verdict.delivered, verdict.promised) == (8, 8, {})
 
 
-def test_what_was_got_behind_the_backup_is_got_again(run: Run) -> None:
+def test_messages_got_after_the_backup_are_got_again(run: Run) -> None:
     run.put(EARLY, run.shared)
     run.get(LATE, run.shared)
     run.get(SECOND, run.shared)
@@ -100,14 +100,14 @@ def test_what_was_got_behind_the_backup_is_got_again(run: Run) -> None:
     assert promised(verdict) == {AGAIN: 4}
 
 
-def test_and_is_lost_where_it_does_not_come(run: Run) -> None:
+def test_a_message_of_the_backup_that_does_not_come_is_lost(run: Run) -> None:
     run.put(EARLY, run.shared)
     run.get(LATE, run.shared)
     run.get(SECOND, run.shared[:3])
     assert counts(run.verdict()) == {"lost": 1}
 
 
-def test_what_was_got_before_the_backup_must_not_come_again(run: Run) -> None:
+def test_messages_got_before_the_backup_must_not_come_again(run: Run) -> None:
     run.put(EARLY, run.shared)
     run.get(BACKUP, run.shared)
     assert run.verdict().is_good
@@ -115,7 +115,7 @@ def test_what_was_got_before_the_backup_must_not_come_again(run: Run) -> None:
     assert counts(run.verdict()) == {"unexpected": 2}
 
 
-def test_what_was_put_behind_the_backup_is_told_as_lost(run: Run) -> None:
+def test_messages_put_after_the_backup_are_reported_lost(run: Run) -> None:
     run.put(EARLY, run.shared[:2])
     run.put(LATE, run.shared[2:])
     run.get(SECOND, run.shared[:2])
@@ -125,7 +125,7 @@ def test_what_was_put_behind_the_backup_is_told_as_lost(run: Run) -> None:
     assert run.shared[2].correl.hex() in verdict.promised[LOST][0]
 
 
-def test_what_was_put_and_got_between_backup_and_loss_has_arrived(run: Run) -> None:
+def test_messages_put_and_got_between_backup_and_loss_have_arrived(run: Run) -> None:
     run.put(LATE, run.shared)
     run.get(LATE, run.shared)
     verdict = run.verdict()
@@ -139,7 +139,7 @@ def test_and_must_not_come_with_the_recovery(run: Run) -> None:
     assert counts(run.verdict()) == {"unexpected": 4}
 
 
-def test_what_is_put_afterwards_is_got_once(run: Run) -> None:
+def test_messages_put_afterwards_are_got_once(run: Run) -> None:
     run.put(SECOND, run.shared)
     run.get(THIRD, run.shared)
     assert run.verdict().is_good
@@ -147,19 +147,19 @@ def test_what_is_put_afterwards_is_got_once(run: Run) -> None:
     assert counts(run.verdict()) == {"duplicated": 1}
 
 
-def test_what_the_second_life_does_not_deliver_is_lost(run: Run) -> None:
+def test_undelivered_messages_of_the_second_life_are_lost(run: Run) -> None:
     run.put(SECOND, run.shared)
     assert counts(run.verdict()) == {"lost": 4}
 
 
-def test_what_was_put_in_both_lives_is_put_twice(run: Run) -> None:
+def test_messages_put_in_both_lives_are_put_twice(run: Run) -> None:
     run.put(LATE, run.shared)
     run.put(SECOND, run.shared)
     run.get(SECOND, run.shared)
     assert counts(run.verdict())["duplicated"] == 4
 
 
-def test_a_commit_that_was_told_2123_excuses_what_it_put_there(run: Run) -> None:
+def test_a_commit_that_got_2123_excuses_its_puts_there(run: Run) -> None:
     run.put(END, run.shared, "mixed", is_committed=False)
     verdict = run.verdict()
     assert verdict.is_good
@@ -167,7 +167,7 @@ def test_a_commit_that_was_told_2123_excuses_what_it_put_there(run: Run) -> None
 
 
 @pytest.mark.parametrize("phase", ["ok", "failed"])
-def test_one_that_was_told_something_else_does_not(run: Run, phase: str) -> None:
+def test_a_commit_that_got_another_answer_excuses_nothing(run: Run, phase: str) -> None:
     run.put(END, run.shared, phase, is_committed=False)
     assert counts(run.verdict())["lost"] == 4
 

@@ -103,7 +103,7 @@ def test_a_seed_is_no_negative_number(name: str | None) -> None:
         (1, Verdict(), False, 0),
     ],
 )
-def test_the_verdict_is_the_audits_while_redis_is_there_and_the_histories_must_agree(
+def test_the_audit_gives_the_verdict_and_the_histories_must_agree(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -135,7 +135,7 @@ def test_the_verdict_is_the_audits_while_redis_is_there_and_the_histories_must_a
     assert f"{'Failed' if answer else 'Passed'}: drill {name}, seed 1." in said
 
 
-def test_without_spark_the_histories_judge_alone_and_that_is_said(
+def test_without_spark_the_run_says_that_only_histories_judge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
@@ -304,7 +304,7 @@ def test_a_drill_of_machines_says_in_one_line_what_it_needs(name: str, tmp_path:
     )
 
 
-def test_a_step_that_cannot_be_done_is_told_in_words(tmp_path: Path) -> None:
+def test_an_impossible_step_fails_with_one_line(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, redis_url="redis://127.0.0.1:1")
     with pytest.raises(CommandError, match=r"^drill kill-agent, seed 1, step 1 of \d+ \(start group\): .*2009"):
         run_once(SCENARIOS["kill-agent"], settings, seed=1, console=Terminal(quiet=True))
@@ -335,7 +335,7 @@ def test_all_leaves_out_what_cannot_be_had_here_and_says_so(
 
 @pytest.mark.invariant(3)
 @pytest.mark.faults
-def test_what_is_in_doubt_outlives_its_manager_and_ends_once(tmp_path: Path) -> None:
+def test_work_in_doubt_outlives_its_manager_and_ends_once(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path)
     verdict = run_once(SCENARIOS["in-doubt"], settings, seed=1, console=Terminal(quiet=True), departures=300)
     assert verdict.problems == {kind: [] for kind in verdict.problems}

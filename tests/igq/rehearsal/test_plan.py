@@ -30,7 +30,7 @@ def inputs(draw: st.DrawFn) -> list[Departure]:
     return rows
 
 
-def test_one_aircrafts_departures_of_a_day_at_one_origin_are_a_group_in_time_order() -> None:
+def test_an_aircrafts_departures_of_a_day_and_origin_are_an_ordered_group() -> None:
     day = [
         departure(0, departs="1200"),
         departure(1, departs="0600"),
@@ -73,7 +73,7 @@ def test_the_next_members_correl_id_follows_from_the_group() -> None:
 
 @given(inputs())
 @settings(deadline=None)
-def test_units_of_work_hold_every_departure_once_with_its_group_whole_and_in_order(rows: list[Departure]) -> None:
+def test_units_of_work_hold_each_departure_once_and_groups_whole(rows: list[Departure]) -> None:
     for source in QMGRS:
         units = list(units_of_work(by_day(rows), source))
         assert sorted(planned.departure.row for unit in units for planned in unit) == [

@@ -15,7 +15,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 
 
-def test_a_torn_last_line_is_skipped_and_ended_by_who_appends_next(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_skipped_and_ended_by_the_next_append(tmp_path: Path) -> None:
     path = tmp_path / "sent.jsonl"
     with LineFile(path) as file:
         file.write([{"n": 1}, {"n": 2}])
@@ -101,7 +101,7 @@ def test_expected_is_written_beside_the_load(tmp_path: Path) -> None:
     assert len(list(read_lines(tmp_path / "expected.jsonl"))) == 600
 
 
-def test_an_input_that_cannot_be_read_is_told_to_who_waits_for_the_list(tmp_path: Path) -> None:
+def test_a_waiter_for_the_list_learns_of_an_unreadable_input(tmp_path: Path) -> None:
     source = Source("no-such-kind", 1)
     with ExpectedWriter(source, tmp_path) as writer, pytest.raises(CommandError, match="no-such-kind"):
         writer.count()

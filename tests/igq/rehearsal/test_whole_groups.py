@@ -21,7 +21,7 @@ def test_a_batch_of_whole_groups_and_single_messages_lacks_nothing() -> None:
     assert (found.is_headless, found.missing) == (False, ())
 
 
-def test_a_group_without_its_end_is_to_be_gone_on_with() -> None:
+def test_a_group_without_its_end_is_to_be_continued() -> None:
     assert wholeness([member(A, 1), member(A, 2), MQMD()]).missing == ((A, 3),)
 
 

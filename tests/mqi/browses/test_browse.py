@@ -48,7 +48,7 @@ def test_browsing_first_forgets_where_the_cursor_stood(queue: Queue) -> None:
 
 
 @pytest.mark.rule("mqi/browse", "BROWSE_NEXT searches after the cursor for what the descriptor asks for.")
-def test_a_browse_finds_what_is_asked_for_behind_the_cursor(queue: Queue) -> None:
+def test_a_browse_finds_a_matching_message_after_the_cursor(queue: Queue) -> None:
     asked = matching(correl_id=b"%024d" % 2)
     assert queue.get(FIRST, **asked).body == b"2"
     assert reason_of(queue, NEXT, **asked) == MQRC.NO_MSG_AVAILABLE
@@ -92,7 +92,7 @@ def test_neither_a_get_nor_a_failed_or_cut_off_browse_moves_the_cursor(queue: Qu
 @pytest.mark.rule(
     "mqi/browse", "On a queue by priority, only BROWSE_FIRST finds a message that arrives in front of the cursor."
 )
-def test_what_arrives_in_front_of_the_cursor_is_found_by_browsing_first_only(group: TestGroup, queue: Queue) -> None:
+def test_only_browse_first_finds_messages_arriving_before_the_cursor(group: TestGroup, queue: Queue) -> None:
     queue.get(FIRST)
     queue.put(b"urgent", MQMD(priority=9))
     assert browse_all_next(queue) == [b"2", b"3", b"4"]
@@ -144,7 +144,7 @@ def test_a_get_under_the_cursor_is_for_handles_that_are_open_for_both(group: Tes
 
 @pytest.mark.rule("mqi/browse", "A browse is outside units of work; NO_SYNCPOINT changes nothing about it.")
 @pytest.mark.parametrize("how", [FIRST, NEXT, UNDER_CURSOR])
-def test_a_browse_is_outside_units_of_work_whatever_it_says(queue: Queue, how: int) -> None:
+def test_a_browse_with_any_option_is_outside_units_of_work(queue: Queue, how: int) -> None:
     queue.get(FIRST)
     queue.get(how | int(GetOption.NO_SYNCPOINT))
     assert not queue.connection.unit.is_active
@@ -206,9 +206,7 @@ def test_browsing_on_to_the_end_and_further(queue: Queue) -> None:
 
 @pytest.mark.parametrize("report", [0, int(Report.EXPIRATION)])
 @pytest.mark.parametrize("how", [FIRST, FIRST | WAIT])
-def test_however_many_have_expired_none_of_them_is_browsed(
-    group: TestGroup, queue: Queue, how: int, report: int
-) -> None:
+def test_no_expired_message_is_browsed(group: TestGroup, queue: Queue, how: int, report: int) -> None:
     for _ in range(2):
         queue.put_many([(MQMD(expiry=1, report=report, reply_to_q=b"Q", priority=9), b"dead") for _ in range(100)])
     group.wait_redis_ms(150)

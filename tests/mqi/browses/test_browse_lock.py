@@ -50,7 +50,7 @@ def other(group: TestGroup, queue: Queue) -> Queue:
     "mqi/locks", "A message that a handle has locked is invisible to every other handle, even of the same connection."
 )
 @pytest.mark.parametrize("how", [LOCK_FIRST, LOCK_NEXT])
-def test_what_is_locked_is_there_for_no_other_handle(queue: Queue, other: Queue, how: int) -> None:
+def test_a_locked_message_is_invisible_to_other_handles(queue: Queue, other: Queue, how: int) -> None:
     assert queue.get(how).body == b"1"
     assert browse_all(other) == [b"2", b"3", b"4"]
     assert drain(other) == [b"2", b"3", b"4"]
@@ -194,9 +194,7 @@ def test_the_lock_is_no_part_of_a_unit_of_work(group: TestGroup, queue: Queue, o
 @pytest.mark.rule(
     "mqi/locks", "A message that was locked and then got under syncpoint comes back unlocked after MQBACK."
 )
-def test_what_was_locked_and_got_under_syncpoint_comes_back_unlocked(
-    group: TestGroup, queue: Queue, other: Queue
-) -> None:
+def test_a_locked_message_got_under_syncpoint_comes_back_unlocked(group: TestGroup, queue: Queue, other: Queue) -> None:
     queue.get(LOCK_FIRST)
     queue.get(TAKE_UNDER_CURSOR | GetOption.SYNCPOINT)
     assert locked(group) == 0
@@ -303,7 +301,7 @@ ENDINGS: dict[str, tuple[Callable[[Queue], MQRC], MQRC, bytes]] = {
 )
 @pytest.mark.rule("mqi/locks", "UNLOCK, MQCLOSE, MQDISC and the end of the program end a lock.")
 @pytest.mark.parametrize("name", ENDINGS)
-def test_what_ends_a_lock(group: TestGroup, queue: Queue, other: Queue, name: str) -> None:
+def test_calls_that_end_a_lock(group: TestGroup, queue: Queue, other: Queue, name: str) -> None:
     act, reason, still_locked = ENDINGS[name]
     queue.get(FIRST)
     assert queue.get(LOCK_NEXT).body == b"2"
@@ -401,7 +399,7 @@ def test_the_unlock_comes_before_the_wait(group: TestGroup, queue: Queue, other:
     assert locked(group) == 1
 
 
-def test_an_unlocked_message_serves_whoever_waits_for_it(group: TestGroup, queue: Queue, other: Queue) -> None:
+def test_an_unlocked_message_serves_its_waiter(group: TestGroup, queue: Queue, other: Queue) -> None:
     drain(other)
     queue.put(b"1")
     for end in (queue.unlock, lambda: reason_of(queue, NEXT), queue.close):
@@ -450,9 +448,7 @@ def test_a_browse_that_locks_and_a_get_share_what_comes(group: TestGroup) -> Non
 
 
 @pytest.mark.parametrize("asked", [{}, matching(correl_id=b"C" * 24)])
-def test_a_wake_up_that_a_cursor_is_beyond_goes_to_those_who_can_use_it(
-    group: TestGroup, asked: dict[str, Any]
-) -> None:
+def test_a_wake_up_before_a_cursor_goes_to_waiters_that_can_use_it(group: TestGroup, asked: dict[str, Any]) -> None:
     """What comes in front of their cursors does not fit two browses that lock, but does fit the get behind them."""
     group.define_shared("Q")
     putter = group.connect().open("Q", BOTH)
@@ -476,7 +472,7 @@ def test_a_wake_up_that_a_cursor_is_beyond_goes_to_those_who_can_use_it(
     until_waiting(group, "Q", 0)
 
 
-def test_browses_that_lock_and_find_nothing_do_not_wake_each_other_for_ever(group: TestGroup) -> None:
+def test_locking_browses_that_find_nothing_do_not_wake_each_other(group: TestGroup) -> None:
     group.define_shared("Q")
     putter = group.connect().open("Q", BOTH)
     putter.put(b"seen", MQMD(priority=0))

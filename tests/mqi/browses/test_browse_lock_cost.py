@@ -82,7 +82,7 @@ CASES: dict[str, Callable[[Queue], list[bytes]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_call_issues_the_same_commands_whatever_is_locked(scenes: dict[int, TestGroup], name: str) -> None:
+def test_locks_do_not_change_the_commands_of_a_call(scenes: dict[int, TestGroup], name: str) -> None:
     outcomes = []
     for group in scenes.values():
         connection = group.connect()

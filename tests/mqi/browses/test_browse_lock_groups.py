@@ -41,7 +41,7 @@ def test_a_whole_logical_message_is_locked_in_all_its_segments(group: TestGroup,
 @pytest.mark.rule(
     "mqi/locks", "Browsing one segment of a locked logical message with LOCK leaves the whole message locked."
 )
-def test_what_is_locked_stays_so_when_a_part_of_it_is_browsed_with_a_lock(group: TestGroup, segmented: Queue) -> None:
+def test_a_message_stays_locked_when_a_segment_is_browsed_with_a_lock(group: TestGroup, segmented: Queue) -> None:
     segmented.get(LOCK_FIRST | WHOLE)
     assert segmented.get(UNDER_CURSOR | LOCK).body == b"0"
     assert locked(group) == 3
@@ -70,7 +70,7 @@ def test_one_segment_taken_of_those_locked_leaves_the_others_locked(group: TestG
     assert browse_all(segmented) == [b"1", b"2", b"plain"]
 
 
-def test_segments_with_another_character_set_are_locked_with_those_returned(group: TestGroup) -> None:
+def test_segments_of_another_character_set_are_locked_with_the_returned(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     put_member(queue, b"s", 1, b"0", SEG, coded_char_set_id=1208)

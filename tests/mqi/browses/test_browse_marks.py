@@ -87,7 +87,7 @@ def test_marks_of_a_handle_are_that_handles_only(group: TestGroup, queue: Queue)
     assert dispatch(queue, BY_HANDLE) == [b"3", b"4"]
 
 
-def test_who_does_not_ask_for_unmarked_ones_sees_them_all(queue: Queue) -> None:
+def test_a_browse_without_the_unmarked_option_sees_all(queue: Queue) -> None:
     dispatch(queue, BY_HANDLE)
     assert queue.get(FIRST).body == b"1"
     assert queue.get(NEXT | MARK).body == b"2"
@@ -164,7 +164,7 @@ def test_a_get_ends_the_marks_of_its_message_also_when_it_is_backed_out(
     assert not other.handle.gets.may_meet_marks
 
 
-def test_a_batch_and_a_get_behind_a_commit_end_marks_too(group: TestGroup, queue: Queue) -> None:
+def test_a_batch_and_a_get_after_a_commit_end_marks_too(group: TestGroup, queue: Queue) -> None:
     other = group.connect().open("Q", BOTH)
     dispatch(queue, BY_HANDLE)
     other.put(b"5", options=2)
@@ -234,7 +234,7 @@ def test_marks_count_where_messages_are_selected(group: TestGroup) -> None:
 @pytest.mark.rule(
     "mqi/marks", "Handles opened with MQOO_CO_OP pass over what MARK_BROWSE_CO_OP has marked for one of them."
 )
-def test_those_who_co_operate_share_what_comes(group: TestGroup, queue: Queue) -> None:
+def test_co_operating_handles_share_the_messages(group: TestGroup, queue: Queue) -> None:
     one, other = co_op(group), co_op(group)
     assert [take(each, TOGETHER) for each in (one, other, one, other, one)] == [b"1", b"2", b"3", b"4", b""]
     # Who is not of the set has nothing to do with its marks.
@@ -242,7 +242,7 @@ def test_those_who_co_operate_share_what_comes(group: TestGroup, queue: Queue) -
 
 
 @pytest.mark.rule("mqi/marks", "MARK_BROWSE_CO_OP on a message that is marked already ends with 2200.")
-def test_what_the_set_has_marked_cannot_be_marked_again(group: TestGroup, queue: Queue) -> None:
+def test_a_message_marked_by_the_set_cannot_be_marked_again(group: TestGroup, queue: Queue) -> None:
     one, other = co_op(group), co_op(group)
     assert one.get(TOGETHER).body == b"1"
     assert reason_of(other, FIRST | MARK_ALL) == MQRC.MSG_MARKED_BROWSE_CO_OP
@@ -322,7 +322,7 @@ def test_a_mark_of_the_set_ends_with_the_managers_mark_interval(group: TestGroup
 
 
 @pytest.mark.rule("mqi/marks", "A browse that waits for unmarked messages is served when a mark ends.")
-def test_who_waits_is_served_when_a_mark_ends(group: TestGroup, queue: Queue) -> None:
+def test_a_waiter_is_served_when_a_mark_ends(group: TestGroup, queue: Queue) -> None:
     drain(queue)
     queue.put(b"1")
     one, other = co_op(group, 300), co_op(group, 300)
@@ -333,7 +333,7 @@ def test_who_waits_is_served_when_a_mark_ends(group: TestGroup, queue: Queue) ->
 
 
 @pytest.mark.rule("mqi/marks", "A browse that waits for unmarked messages is served when a mark ends.")
-def test_who_waits_is_served_when_a_message_is_unmarked(group: TestGroup, queue: Queue) -> None:
+def test_a_waiter_is_served_when_a_message_is_unmarked(group: TestGroup, queue: Queue) -> None:
     drain(queue)
     queue.put(b"1")
     one, other = co_op(group), co_op(group)

@@ -238,7 +238,7 @@ def test_an_alter_that_a_delete_overtakes_brings_no_part_back(
 
 
 @pytest.mark.parametrize("how", ["DELETE", "DEFINE"])
-def test_a_purge_that_was_cut_off_is_completed_by_repeating_it_or_by_a_define(group: TestGroup, how: str) -> None:
+def test_an_interrupted_purge_is_completed_by_a_repetition_or_a_define(group: TestGroup, how: str) -> None:
     group.add_member("QM2")
     repository, finder = group.repository("QM1"), Finder(group.group, "QM1", lambda: datetime.now(UTC))
     entry = finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
@@ -269,7 +269,7 @@ def test_defined_again_it_is_newer_than_it_ever_was(group: TestGroup) -> None:
 # -- attributes of managers ----------------------------------------------------------------------------------
 
 
-def test_altering_igq_is_told_to_every_structure(group: TestGroup) -> None:
+def test_every_structure_learns_of_an_altered_igq(group: TestGroup) -> None:
     group.add_member("QM2")
     repository = group.repository("QM1")
 
@@ -309,7 +309,7 @@ def test_an_announcement_that_was_cut_off_is_made_by_repeating_the_command(group
 # -- structures ----------------------------------------------------------------------------------------------
 
 
-def test_a_structure_gets_a_number_of_its_own_for_ever(group: TestGroup) -> None:
+def test_a_structure_gets_its_own_number_permanently(group: TestGroup) -> None:
     repository = group.repository("QM1")
     repository.define_structure(CFStruct(name="APPL2"))
     first = group.group.structure_number("APPL2")
@@ -354,7 +354,7 @@ def test_a_structure_with_queues_is_not_deleted(group: TestGroup) -> None:
     repository.delete_structure("APPL2")
 
 
-def test_what_the_lua_side_keeps_is_json(group: TestGroup) -> None:
+def test_the_values_kept_in_lua_are_json(group: TestGroup) -> None:
     client, keys = group.group.client(), group.group.keys
     for key in (keys.structures, keys.qmgr, keys.directory):
         for text in client.hvals(key):
@@ -362,7 +362,7 @@ def test_what_the_lua_side_keeps_is_json(group: TestGroup) -> None:
 
 
 @pytest.mark.parametrize("moment", range(10))
-def test_a_manager_that_starts_while_another_defines_the_shared_transmission_queue_has_its_part(
+def test_a_manager_starting_during_the_transmit_queues_define_has_a_part(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
     """Managers that start together; without its part nobody would find a way to that manager."""

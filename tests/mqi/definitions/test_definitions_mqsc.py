@@ -73,7 +73,7 @@ def test_the_sample_can_be_run_again_and_again(group: TestGroup) -> None:
     assert "DEFPSIST(YES)" in done(group, "DIS QL(FLIGHTS) ALL")
 
 
-def test_a_failed_command_says_why_and_stops_none_behind_it(group: TestGroup) -> None:
+def test_a_failed_command_says_why_and_stops_no_later_one(group: TestGroup) -> None:
     status, output = mqsc(group, "DELETE QL(NONE)\nDEFINE QL(A)\nDEFINE QL(A)\n")
 
     assert status == 10
@@ -143,14 +143,14 @@ def test_cmdscope_runs_a_command_at_another_member(group: TestGroup) -> None:
         ("REFRESH", "REFRESH"),
     ],
 )
-def test_commands_of_ibm_that_there_are_not_are_told_as_that(group: TestGroup, command: str, named: str) -> None:
+def test_ibm_commands_that_igq_lacks_are_named_as_such(group: TestGroup, command: str, named: str) -> None:
     output = failed(group, command)
     assert f"IGQ1001E: {named} is not supported here; igq mqsc --help lists the supported commands.\n" in output
     assert "No MQSC commands with a syntax error." in output
 
 
 @pytest.mark.parametrize("command", ["PONG QMGR", "DEFINE QSTATUS(A)", "DEFINE NONSENSE(A)", "ARC"])
-def test_what_is_no_command_at_all_is_a_syntax_error(group: TestGroup, command: str) -> None:
+def test_a_line_that_is_no_command_is_a_syntax_error(group: TestGroup, command: str) -> None:
     assert ("IGQ1001E" in failed(group, command)) == (command == "ARC")
 
 
@@ -315,7 +315,7 @@ def test_display_group_shows_no_pid_of_a_member_that_has_stopped(group: TestGrou
     assert (output.count(f"PID({os.getpid()})"), output.count("PID( )")) == (1, 1)
 
 
-def test_start_and_stop_go_to_whoever_controls_managers(group: TestGroup) -> None:
+def test_start_and_stop_go_to_the_control_of_managers(group: TestGroup) -> None:
     control = Control()
     status, _ = mqsc(group, "STOP QMGR MODE(FORCE)\nSTART QMGR\nSTOP QMGR\n", control=control)
 
@@ -364,7 +364,7 @@ def test_group_objects_through_mqsc(group: TestGroup) -> None:
         "DISPLAY QMGR * \x1b[2J",
     ],
 )
-def test_no_answer_steers_the_terminal_of_whoever_reads_it(group: TestGroup, text: str) -> None:
+def test_no_answer_steers_the_readers_terminal(group: TestGroup, text: str) -> None:
     output = failed(group, text + "\n")
     assert [char for char in output if not char.isprintable() and char != "\n"] == []
     assert "\\x1b" in output or "\\x9b" in output

@@ -60,7 +60,7 @@ def test_a_name_is_shared_or_private_never_both(group: TestGroup) -> None:
     assert group.repository("QM1").lookup("PRIVATE.ONE") is None
 
 
-def test_a_refused_define_leaves_nothing_behind(group: TestGroup) -> None:
+def test_a_refused_define_leaves_nothing(group: TestGroup) -> None:
     group.add_member("QM2")
     group.define_private("QM2", "ORDERS")
 
@@ -70,7 +70,7 @@ def test_a_refused_define_leaves_nothing_behind(group: TestGroup) -> None:
     assert group.group.client().exists(group.group.structure("APPL1").queue("ORDERS").queue) == 0
 
 
-def test_replace_gives_every_attribute_anew_and_keeps_messages_and_creation_date(group: TestGroup) -> None:
+def test_replace_sets_all_attributes_and_keeps_messages_and_creation_date(group: TestGroup) -> None:
     group.define_shared("ORDERS", max_depth=5, description="first")
     created = definition_of(group, "ORDERS")
     group.connect().put1("ORDERS", b"kept")
@@ -221,7 +221,7 @@ def test_delete_is_refused_while_open_not_empty_or_uncommitted(group: TestGroup)
         repository.delete("QLOCAL", "ORDERS")
 
 
-def test_clear_and_purge_leave_no_body_index_or_expiry_behind(group: TestGroup) -> None:
+def test_clear_and_purge_leave_no_body_index_or_expiry(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     connection, repository, client = group.connect(), group.repository("QM1"), group.group.client()
     keys = group.group.structure("APPL1")
@@ -261,7 +261,7 @@ def test_a_clear_that_was_cut_off_is_finished_when_a_manager_starts(group: TestG
     assert not client.keys(f"{keys.tag}:trash*")
 
 
-def test_a_define_that_was_cut_off_behind_its_structure_is_completed_by_repeating_it(group: TestGroup) -> None:
+def test_a_define_interrupted_after_its_structure_can_be_repeated(group: TestGroup) -> None:
     group.define_shared("ORDERS", max_depth=5)
     group.group.client().hdel(group.group.keys.directory, "S ORDERS")
     assert group.repository("QM1").lookup("ORDERS") is None
@@ -272,7 +272,7 @@ def test_a_define_that_was_cut_off_behind_its_structure_is_completed_by_repeatin
     assert definition_of(group, "ORDERS").max_depth == 5
 
 
-def test_a_delete_that_was_cut_off_is_completed_by_repeating_it_or_by_a_define(group: TestGroup) -> None:
+def test_an_interrupted_delete_is_completed_by_a_repetition_or_a_define(group: TestGroup) -> None:
     client = group.group.client()
     delete = partial(group.repository("QM1").delete, "QLOCAL", "ORDERS")
     for repeat in (delete, partial(group.define_shared, "ORDERS")):

@@ -59,7 +59,7 @@ def test_without_match_options_a_get_is_by_msg_id_and_correl_id(
 
 @pytest.mark.rule("mqi/get", "UNLOCK with a version 1 MQGMO has no match options.")
 @pytest.mark.parametrize("is_locked", [False, True])
-def test_without_match_options_an_unlock_is_told_none(
+def test_an_unlock_has_no_match_options_by_default(
     connection: QueueManagerConnection, queue: Queue, is_locked: bool
 ) -> None:
     queue.put(b"x")
@@ -75,9 +75,7 @@ def test_without_match_options_an_unlock_is_told_none(
 
 
 @pytest.mark.rule("mqi/open", "MQPUT1 takes ALTERNATE_USER_AUTHORITY, which MQPUT refuses, and refuses LOGICAL_ORDER.")
-def test_mqput1_is_told_of_another_user_and_knows_no_logical_order(
-    connection: QueueManagerConnection, queue: Queue
-) -> None:
+def test_mqput1_takes_another_user_and_no_logical_order(connection: QueueManagerConnection, queue: Queue) -> None:
     def put1(options: int) -> tuple[MQCC, MQRC]:
         pmo = MQPMO(options=options)
         outcome = verbs.mqput1(connection.connection, MQOD(object_name=b"Q"), MQMD(), pmo, b"x")
@@ -141,7 +139,7 @@ def test_a_refused_mqput1_leaves_the_names_in_its_descriptor_as_they_were(
 
 
 @pytest.mark.rule("mqi/open", "The handle of the queue manager is for MQINQ only.")
-def test_the_handle_of_the_queue_manager_is_to_inquire_and_for_nothing_else(connection: QueueManagerConnection) -> None:
+def test_the_handle_of_the_queue_manager_only_inquires(connection: QueueManagerConnection) -> None:
     at = connection.connection
     handle, *_ = verbs.mqopen(at, MQOD(object_type=int(ObjectType.Q_MGR)), int(OpenOption.INQUIRE))
     assert handle is not None

@@ -81,9 +81,7 @@ WRONG: dict[str, tuple[dict[str, Any], MQRC, str]] = {
 
 @pytest.mark.parametrize("how", ["put", "put_many", "put1", "asynchronous"])
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_of_a_wrong_type_is_named(
-    connection: QueueManagerConnection, queue: Queue, wrong: str, how: str
-) -> None:
+def test_a_wrong_type_is_named(connection: QueueManagerConnection, queue: Queue, wrong: str, how: str) -> None:
     given, reason, detail = WRONG[wrong]
     body, md = given.get("body", b"x"), given.get("md", MQMD())
     later = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
@@ -127,7 +125,7 @@ def test_a_put_that_is_warned_of_something_says_so(queue: Queue) -> None:
     assert [*warnings, queue.warning] == [MQRC.PRIORITY_EXCEEDS_MAXIMUM, MQRC.NONE, MQRC.PRIORITY_EXCEEDS_MAXIMUM]
 
 
-def test_a_queue_tells_what_its_name_stands_for(group: TestGroup, connection: QueueManagerConnection) -> None:
+def test_a_queue_returns_its_resolved_names(group: TestGroup, connection: QueueManagerConnection) -> None:
     group.define("QM1", QueueAlias(name="ALIAS", target="Q"))
     group.repository("QM1").define(QueueModel(name="MODEL"))
     alias = connection.open("ALIAS", BOTH)

@@ -117,7 +117,7 @@ def test_every_field_of_the_descriptor_is_read(group: TestGroup, orders: Queue) 
     assert row["user_identifier"] == browsed.user_identifier
 
 
-def test_identifiers_are_null_and_generated_msg_ids_are_told(group: TestGroup, orders: Queue) -> None:
+def test_identifiers_are_null_and_generated_msg_ids_are_shown(group: TestGroup, orders: Queue) -> None:
     md = orders.put(b"1")
 
     (row,) = read(group)
@@ -169,7 +169,7 @@ def test_long_messages_come_one_a_slice_and_heads_without_them(
     assert {row["data"] for row in read(group, has_data=False)} == {b""}
 
 
-def test_what_is_uncommitted_locked_or_expired_is_not_seen(group: TestGroup, orders: Queue) -> None:
+def test_uncommitted_locked_and_expired_messages_are_not_seen(group: TestGroup, orders: Queue) -> None:
     for body in (b"got", b"locked", b"stays"):
         orders.put(body)
     orders.put(b"expires", MQMD(expiry=1))
@@ -188,7 +188,7 @@ def test_what_is_uncommitted_locked_or_expired_is_not_seen(group: TestGroup, ord
     assert bodies(group) == [b"locked", b"stays", b"put", b"member"]
 
 
-def test_what_comes_after_the_planning_is_not_in_it(group: TestGroup, orders: Queue) -> None:
+def test_messages_put_after_the_planning_are_not_read(group: TestGroup, orders: Queue) -> None:
     orders.put(b"before", MQMD(priority=0))
     ranges = plan_ranges(group.group, find_places(group.group, QUEUE), ALL, 10)
     orders.put(b"later, and ahead of it", MQMD(priority=9))
@@ -249,7 +249,7 @@ def put_a_mixture(orders: Queue) -> list[MQMD]:
         (Wanted(correl_id=b"c9".ljust(24, b"\0")), lambda _: False),
     ],
 )
-def test_what_is_asked_for_is_what_a_comparison_of_all_finds(
+def test_a_selection_equals_a_comparison_of_all_messages(
     group: TestGroup, orders: Queue, wanted: Wanted, fits: Callable[[Row], bool]
 ) -> None:
     put_a_mixture(orders)
@@ -320,7 +320,7 @@ def test_private_queues_aliases_and_the_transmission_queue(group: TestGroup) -> 
     ],
 )
 @pytest.mark.usefixtures("orders")
-def test_what_cannot_be_read_has_its_reason(group: TestGroup, queue: str, qmgr: str, reason: MQRC) -> None:
+def test_an_unreadable_queue_has_its_reason(group: TestGroup, queue: str, qmgr: str, reason: MQRC) -> None:
     group.define_private("QM1", "LOCAL")
     group.define_shared("CLOSED", get="DISABLED")
     group.define("QM1", QueueAlias(name="CLOSEDALIAS", target=QUEUE, get="DISABLED"))

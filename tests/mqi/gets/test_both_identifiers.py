@@ -41,7 +41,7 @@ def put_batch(group: TestGroup, name: str, count: int) -> Queue:
     "A get by MsgId and CorrelId finds its message, or is woken for it, however many messages share the MsgId.",
 )
 @pytest.mark.parametrize("has_members", [False, True])
-def test_it_is_found_behind_others_with_its_msg_id(group: TestGroup, *, has_members: bool) -> None:
+def test_it_is_found_after_others_with_its_msg_id(group: TestGroup, *, has_members: bool) -> None:
     queue = put_batch(group, "Q", MANY)
     if has_members:
         put_member(queue, b"g", 1, b"member")
@@ -66,7 +66,7 @@ def test_a_member_of_a_group_is_found_so(group: TestGroup) -> None:
     "mqi/match",
     "A get by MsgId and CorrelId finds its message, or is woken for it, however many messages share the MsgId.",
 )
-def test_one_that_arrives_wakes_who_waits_for_it_and_for_no_other(group: TestGroup) -> None:
+def test_an_arriving_message_wakes_only_its_own_waiter(group: TestGroup) -> None:
     queue, waiter = put_batch(group, "Q", MANY), group.connect().open("Q", BOTH)
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(waiter.get, GetOption.WAIT, wait_ms=60_000, match=of(MANY))
@@ -102,7 +102,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Test
 
 @pytest.mark.rule("mqi/match", "A get by MsgId and CorrelId costs the same however many messages share the MsgId.")
 @pytest.mark.parametrize("name", CASES)
-def test_it_issues_the_same_commands_whatever_shares_its_msg_id(scenes: list[tuple[TestGroup, int]], name: str) -> None:
+def test_sharing_a_msg_id_does_not_change_the_commands(scenes: list[tuple[TestGroup, int]], name: str) -> None:
     counted = []
     for group, count in scenes:
         queue = group.connect().open("Q", BOTH)

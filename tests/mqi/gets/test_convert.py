@@ -108,7 +108,7 @@ def test_zero_asks_for_the_character_set_of_the_queue_manager(group: TestGroup) 
         ("日".encode(), UTF8, Format.STRING, LATIN1, MQRC.NOT_CONVERTED),
     ],
 )
-def test_what_cannot_be_converted_is_returned_as_it_is_with_a_warning(
+def test_unconvertible_data_is_returned_unchanged_with_a_warning(
     queue: Queue, body: bytes, ccsid: int, format_: bytes, asked: int, reason: MQRC
 ) -> None:
     put(queue, body, ccsid, format_, encoding=NORMAL)
@@ -123,7 +123,7 @@ def test_what_cannot_be_converted_is_returned_as_it_is_with_a_warning(
     "mqi/conversion",
     "CONVERT does nothing to data that are as asked, that are empty, or for which the buffer has no room at all.",
 )
-def test_what_needs_no_conversion_is_returned_without_a_warning(queue: Queue) -> None:
+def test_data_that_needs_no_conversion_has_no_warning(queue: Queue) -> None:
     put(queue, b"\xff", UTF8, Format.NONE)
     assert described(get(queue, UTF8)) == (b"\xff", UTF8, REVERSED, MQRC.NONE)
     # No data, and no room for any: the descriptor says what the message is.

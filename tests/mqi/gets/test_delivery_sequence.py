@@ -31,7 +31,7 @@ def alter(group: TestGroup, **attributes: object) -> None:
     "MSGDLVSQ(FIFO) places every message as if its Priority were DEFPRTY; its descriptor keeps its Priority.",
 )
 @pytest.mark.parametrize("is_shared", [True, False])
-def test_first_in_first_out_whatever_the_priorities_which_are_kept(group: TestGroup, is_shared: bool) -> None:
+def test_fifo_ignores_priorities_and_keeps_them(group: TestGroup, is_shared: bool) -> None:
     if is_shared:
         group.define_shared("Q", msg_delivery_sequence="FIFO", def_priority=4)
     else:
@@ -58,7 +58,7 @@ def test_changing_the_sequence_moves_nothing_that_is_there(group: TestGroup) -> 
 
 
 @pytest.mark.rule("mqi/order", "An ALTER of MSGDLVSQ or DEFPRTY does not move messages that are on the queue.")
-def test_with_another_default_priority_fifo_is_no_longer_first_in_first_out(group: TestGroup) -> None:
+def test_another_default_priority_ends_first_in_first_out_of_fifo(group: TestGroup) -> None:
     group.define_shared("Q", msg_delivery_sequence="FIFO", def_priority=2)
     queue = group.connect().open("Q", BOTH)
     put(queue, b"first", 9)
@@ -70,7 +70,7 @@ def test_with_another_default_priority_fifo_is_no_longer_first_in_first_out(grou
 
 
 @pytest.mark.rule("mqi/order", "MQBACK returns a message to the place that it had, whatever was altered since.")
-def test_a_backout_returns_a_message_to_the_place_it_had_not_to_one_that_it_would_get_now(group: TestGroup) -> None:
+def test_a_backout_returns_a_message_to_its_old_place_not_to_a_new_one(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
     queue = connection.open("Q", BOTH)
@@ -118,9 +118,7 @@ LIFTED = [(0, 2), (1, 2), (2, 2), (3, 3)]
     "With INDXTYPE(GROUPID), what begins a group is placed as priority 2 at least; its Priority is unchanged.",
 )
 @pytest.mark.parametrize(("priority", "place"), LIFTED)
-def test_what_begins_a_group_is_not_of_the_lowest_priorities_where_the_index_is_by_group(
-    group: TestGroup, priority: int, place: int
-) -> None:
+def test_the_first_of_a_group_never_has_the_lowest_priorities(group: TestGroup, priority: int, place: int) -> None:
     group.define_shared("Q", index_type="GROUPID")
     queue = group.connect().open("Q", BOTH)
     queue.put(b"plain 1", MQMD(priority=1))
@@ -137,7 +135,7 @@ def test_what_begins_a_group_is_not_of_the_lowest_priorities_where_the_index_is_
 
 
 @pytest.mark.rule("mqi/order", "With INDXTYPE(GROUPID), a later segment is placed by its own priority.")
-def test_a_later_segment_of_what_begins_a_group_is_where_its_priority_says(group: TestGroup) -> None:
+def test_a_later_segment_of_a_groups_first_keeps_its_priority(group: TestGroup) -> None:
     group.define_shared("Q", index_type="GROUPID")
     queue = group.connect().open("Q", BOTH)
     later = group_member(b"g", 1, MIG | LSEG, 0)

@@ -58,7 +58,7 @@ def assert_nothing_is_left(group: TestGroup, queue: Queue) -> None:
 
 @pytest.mark.rule("mqi/groups", "Groups, or segmented messages, that use the same GroupId are got one after the other.")
 @pytest.mark.parametrize(("first", "second"), [(3, 2), (2, 3), (1, 3), (2, 2), (1, 1)])
-def test_groups_that_use_one_group_id_are_got_one_behind_the_other(
+def test_groups_with_one_group_id_are_got_one_after_the_other(
     group: TestGroup, queue: Queue, first: int, second: int
 ) -> None:
     bodies = put_group(queue, "a", first) + put_group(queue, "b", second)
@@ -87,7 +87,7 @@ def test_without_one_of_two_last_messages_the_group_ends_with_the_other(group: T
 
 
 @pytest.mark.rule("mqi/groups", "A message after the last one does not stand for a missing one.")
-def test_a_message_behind_the_last_one_does_not_stand_for_one_that_is_missing(group: TestGroup, queue: Queue) -> None:
+def test_a_message_after_the_last_one_does_not_replace_a_missing_one(group: TestGroup, queue: Queue) -> None:
     for seq, flags in ((1, MIG), (3, LMIG), (4, MIG)):
         put_member(queue, b"g", seq, b"%d" % seq, flags)
     assert take(queue, WHOLE_GROUP) == b""
@@ -100,7 +100,7 @@ def test_a_message_behind_the_last_one_does_not_stand_for_one_that_is_missing(gr
 @pytest.mark.rule(
     "mqi/groups", "A group or message that becomes whole because a duplicate last one has gone ends a wait."
 )
-def test_the_group_that_is_whole_when_the_last_message_of_the_other_goes_ends_a_wait(
+def test_a_group_made_whole_by_a_removed_last_message_ends_a_wait(
     group: TestGroup, pool: ThreadPoolExecutor, queue: Queue
 ) -> None:
     put_group(queue, "a", 4)
@@ -116,7 +116,7 @@ def test_the_group_that_is_whole_when_the_last_message_of_the_other_goes_ends_a_
 @pytest.mark.rule(
     "mqi/groups", "A group or message that becomes whole because a duplicate last one has gone ends a wait."
 )
-def test_a_logical_message_that_is_whole_when_a_last_segment_goes_ends_a_wait(
+def test_a_message_made_whole_by_a_removed_last_segment_ends_a_wait(
     group: TestGroup, pool: ThreadPoolExecutor, queue: Queue
 ) -> None:
     whole = waits(pool, group, COMPLETE, **matching(b"g", 2))
@@ -131,7 +131,7 @@ def test_a_logical_message_that_is_whole_when_a_last_segment_goes_ends_a_wait(
 @pytest.mark.rule(
     "mqi/groups", "Reports of the arrival of each segment and one of the delivery of the whole both come whole."
 )
-def test_the_reports_of_arrival_and_of_delivery_of_one_message_both_come_whole(group: TestGroup, queue: Queue) -> None:
+def test_arrival_and_delivery_reports_of_one_message_both_come_whole(group: TestGroup, queue: Queue) -> None:
     """It came in two segments and was got as one message: two reports of arrival, and one of delivery."""
     group.define_shared("SMALL", max_msg_length=128)
     small = group.connect().open("SMALL", BOTH)
@@ -145,7 +145,7 @@ def test_the_reports_of_arrival_and_of_delivery_of_one_message_both_come_whole(g
 
 @pytest.mark.rule("mqi/groups", "A whole message is found even if an incomplete segment has its place in the group.")
 @pytest.mark.parametrize("options", [COMPLETE, LOGICAL | COMPLETE, LOGICAL | GetOption.ALL_SEGMENTS_AVAILABLE])
-def test_a_whole_message_is_there_though_the_segment_at_its_place_is_not_complete(
+def test_a_whole_message_counts_beside_an_incomplete_segment_at_its_place(
     group: TestGroup, pool: ThreadPoolExecutor, queue: Queue, options: int
 ) -> None:
     waiting = waits(pool, group, options)

@@ -88,7 +88,7 @@ def test_each_combination_finds_the_first_message_that_has_all_of_it(queue: Queu
 @pytest.mark.rule(
     "mqi/match", "A get leaves MsgId and CorrelId in the descriptor, so the next get with it asks for the same message."
 )
-def test_by_default_a_get_is_by_msg_id_and_correl_id_and_nulls_ask_for_nothing(queue: Queue) -> None:
+def test_a_get_matches_msg_id_and_correl_id_by_default_and_nulls_match_all(queue: Queue) -> None:
     assert MQGMO(version=2).match_options == MatchOption.MATCH_MSG_ID | MatchOption.MATCH_CORREL_ID
     first = there(queue)[0]
     md, gmo = MQMD(version=2), MQGMO(version=2, options=FIRST)
@@ -105,7 +105,7 @@ def test_by_default_a_get_is_by_msg_id_and_correl_id_and_nulls_ask_for_nothing(q
     "mqi/match",
     "Descriptor, MsgToken, ResolvedQName and the three status fields describe the message that is returned.",
 )
-def test_what_a_get_returns_is_what_the_message_has(queue: Queue) -> None:
+def test_a_get_returns_the_messages_own_identifiers(queue: Queue) -> None:
     for known in there(queue):
         md = MQMD(version=2, msg_seq_number=77, offset=77, priority=9, correl_id=b"?" * 24, backout_count=7)
         gmo = MQGMO(version=3, match_options=0)
@@ -121,9 +121,7 @@ def test_what_a_get_returns_is_what_the_message_has(queue: Queue) -> None:
     "mqi/waiting", "A get that could find nothing ends with 2016 too where gets are inhibited, and its lock stays."
 )
 @pytest.mark.parametrize("is_inside", [False, True], ids=["a token of no message", "the rest as a whole message"])
-def test_what_finds_nothing_without_a_look_is_2016_too_where_gets_are_inhibited(
-    group: TestGroup, is_inside: bool
-) -> None:
+def test_an_inhibited_get_that_needs_no_look_is_2016_too(group: TestGroup, is_inside: bool) -> None:
     """And ends no lock then, as 2033 does."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)

@@ -37,7 +37,7 @@ def test_all_are_answered_in_order(link: Link) -> None:
 
 
 @pytest.mark.parametrize("moved", [0, 1])
-def test_what_met_a_slot_that_moves_is_sent_again(link: Link, monkeypatch: pytest.MonkeyPatch, moved: int) -> None:
+def test_a_read_that_met_a_moving_slot_is_sent_again(link: Link, monkeypatch: pytest.MonkeyPatch, moved: int) -> None:
     send, calls = Link._exchange, []
 
     def exchange(self: Link, connection: object, packed: bytes, count: int) -> list[Reply]:
@@ -53,7 +53,7 @@ def test_what_met_a_slot_that_moves_is_sent_again(link: Link, monkeypatch: pytes
     assert calls == [2, 1, 1]
 
 
-def test_what_redis_refuses_is_told(link: Link) -> None:
+def test_a_refusal_by_redis_is_reported(link: Link) -> None:
     with pytest.raises(MQIError, match="WRONGTYPE"):
         link.commands(KEY, [*LOOKS, (b"HMGET", KEY.encode(), b"field")])
     assert link.commands(KEY, LOOKS) == FOUND

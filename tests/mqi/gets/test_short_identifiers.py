@@ -35,7 +35,7 @@ def queue(group: TestGroup) -> Queue:
 )
 @pytest.mark.parametrize("name", SHORT)
 @pytest.mark.parametrize("grouping", [0, GetOption.LOGICAL_ORDER, GetOption.ALL_SEGMENTS_AVAILABLE])
-def test_what_was_put_with_a_short_identifier_is_got_with_it(queue: Queue, name: str, grouping: int) -> None:
+def test_a_message_put_with_a_short_identifier_is_got_with_it(queue: Queue, name: str, grouping: int) -> None:
     given: dict[str, Any] = {name: SHORT[name]} | ({"msg_flags": MIG} if name == "group_id" else {})
     queue.put(b"another", MQMD(version=2, correl_id=b"ORDER-1", msg_id=b"M"))
     queue.put(b"mine", MQMD(version=2, **given))
@@ -72,7 +72,7 @@ def test_a_msg_token_without_the_nulls_at_its_end_is_the_same_one(queue: Queue) 
 
 
 @pytest.mark.rule("mqi/match", "An identifier to match that is too long is refused with 2026, a MsgToken with 2186.")
-def test_one_that_is_too_long_is_refused_as_by_mqput_where_it_is_asked_for(queue: Queue) -> None:
+def test_a_search_for_a_long_identifier_is_refused_as_by_mqput(queue: Queue) -> None:
     queue.put(b"here")
     for name in SHORT:
         fields: dict[str, Any] = {name: b"x" * 25}
@@ -91,9 +91,7 @@ def test_one_that_is_too_long_is_refused_as_by_mqput_where_it_is_asked_for(queue
     "mqi/match", "An identifier that is shorter than its field is padded with nulls, in puts, gets and waits."
 )
 @pytest.mark.parametrize("asked", [{"correl_id": b"ORDER-17"}, {"msg_id": b"M-1"}], ids=str)
-def test_who_waits_with_a_short_one_is_woken_like_everybody(
-    group: TestGroup, queue: Queue, asked: dict[str, Any]
-) -> None:
+def test_a_waiter_with_a_short_identifier_is_woken(group: TestGroup, queue: Queue, asked: dict[str, Any]) -> None:
     keys, client = group.group.structure("APPL1"), group.group.client()
     certain, other = (group.connect().open("Q", BOTH) for _ in range(2))
     for each in (certain, other):

@@ -76,7 +76,7 @@ def test_committed_they_are_gone(group: TestGroup, orders: Queue) -> None:
     assert (stored(group), browse_all(orders)) == (0, [])
 
 
-def test_what_is_not_plain_is_left_to_a_get(group: TestGroup, orders: Queue) -> None:
+def test_a_message_that_is_not_plain_is_left_to_a_get(group: TestGroup, orders: Queue) -> None:
     assert orders.take_unseen(250) == 250
     put_member(orders, b"g", 1, b"member")
     assert orders.take_unseen(5) == 0
@@ -86,7 +86,7 @@ def test_what_is_not_plain_is_left_to_a_get(group: TestGroup, orders: Queue) -> 
 
 @pytest.mark.parametrize("has_data", [True, False])
 @pytest.mark.parametrize("replies", ["shared", "private"])
-def test_what_asks_for_a_report_is_left_to_a_get_and_its_report_is_no_message_of_the_claim(
+def test_a_message_with_a_report_is_left_to_a_get_and_its_report_unclaimed(
     group: TestGroup, orders: Queue, has_data: bool, replies: str
 ) -> None:
     if replies == "shared":

@@ -176,7 +176,7 @@ def commands(group: TestGroup, call: Callable[[], list[bytes]]) -> tuple[list[by
 
 @pytest.mark.rule("mqi/match", "A get costs the same at any depth, whatever stands in front of its message.")
 @pytest.mark.parametrize("name", CASES)
-def test_a_get_issues_the_same_commands_whatever_is_in_front(scenes: dict[int, TestGroup], name: str) -> None:
+def test_messages_in_front_do_not_change_the_commands_of_a_get(scenes: dict[int, TestGroup], name: str) -> None:
     outcomes = []
     for group in scenes.values():
         connection = group.connect()
@@ -195,7 +195,7 @@ def test_a_get_issues_the_same_commands_whatever_is_in_front(scenes: dict[int, T
     ("queue_name", "call", "expected"),
     [pytest.param(queue, *case, id=f"{queue}, {name}") for queue, name, *case in IN_PHYSICAL_ORDER],
 )
-def test_what_is_complete_is_found_in_physical_order_by_the_same_commands(
+def test_the_same_commands_find_complete_messages_in_physical_order(
     scenes: dict[int, TestGroup], queue_name: str, call: Callable[[Queue], list[bytes]], expected: list[bytes]
 ) -> None:
     counted = []

@@ -92,7 +92,7 @@ def test_groups_stand_where_what_begins_them_stands(queue: Queue) -> None:
     "mqi/groups",
     "A group whose first message is missing is not entered; a browse within it goes on if that is removed.",
 )
-def test_a_group_whose_first_item_is_not_there_is_not_entered_but_can_be_gone_on_with(queue: Queue) -> None:
+def test_a_group_without_its_first_message_is_not_entered_but_continued(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"1")
     put_member(queue, b"g", 2, b"2")
     put_member(queue, b"g", 3, b"3", LMIG)
@@ -183,7 +183,7 @@ def test_inside_a_group_only_the_logical_message_must_be_complete(queue: Queue) 
     assert take(queue, **matching(b"g", 1)) == b""
 
 
-def test_what_another_unit_of_work_has_is_not_there(group: TestGroup) -> None:
+def test_messages_in_another_unit_of_work_do_not_count(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
     other, queue = connection.open("Q", BOTH), group.connect().open("Q", BOTH)
@@ -428,7 +428,7 @@ def test_browse_next_keeps_to_the_order_of_browse_first(queue: Queue) -> None:
     assert take(queue, following | LOGICAL) == b"Y1"
 
 
-def test_the_message_under_the_cursor_must_be_the_next_one_in_logical_order(queue: Queue) -> None:
+def test_the_message_under_the_cursor_must_be_next_in_logical_order(queue: Queue) -> None:
     figure_11(queue)
     assert take(queue, LOGICAL, **matching(b"Y")) == b"Y1"
     assert take(queue, GetOption.BROWSE_FIRST) == b"A"
@@ -440,7 +440,7 @@ def test_the_message_under_the_cursor_must_be_the_next_one_in_logical_order(queu
 
 
 @pytest.mark.rule("mqi/groups", "MQCLOSE warns of a group that was got in part, not of one that was browsed in part.")
-def test_close_tells_what_logical_order_left_unfinished(group: TestGroup) -> None:
+def test_close_warns_of_unfinished_logical_order(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
     queue = connection.open("Q", BOTH)
@@ -453,7 +453,7 @@ def test_close_tells_what_logical_order_left_unfinished(group: TestGroup) -> Non
 
 
 @pytest.mark.rule("mqi/groups", "MQCLOSE warns of a group that was got in part, not of one that was browsed in part.")
-def test_close_of_what_was_only_browsed_tells_nothing(group: TestGroup) -> None:
+def test_close_after_browses_only_has_no_warning(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
     figure_11(connection.open("Q", BOTH))
@@ -505,7 +505,7 @@ def test_a_commit_whose_get_finds_nothing_has_committed(group: TestGroup) -> Non
     assert drain(queue) == [b"tail", b"answer"]
 
 
-def test_that_a_group_is_left_is_told_rather_than_that_data_were_cut(queue: Queue) -> None:
+def test_leaving_a_group_is_reported_before_truncation(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"1")
     queue.put(b"another")
     assert queue.get(LOGICAL).body == b"1"
@@ -524,7 +524,7 @@ def test_a_commit_with_a_get_that_is_refused_anyhow_commits_nothing(queue: Queue
     assert take(queue) == b""
 
 
-def test_of_a_batch_the_first_message_tells_that_a_group_is_left(queue: Queue) -> None:
+def test_the_first_message_of_a_batch_warns_that_a_group_is_left(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"1")
     for body in (b"a", b"b"):
         queue.put(body)
@@ -541,7 +541,7 @@ def test_a_backout_leaves_alone_what_was_retained_outside_the_unit_of_work(queue
     assert queue.get(LOGICAL).body == b"2"
 
 
-def test_in_the_middle_of_a_message_what_is_under_the_cursor_is_judged_by_itself(queue: Queue) -> None:
+def test_inside_a_message_the_one_under_the_cursor_is_judged_alone(queue: Queue) -> None:
     for offset, body, flags in ((0, b"ab", SEG), (2, b"cd", SEG), (4, b"e", LSEG)):
         put_member(queue, b"s", 1, body, flags, offset=offset)
     for expected in (b"ab", b"cd"):

@@ -50,7 +50,7 @@ def refused(queue: Queue, messages: list[tuple[MQMD, bytes]]) -> MQRC:
     "mqi/put-groups",
     "If a put of many messages outside a unit of work is refused in the middle, the group continues after it.",
 )
-def test_the_group_goes_on_behind_what_was_put(scene: Scene) -> None:
+def test_the_group_goes_on_after_the_messages_that_were_put(scene: Scene) -> None:
     queue, make_room, depth = scene
     messages = [(MQMD(version=2, msg_flags=MIG), b"%03d" % n) for n in range(COUNT)]
     assert refused(queue, messages) == MQRC.Q_FULL
@@ -88,7 +88,7 @@ def test_where_a_group_ended_in_what_was_put_the_next_one_goes_on(scene: Scene) 
     "mqi/put-groups",
     "If a put of many messages outside a unit of work is refused in the middle, the group continues after it.",
 )
-def test_the_logical_message_goes_on_behind_the_segments_that_were_put(scene: Scene) -> None:
+def test_the_logical_message_goes_on_after_the_segments_that_were_put(scene: Scene) -> None:
     queue, make_room, _ = scene
     assert refused(queue, [(MQMD(version=2, msg_flags=SEG), b"123") for _ in range(COUNT)]) == MQRC.Q_FULL
     make_room()

@@ -80,7 +80,7 @@ def put_incomplete(queue: Queue, count: int, flags: int) -> None:
     "A get of complete groups or messages returns the first in physical order that fits, however groups are mixed.",
 )
 @pytest.mark.parametrize("level", [ALL_MSGS, ALL_SEGMENTS])
-def test_the_first_in_physical_order_is_found_however_complete_ones_are_mixed(group: TestGroup, level: int) -> None:
+def test_the_first_in_physical_order_is_found_among_mixed_complete_ones(group: TestGroup, level: int) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     put_incomplete(queue, MANY, SEG)
@@ -102,7 +102,7 @@ def test_the_first_in_physical_order_is_found_however_complete_ones_are_mixed(gr
 @pytest.mark.rule("mqi/match", "A browse of complete groups also counts a group that began before the cursor.")
 @pytest.mark.parametrize("level", [ALL_MSGS, ALL_SEGMENTS])
 @pytest.mark.parametrize("first", MEMBERS, ids=lambda each: b"%s%d%d" % each[:3])
-def test_behind_a_cursor_groups_count_that_began_before_it(group: TestGroup, level: int, first: Member) -> None:
+def test_groups_that_began_before_a_cursor_count_after_it(group: TestGroup, level: int, first: Member) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     others = [each for each in MEMBERS if each != first]
@@ -121,7 +121,7 @@ def test_behind_a_cursor_groups_count_that_began_before_it(group: TestGroup, lev
     "A get of complete groups or messages returns the first in physical order that fits, however groups are mixed.",
 )
 @pytest.mark.parametrize("level", [ALL_MSGS, ALL_SEGMENTS])
-def test_it_is_found_behind_many_complete_ones_that_do_not_fit_either(group: TestGroup, level: int) -> None:
+def test_it_is_found_after_many_complete_ones_that_do_not_fit(group: TestGroup, level: int) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     put_incomplete(queue, MANY, SEG)

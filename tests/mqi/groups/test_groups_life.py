@@ -130,7 +130,7 @@ def test_the_expiry_job_discards_members(group: TestGroup) -> None:
     assert left_of(group) == []
 
 
-def test_the_hop_takes_members_in_physical_order_and_they_are_a_group_behind_it(group: TestGroup) -> None:
+def test_the_hop_moves_members_in_physical_order_and_they_stay_a_group(group: TestGroup) -> None:
     """The agent's part of the transmit queue holds members as it holds everything else."""
     group.define_private("QM1", "Q")
     sender = group.connect()
@@ -197,7 +197,7 @@ def test_a_large_group_is_committed_and_backed_out_in_chunks(group: TestGroup) -
     "mqi/groups", "A message whose MsgFlags say that it is in no group does not count for the group of its GroupId."
 )
 @pytest.mark.parametrize("number", [1, 5])
-def test_what_is_no_member_may_have_the_group_id_of_a_complete_group(group: TestGroup, number: int) -> None:
+def test_a_message_in_no_group_may_have_a_complete_groups_id(group: TestGroup, number: int) -> None:
     """MsgFlags say what is in a group. Others come and go without a trace, and are got as what they are."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
@@ -216,7 +216,7 @@ def test_what_is_no_member_may_have_the_group_id_of_a_complete_group(group: Test
     assert left_of(group) == []
 
 
-def test_however_many_say_that_they_begin_a_group_nothing_is_left_behind_them(group: TestGroup) -> None:
+def test_many_beginnings_of_one_group_leave_nothing(group: TestGroup) -> None:
     """A program that forgets to count; the last message of the group lifts all of them to another level."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)

@@ -69,7 +69,7 @@ def test_segments_in_logical_order_follow_each_other(group: TestGroup) -> None:
 @pytest.mark.rule(
     "mqi/put-groups", "A message in no group gets a null GroupId and MsgSeqNumber 1, whatever the descriptor says."
 )
-def test_a_message_in_no_group_has_none_whatever_the_descriptor_says(group: TestGroup) -> None:
+def test_a_message_in_no_group_has_no_group_fields(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     md = queue.put(b"x", MQMD(version=2, group_id=b"g" * 24, msg_seq_number=7, offset=3))
@@ -82,7 +82,7 @@ def test_a_message_in_no_group_has_none_whatever_the_descriptor_says(group: Test
     "mqi/put-groups",
     "A put with LOGICAL_ORDER that does not continue its group is refused (2241, 2242) and changes nothing.",
 )
-def test_what_does_not_go_on_with_the_group_is_refused_and_changes_nothing(group: TestGroup) -> None:
+def test_a_put_that_breaks_its_group_is_refused_and_changes_nothing(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     put_logical(queue, b"1", MIG, persistence=1)
@@ -161,7 +161,7 @@ def test_mqput1_knows_no_logical_order(group: TestGroup) -> None:
 
 
 @pytest.mark.rule("mqi/put-groups", "A group that began in a unit of work that was backed out begins anew.")
-def test_a_group_begun_in_a_unit_of_work_that_is_backed_out_begins_anew(group: TestGroup) -> None:
+def test_a_group_begun_in_a_backed_out_unit_of_work_begins_again(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
     queue = connection.open("Q", BOTH)
@@ -213,7 +213,7 @@ def test_many_at_once_keep_logical_order(group: TestGroup) -> None:
 
 @pytest.mark.rule("mqi/put-groups", "MQCLOSE warns of a group in logical order that was not finished.")
 @pytest.mark.parametrize("options", [0, int(LOGICAL)])
-def test_close_tells_of_a_group_that_was_put_in_logical_order_and_not_finished(group: TestGroup, options: int) -> None:
+def test_close_warns_of_an_unfinished_group_put_in_logical_order(group: TestGroup, options: int) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", OpenOption.OUTPUT)
     if options:
@@ -232,7 +232,7 @@ def test_close_tells_of_a_group_that_was_put_in_logical_order_and_not_finished(g
 )
 @pytest.mark.parametrize("persistence", [0, 1])
 @pytest.mark.parametrize("options", [0, SYNCPOINT, SYNCPOINT | int(PutOption.ASYNC_RESPONSE)])
-def test_what_the_queue_cannot_hold_whole_goes_in_segments(group: TestGroup, persistence: int, options: int) -> None:
+def test_a_message_longer_than_maxmsgl_goes_in_segments(group: TestGroup, persistence: int, options: int) -> None:
     group.define_shared("Q", max_msg_length=40)
     connection = group.connect()
     queue = connection.open("Q", BOTH)
@@ -250,7 +250,7 @@ def test_what_the_queue_cannot_hold_whole_goes_in_segments(group: TestGroup, per
     assert len({piece.md.msg_id for piece in pieces}) == 4
 
 
-def test_what_may_not_be_segmented_is_refused(group: TestGroup) -> None:
+def test_a_message_that_may_not_be_segmented_is_refused(group: TestGroup) -> None:
     group.define_shared("Q", max_msg_length=40)
     queue = group.connect().open("Q", BOTH)
     with pytest.raises(MQIError) as caught:
@@ -297,7 +297,7 @@ def test_all_segments_fit_or_none_is_put(group: TestGroup, options: int) -> None
 
 
 @pytest.mark.rule("mqi/put-groups", "Either all segments of a message are put, or none.")
-def test_a_message_of_many_segments_that_does_not_fit_leaves_the_unit_of_work_as_it_was(group: TestGroup) -> None:
+def test_many_segments_that_do_not_fit_leave_the_unit_of_work_unchanged(group: TestGroup) -> None:
     group.define_shared("Q", max_msg_length=16, max_depth=201)
     connection = group.connect()
     queue = connection.open("Q", BOTH)
@@ -309,7 +309,7 @@ def test_a_message_of_many_segments_that_does_not_fit_leaves_the_unit_of_work_as
     assert drain(queue) == [b"kept"]
 
 
-def test_more_segments_than_one_call_stores_are_put_in_a_unit_of_work_of_their_own(group: TestGroup) -> None:
+def test_many_segments_are_put_in_their_own_unit_of_work(group: TestGroup) -> None:
     group.define_shared("Q", max_msg_length=16)
     connection = group.connect()
     queue = connection.open("Q", BOTH)

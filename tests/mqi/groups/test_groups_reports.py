@@ -47,7 +47,7 @@ def report(queue: Queue, at: int, feedback: int, body: bytes, *, group: bytes = 
 @pytest.mark.rule(
     "mqi/groups", "COMPLETE_MSG puts reports about segments together when all reports of one type have arrived."
 )
-def test_reports_of_one_type_come_as_one_message_whatever_stands_between_them(queue: Queue) -> None:
+def test_reports_of_one_type_are_one_message_even_with_others_between(queue: Queue) -> None:
     for at, feedback, body in ((1, COD, b"d1"), (0, COA, b"a0"), (0, COD, b"d0"), (2, COA, b"a"), (1, COA, b"a111")):
         report(queue, at, feedback, body)
 
@@ -100,7 +100,7 @@ def test_a_mixture_of_types_is_all_there_but_cannot_be_put_together(queue: Queue
 
 
 @pytest.mark.rule("mqi/groups", "Exception reports are one type, whatever their reasons.")
-def test_exceptions_are_one_type_whatever_their_reasons(queue: Queue) -> None:
+def test_exceptions_with_different_reasons_are_one_type(queue: Queue) -> None:
     for at, reason in ((0, MQRC.Q_FULL), (1, MQRC.PUT_INHIBITED), (2, MQRC.Q_FULL)):
         report(queue, at, int(reason), b"%d" % at)
     assert take(queue, COMPLETE) == b"0\0\0\0" + b"1\0\0\0" + b"2\0"
@@ -124,7 +124,7 @@ def test_of_two_reports_of_one_type_about_one_segment_the_first_counts(queue: Qu
     assert drain(queue) == [b"x"]
 
 
-def test_a_mixture_in_front_hides_nothing_behind_it(queue: Queue) -> None:
+def test_a_mixture_in_front_hides_no_later_message(queue: Queue) -> None:
     # More of them than one look at the queue passes over.
     for number in range(300):
         for at, feedback in ((0, COA), (1, COD), (2, COA)):
@@ -138,7 +138,7 @@ def test_a_mixture_in_front_hides_nothing_behind_it(queue: Queue) -> None:
     "mqi/groups", "A getter that waits for a whole report is woken by the report that completes its type."
 )
 @pytest.mark.parametrize("options", [COMPLETE, LOGICAL | COMPLETE])
-def test_who_waits_for_a_whole_report_is_woken_by_what_completes_its_type(
+def test_a_waiter_for_a_whole_report_is_woken_when_its_type_completes(
     group: TestGroup, queue: Queue, options: int
 ) -> None:
     for at, feedback in ((0, COA), (0, COD), (1, COD), (2, COA)):
@@ -157,7 +157,7 @@ def test_who_waits_for_a_whole_report_is_woken_by_what_completes_its_type(
     assert found == [b"0\0\0\0" + b"1\0\0\0" + b"2\0"]
 
 
-def test_any_order_with_units_of_work_leaves_nothing_behind(group: TestGroup, queue: Queue) -> None:
+def test_any_order_with_units_of_work_leaves_nothing(group: TestGroup, queue: Queue) -> None:
     """What is counted for reports goes when they go: by gets, backed out gets and puts, and locks."""
     chance = random.Random(7)
     reports = [(at, feedback) for at in range(3) for feedback in (COA, COD, COD)]

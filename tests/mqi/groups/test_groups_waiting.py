@@ -54,7 +54,7 @@ def test_a_get_in_logical_order_is_woken_by_what_begins_something(
     assert plain.result(20).body == b"plain"
 
 
-def test_inside_a_logical_message_the_next_segment_wakes_whoever_is_in_that_message(
+def test_the_next_segment_wakes_the_reader_of_its_logical_message(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
     queue, others = group.connect().open("Q", BOTH), waits(pool, group, WHOLE_GROUP)
@@ -71,7 +71,7 @@ def test_inside_a_logical_message_the_next_segment_wakes_whoever_is_in_that_mess
     assert others.result(20).body == b"plain"
 
 
-def test_inside_a_group_the_next_message_wakes_whoever_is_in_that_group(
+def test_the_next_message_wakes_the_reader_of_its_group(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
     futures = {}
@@ -111,7 +111,7 @@ def test_inside_a_group_a_whole_message_is_waited_for(
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_a_wake_up_in_vain_goes_to_the_one_that_can_take_it(
+def test_a_useless_wake_up_goes_to_a_waiter_that_can_take_it(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, order: tuple[int, ...]
 ) -> None:
     """A group that becomes complete by a message without the CorrelId that is waited for."""
@@ -219,7 +219,7 @@ def test_a_search_past_many_that_do_not_fit_ends_and_waits(
     assert future.result(20).body == b"before all"
 
 
-def test_what_comes_in_front_of_where_a_search_has_been_ends_it(
+def test_a_message_arriving_before_a_searchs_place_ends_the_wait(
     group: TestGroup, putter: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many have another Offset, so one look does not see them all."""
@@ -241,9 +241,7 @@ def test_what_comes_in_front_of_where_a_search_has_been_ends_it(
     assert looks == [2, 0]
 
 
-def test_what_completes_a_group_may_be_what_two_have_waited_for(
-    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
-) -> None:
+def test_the_completing_message_may_have_two_waiters(group: TestGroup, pool: ThreadPoolExecutor, putter: Queue) -> None:
     """One wants the second message of a whole group, the other one any logical message that is whole."""
     put_member(putter, b"g", 1, b"abc", MIG | SEG)
     put_member(putter, b"g", 2, b"2", LMIG)
@@ -253,7 +251,7 @@ def test_what_completes_a_group_may_be_what_two_have_waited_for(
     assert (second.result(30).body, whole.result(30).body) == (b"2", b"abc")
 
 
-def test_who_was_woken_and_does_not_wait_any_more_leaves_the_rest_to_others(
+def test_a_woken_getter_that_stops_waiting_leaves_the_rest_to_others(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
     put_member(putter, b"g", 1, b"abc", MIG | SEG)
@@ -274,7 +272,7 @@ def test_who_was_woken_and_does_not_wait_any_more_leaves_the_rest_to_others(
     "mqi/waiting",
     "A getter that is woken and may not have the message, or has no room for it, passes it to another waiter.",
 )
-def test_who_was_woken_and_has_no_room_leaves_it_to_another(
+def test_a_woken_waiter_without_room_leaves_it_to_another(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
     # Of those that wait alike the first connection is woken.
@@ -302,7 +300,7 @@ CERTAIN: dict[str, tuple[int, dict[str, Any]]] = {
 @pytest.mark.rule("mqi/waiting", "A wait for a certain message is served before a wait for any message.")
 @pytest.mark.parametrize("general", GENERAL)
 @pytest.mark.parametrize("certain", CERTAIN)
-def test_who_waits_for_a_certain_message_comes_before_who_waits_for_any(
+def test_a_waiter_for_one_message_precedes_waiters_for_any(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, general: int, certain: str
 ) -> None:
     any_message = waits(pool, group, general)
@@ -315,7 +313,7 @@ def test_who_waits_for_a_certain_message_comes_before_who_waits_for_any(
     assert any_message.result(20).body == b"other"
 
 
-def test_those_who_wait_for_any_message_ask_each_other_once(
+def test_waiters_for_any_message_pass_a_wake_up_on_once(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
     """What completes a group is for one who wants whole groups only, and what is left for the next one who can."""
@@ -329,7 +327,7 @@ def test_those_who_wait_for_any_message_ask_each_other_once(
     assert sorted(future.result(20).body for future in of_groups) == [b"2", b"plain"]
 
 
-def test_a_wake_up_in_vain_goes_through_all_who_wait_and_ends(
+def test_a_useless_wake_up_passes_through_all_waiters_and_ends(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
     waiting = [
@@ -356,7 +354,7 @@ def test_a_wake_up_in_vain_goes_through_all_who_wait_and_ends(
 )
 @pytest.mark.parametrize("options", [GetOption.COMPLETE_MSG, LOGICAL | GetOption.ALL_MSGS_AVAILABLE])
 @pytest.mark.parametrize("goes", ["got", "locked", "expired"])
-def test_what_counts_because_a_duplicate_went_ends_a_wait(
+def test_a_message_that_counts_after_its_twin_went_ends_a_wait(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, options: int, goes: str
 ) -> None:
     """Of segments at one place the first counts; it has another length than the next one, which makes the whole."""
@@ -378,7 +376,7 @@ def test_what_counts_because_a_duplicate_went_ends_a_wait(
 @pytest.mark.rule(
     "mqi/waiting", "A message that counts because its duplicate has gone ends a wait, as if it had just arrived."
 )
-def test_who_begins_a_group_leaves_its_duplicate_to_the_next(
+def test_a_reader_that_begins_a_group_leaves_its_duplicate(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
     for _ in range(2):
@@ -393,7 +391,7 @@ def test_who_begins_a_group_leaves_its_duplicate_to_the_next(
     assert sorted(future.result(20).body for future in beginning) == [b"abc", b"abc", b"plain"]
 
 
-def test_who_waits_with_a_lock_on_one_of_two_duplicates_wakes_nobody_for_the_other(
+def test_a_waiter_with_a_locked_duplicate_wakes_no_other_for_its_twin(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
     """Each look takes the lock off and locks again: what that uncovers was there all the time."""
@@ -412,7 +410,7 @@ def test_who_waits_with_a_lock_on_one_of_two_duplicates_wakes_nobody_for_the_oth
 
 
 @pytest.mark.parametrize("options", [LOGICAL | GetOption.COMPLETE_MSG, GetOption.COMPLETE_MSG])
-def test_what_is_complete_with_what_a_handle_has_locked_ends_its_wait(
+def test_a_group_complete_with_the_handles_locked_message_ends_its_wait(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, options: int
 ) -> None:
     put_member(putter, b"s", 1, b"abc", SEG)
@@ -447,7 +445,7 @@ def outside_its_unit(group: TestGroup) -> tuple[Queue, int]:
     [(too_many_for_its_unit, MQRC.SYNCPOINT_LIMIT_REACHED), (outside_its_unit, MQRC.UOW_NOT_AVAILABLE)],
 )
 @pytest.mark.parametrize("asked", [{}, {"options": int(LOGICAL)}, matching(b"s")])
-def test_who_was_woken_and_must_not_have_it_leaves_it_to_another(
+def test_a_woken_waiter_that_must_not_have_it_leaves_it_to_another(
     group: TestGroup,
     pool: ThreadPoolExecutor,
     putter: Queue,

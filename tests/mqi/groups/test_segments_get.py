@@ -114,7 +114,7 @@ def test_segments_that_do_not_agree_are_put_together_as_far_as_they_do(
 
 
 @pytest.mark.rule("mqi/groups", "Of segments that disagree, 2080 is told before and 2079 after their own reason.")
-def test_of_segments_that_do_not_agree_2079_is_told_last_and_2080_first(queue: Queue) -> None:
+def test_segments_that_disagree_end_with_2080_first_and_2079_last(queue: Queue) -> None:
     for offset, flags, ccsid in ((0, SEG, 819), (2, SEG, 819), (4, LSEG, 1208)):
         put_member(queue, b"g", 1, b"%02d" % offset, flags, offset=offset, coded_char_set_id=ccsid)
     for option in (0, GetOption.CONVERT):
@@ -126,7 +126,7 @@ def test_of_segments_that_do_not_agree_2079_is_told_last_and_2080_first(queue: Q
 
 
 @pytest.mark.rule("mqi/browse", "COMPLETE_MSG under the cursor needs the first segment there; another offset is 2246.")
-def test_only_what_begins_a_logical_message_can_be_completed_under_the_cursor(queue: Queue) -> None:
+def test_only_a_first_segment_can_be_completed_under_the_cursor(queue: Queue) -> None:
     put_segments(queue, b"abc", b"de")
     assert take(queue, GetOption.BROWSE_FIRST) == b"de"
     for option in (GetOption.MSG_UNDER_CURSOR, GetOption.BROWSE_MSG_UNDER_CURSOR):
@@ -233,7 +233,7 @@ def test_a_group_stops_where_segments_overlap(queue: Queue) -> None:
     assert take(queue, LOGICAL) == b"abcd"
 
 
-def test_what_overlaps_cannot_be_completed_under_the_cursor(queue: Queue) -> None:
+def test_overlapping_segments_cannot_be_completed_under_the_cursor(queue: Queue) -> None:
     put_overlapping(queue)
     assert queue.get(GetOption.BROWSE_FIRST).body == b"abcd"
     for option in (GetOption.BROWSE_MSG_UNDER_CURSOR, GetOption.MSG_UNDER_CURSOR):

@@ -82,7 +82,7 @@ def test_a_predefined_queue_is_not_deleted(connection: QueueManagerConnection, o
 @pytest.mark.rule(
     "mqi/close", "A handle for a remote queue does not delete the transmission queue that it leads through."
 )
-def test_a_transmission_queue_is_not_deleted_by_a_handle_for_what_it_leads_to(
+def test_a_handle_for_a_remote_queue_deletes_no_transmission_queue(
     models: TestGroup, connection: QueueManagerConnection
 ) -> None:
     models.repository("QM1").define(QueueModel(name="XMIT", definition_type="PERMDYN", usage="XMITQ"))
@@ -153,7 +153,7 @@ def test_the_queue_manager_is_not_deleted_either(connection: QueueManagerConnect
 )
 @pytest.mark.parametrize("options", OF_DYNAMIC_QUEUES)
 @pytest.mark.parametrize("through", ["its handle", "another one"])
-def test_what_is_put_asynchronously_keeps_a_queue_from_being_deleted(
+def test_an_asynchronous_put_prevents_the_deletion_of_a_queue(
     models: TestGroup, connection: QueueManagerConnection, options: int, through: str
 ) -> None:
     queue = made(connection, "PERM")

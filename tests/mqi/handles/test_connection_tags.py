@@ -75,7 +75,7 @@ IN_USE = MQRC.CONN_TAG_IN_USE
         (SHARED_QMGR, SHARED_QMGR, None, IN_USE, None),
     ],
 )
-def test_who_may_use_a_tag_that_is_in_use(
+def test_the_tag_options_decide_about_a_tag_in_use(
     pair: TestGroup,
     first: ConnectOption,
     second: ConnectOption,
@@ -103,7 +103,7 @@ def test_a_tag_that_is_shared_is_free_when_its_last_user_has_gone(pair: TestGrou
     assert refusal(pair, SHARED_QSG, process) == IN_USE
 
 
-def test_the_same_tag_is_serialized_at_each_manager_by_itself(pair: TestGroup) -> None:
+def test_the_same_tag_is_serialized_at_each_manager_separately(pair: TestGroup) -> None:
     first, second = pair.process("QM1"), pair.process("QM2")
     connect(pair, SERIAL_QMGR, first)
     at_second = connect(pair, SERIAL_QMGR, second)
@@ -185,7 +185,7 @@ def test_a_dead_user_keeps_its_tag_until_its_messages_are_back(pair: TestGroup, 
 
 
 @pytest.mark.rule("igq/serialization", "A tag is refused with 2350 while a structure delays the recovery of its user.")
-def test_a_tag_is_not_usable_while_a_structure_delays_the_recovery_of_its_user(
+def test_a_tag_is_unusable_while_a_structure_delays_its_users_recovery(
     pair: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair.define_shared("ORDERS")
@@ -213,7 +213,7 @@ def test_a_tag_is_not_usable_while_a_structure_delays_the_recovery_of_its_user(
 
 @pytest.mark.rule("igq/serialization", "MQDISC ends with 2344 if it leaves the end of a unit of work to the group.")
 @pytest.mark.parametrize(("tag", "outcome"), [(TAG, (MQCC.WARNING, MQRC.CONN_TAG_NOT_RELEASED)), (b"", None)])
-def test_mqdisc_tells_of_a_tag_that_stays_in_use_until_the_group_has_completed_the_commit(
+def test_mqdisc_warns_of_a_tag_in_use_until_the_group_completes_the_commit(
     pair: TestGroup, monkeypatch: pytest.MonkeyPatch, tag: bytes, outcome: tuple[MQCC, MQRC] | None
 ) -> None:
     pair.define_structure("APPL2")

@@ -89,7 +89,7 @@ def inquired(queue: Queue, *selectors: int) -> tuple[dict[int, int | bytes], tup
 @pytest.mark.rule(
     "mqi/open", "MQINQ of an attribute of another queue type is a warning (2068), and tells the other attributes."
 )
-def test_what_other_types_of_queues_have_is_not_applicable_to_a_local_one(connection: QueueManagerConnection) -> None:
+def test_attributes_of_other_queue_types_are_not_applicable(connection: QueueManagerConnection) -> None:
     queue = connection.open("Q", INQUIRE)
     depth, name, base = IntSelector.CURRENT_Q_DEPTH, CharSelector.Q_NAME, CharSelector.BASE_OBJECT_NAME
     known: dict[int, int | bytes] = {depth: 0, name: b"Q".ljust(48)}
@@ -103,7 +103,7 @@ def test_what_other_types_of_queues_have_is_not_applicable_to_a_local_one(connec
 
 @pytest.mark.rule("mqi/open", "MQINQ of an attribute that no queue has is refused with 2067.")
 @pytest.mark.parametrize("name", ["Q", "FAR"])
-def test_what_no_queue_has_is_refused_whatever_else_is_asked(connection: QueueManagerConnection, name: str) -> None:
+def test_an_attribute_that_no_queue_has_is_always_refused(connection: QueueManagerConnection, name: str) -> None:
     queue = connection.open(name, INQUIRE)
     for unknown in (IntSelector.MAX_HANDLES, CharSelector.Q_MGR_NAME, 0, 4711):
         for others in ((), (CharSelector.Q_NAME,), (CharSelector.BASE_OBJECT_NAME, IntSelector.CURRENT_Q_DEPTH)):
@@ -113,7 +113,9 @@ def test_what_no_queue_has_is_refused_whatever_else_is_asked(connection: QueueMa
 @pytest.mark.rule("mqi/open", "A remote definition that is opened to inquire tells its own attributes.")
 @pytest.mark.parametrize("name", ["FAR", "NEAR"])
 @pytest.mark.parametrize("options", [INQUIRE, INQUIRE | OpenOption.OUTPUT])
-def test_a_remote_definition_tells_of_itself(connection: QueueManagerConnection, name: str, options: int) -> None:
+def test_a_remote_definition_returns_its_own_attributes(
+    connection: QueueManagerConnection, name: str, options: int
+) -> None:
     """Also one that leads to a queue of this manager."""
     queue = connection.open(name, options)
     of_remote = OF_REMOTE | {CharSelector.Q_NAME: name.encode().ljust(48)} | (OF_NEAR if name == "NEAR" else {})
@@ -146,7 +148,7 @@ def test_a_handle_to_inquire_is_for_nothing_else(connection: QueueManagerConnect
 
 @pytest.mark.rule("mqi/open", "A queue at another manager cannot be opened to inquire, get, browse or set (2045).")
 @pytest.mark.parametrize("more", [0, OpenOption.OUTPUT])
-def test_what_is_no_definition_here_cannot_be_inquired(
+def test_a_queue_without_a_definition_here_cannot_be_inquired(
     group: TestGroup, connection: QueueManagerConnection, more: int
 ) -> None:
     for name, qmgr in (("IN", "QM2"), ("Q", "QM2"), ("IN", "OF.QM2"), ("FAR", "QM2")):
@@ -187,7 +189,7 @@ def test_attributes_are_those_in_force(group: TestGroup, connection: QueueManage
     assert refused.value.reason == MQRC.OBJECT_CHANGED
 
 
-def test_mqopen_tells_where_messages_would_go(connection: QueueManagerConnection) -> None:
+def test_mqopen_returns_the_destination_of_messages(connection: QueueManagerConnection) -> None:
     od = MQOD(object_name=b"FAR")
     assert verbs.mqopen(connection.connection, od, INQUIRE)[1:] == OK
     assert (od.resolved_q_name, od.resolved_q_mgr_name) == (b"IN", b"QM2")
@@ -196,7 +198,9 @@ def test_mqopen_tells_where_messages_would_go(connection: QueueManagerConnection
 @pytest.mark.rule("mqi/open", "An alias that is opened to inquire tells its own attributes, not those of its target.")
 @pytest.mark.parametrize(("name", "target"), [("NICK", "Q"), ("FAR.NICK", "FAR")])
 @pytest.mark.parametrize("options", [INQUIRE, INQUIRE | OpenOption.OUTPUT])
-def test_an_alias_tells_of_itself(connection: QueueManagerConnection, name: str, target: str, options: int) -> None:
+def test_an_alias_returns_its_own_attributes(
+    connection: QueueManagerConnection, name: str, target: str, options: int
+) -> None:
     """IBM MQ: the attributes of the alias queue, not those of the base queue."""
     queue = connection.open(name, options)
     own = {CharSelector.Q_NAME: name.encode().ljust(48), CharSelector.BASE_OBJECT_NAME: target.encode().ljust(48)}
@@ -234,7 +238,7 @@ def test_mqset_through_an_alias_changes_the_alias(group: TestGroup, connection: 
 
 
 @pytest.mark.rule("mqi/open", "MQSET of an attribute that an alias does not have is 2067.")
-def test_what_an_alias_has_not_cannot_be_set_through_it(connection: QueueManagerConnection) -> None:
+def test_an_attribute_that_an_alias_lacks_cannot_be_set_through_it(connection: QueueManagerConnection) -> None:
     queue = connection.open("NICK", OpenOption.SET)
     for selector in (IntSelector.TRIGGER_CONTROL, IntSelector.TRIGGER_DEPTH, IntSelector.DEF_PRIORITY):
         with pytest.raises(MQIError) as refused:
@@ -265,7 +269,7 @@ def test_mqset_through_a_definition_that_leads_here_changes_that(connection: Que
     "mqi/open", "MQINQ and MQSET through an alias that leads elsewhere since the open, or has gone, end with 2041."
 )
 @pytest.mark.parametrize("change", ["retarget", "delete"])
-def test_an_alias_that_leads_elsewhere_or_is_gone_is_neither_told_nor_set(
+def test_an_alias_that_leads_elsewhere_or_is_gone_ends_with_2041(
     group: TestGroup, connection: QueueManagerConnection, change: str
 ) -> None:
     group.define_shared("OTHER")

@@ -28,7 +28,7 @@ def test_a_call_in_doubt_waits_for_the_renewal_and_goes_on(group: TestGroup) -> 
     assert not connection.connection.is_ended
 
 
-def test_a_call_that_hears_nothing_of_the_lease_gives_its_connection_up_for_recovery(
+def test_a_call_without_news_of_the_lease_gives_up_its_connection(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group.define_shared("ORDERS")

@@ -88,7 +88,7 @@ def test_a_shared_queue_is_the_groups_and_a_private_one_its_managers(
 @pytest.mark.rule(
     "mqi/open", "With SQQMNAME(IGNORE), a shared queue that is named at another member resolves to the group."
 )
-def test_a_shared_queue_named_at_another_member_is_the_groups_where_that_name_is_ignored(
+def test_sqqmname_ignore_resolves_a_shared_queue_elsewhere_to_the_group(
     group: TestGroup, connection: QueueManagerConnection
 ) -> None:
     group.repository("QM1").alter_qmgr("QM1", {"shared_q_mgr_name": "IGNORE"})
@@ -107,7 +107,7 @@ def test_a_shared_queue_named_at_another_member_is_the_groups_where_that_name_is
     "mqi/open", "ResolvedQMgrName of a shared queue is the group's name, of a private queue its manager's name."
 )
 @pytest.mark.parametrize(("kind", "is_shared"), [("SHAREDYN", True), ("PERMDYN", False), ("TEMPDYN", False)])
-def test_a_dynamic_queue_is_told_with_its_name(
+def test_a_dynamic_queue_returns_its_name(
     group: TestGroup, connection: QueueManagerConnection, kind: str, is_shared: bool
 ) -> None:
     structure = {"structure": "APPL1"} if is_shared else {}
@@ -118,7 +118,7 @@ def test_a_dynamic_queue_is_told_with_its_name(
 
 
 @pytest.mark.rule("mqi/open", "A reply to the resolved names arrives.")
-def test_replies_to_what_was_told_arrive(group: TestGroup, connection: QueueManagerConnection) -> None:
+def test_replies_to_the_returned_names_arrive(group: TestGroup, connection: QueueManagerConnection) -> None:
     """A server anywhere answers by the names that the client's MQOPEN told."""
     od = MQOD(object_name=b"Q")
     verbs.mqopen(connection.connection, od, BOTH)

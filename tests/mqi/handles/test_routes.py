@@ -24,7 +24,7 @@ from tests.support.scenes import on_queue, until
 @pytest.mark.rule(
     "igq/routes", "With IGQ(ENABLED), a queue at another member is reached through SYSTEM.QSG.TRANSMIT.QUEUE."
 )
-def test_a_queue_at_another_member_is_reached_through_the_shared_transmit_queue(pair: TestGroup) -> None:
+def test_the_shared_transmit_queue_leads_to_a_queue_at_another_member(pair: TestGroup) -> None:
     pair.connect("QM1").put1("IN", b"over there", qmgr_name="QM2")
     ((header, data),) = transmitted(pair, "QM2")
     assert (header.remote_q_name, header.remote_q_mgr_name, data) == (b"IN", b"QM2", b"over there")
@@ -35,9 +35,7 @@ def test_a_queue_at_another_member_is_reached_through_the_shared_transmit_queue(
 )
 @pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
 @pytest.mark.parametrize("member", [False, True], ids=["alone", "member of a group"])
-def test_a_message_on_a_transmission_queue_is_described_by_each_header_for_the_next(
-    pair: TestGroup, igq: str, member: bool
-) -> None:
+def test_each_header_on_a_transmission_queue_describes_the_next_one(pair: TestGroup, igq: str, member: bool) -> None:
     pair.repository("QM1").alter_qmgr("QM1", {"igq": igq})
     pair.define_private("QM1", "QM2", usage="XMITQ")
     fields: dict[str, Any] = {"group_id": b"g" * 24, "msg_flags": int(MsgFlag.MSG_IN_GROUP)} if member else {}
@@ -170,7 +168,7 @@ TRANSMISSION_QUEUES = {
     ("named", "which"), [("NONE", 0), ("NICK", 1), ("MODEL", 1), ("PLAIN", 2), (SYSTEM_QSG_TRANSMIT_QUEUE, 2)]
 )
 @pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
-def test_what_is_no_transmission_queue_is_refused_by_who_named_it(
+def test_a_bad_transmission_queue_is_refused_by_how_it_was_named(
     pair: TestGroup, how: str, named: str, which: int, igq: str
 ) -> None:
     """SYSTEM.QSG.TRANSMIT.QUEUE is none that a message to somebody outside of the group could take."""
@@ -190,7 +188,7 @@ def test_what_is_no_transmission_queue_is_refused_by_who_named_it(
 @pytest.mark.rule(
     "igq/routes", "A transmission queue in a definition is not looked at where intra-group queuing leads to the member."
 )
-def test_intra_group_queuing_needs_no_transmission_queue_that_a_definition_names(pair: TestGroup) -> None:
+def test_intra_group_queuing_ignores_a_definitions_transmission_queue(pair: TestGroup) -> None:
     changes = {"default_transmission_queue": SYSTEM_QSG_TRANSMIT_QUEUE}
     pair.repository("QM1").alter_qmgr("QM1", changes)
     far = QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", transmission_queue=SYSTEM_QSG_TRANSMIT_QUEUE)

@@ -176,7 +176,7 @@ def test_another_queue_of_its_name_stays(models: TestGroup) -> None:
     assert not models.group.client().exists(key)
 
 
-def test_who_has_it_open_goes_on_until_the_connection_that_made_it_ends(models: TestGroup) -> None:
+def test_other_users_go_on_until_the_making_connection_ends(models: TestGroup) -> None:
     """Not deleted logically; docs/reference/differences.md says so."""
     creator, other = models.connect(), models.connect()
     queues = [create(creator.connection) for _ in range(2)]

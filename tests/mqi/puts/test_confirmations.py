@@ -87,7 +87,9 @@ def reader(defined: TestGroup) -> QueueManagerConnection:
         (Report.COD_WITH_FULL_DATA, len(BODY)),
     ],
 )
-def test_what_a_report_is_like(defined: TestGroup, reader: QueueManagerConnection, report: Report, length: int) -> None:
+def test_the_fields_of_a_report(
+    defined: TestGroup, reader: QueueManagerConnection, report: Report, length: int
+) -> None:
     queue = defined.connect().open("Q", BOTH | OpenOption.SET_ALL_CONTEXT)
     identity = {
         "user_identifier": b"whoever",
@@ -178,7 +180,7 @@ def test_a_delivery_is_reported_when_its_unit_of_work_is_committed(
 
 
 @pytest.mark.rule("mqi/reports", "A COD report in a unit of work comes with the commit, and never after a backout.")
-def test_a_commit_that_brings_the_next_message_reports_each_in_its_own_unit_of_work(
+def test_a_commit_with_the_next_get_reports_each_in_its_own_unit_of_work(
     queue: Queue, reader: QueueManagerConnection
 ) -> None:
     queue.put_many([(asking(Report.COD), b"%d" % n) for n in range(3)])
@@ -200,7 +202,7 @@ def test_a_wait_that_is_served_reports(group: TestGroup, queue: Queue, reader: Q
 
 
 @pytest.mark.rule("mqi/reports", "A browse, and a get that ends with 2080, make no COD report.")
-def test_what_takes_nothing_off_the_queue_reports_nothing(queue: Queue, reader: QueueManagerConnection) -> None:
+def test_a_call_that_takes_no_message_reports_nothing(queue: Queue, reader: QueueManagerConnection) -> None:
     queue.put(BODY, asking(Report.COD))
     queue.get(GetOption.BROWSE_FIRST)
     assert queue.get(max_length=1).reason == MQRC.TRUNCATED_MSG_FAILED
@@ -217,7 +219,7 @@ def test_a_message_under_the_cursor_is_delivered(queue: Queue, reader: QueueMana
 
 
 @pytest.mark.rule("mqi/reports", "MQBACK removes the report of a message that was got with MARK_SKIP_BACKOUT.")
-def test_a_message_that_skips_the_backout_is_reported_with_the_unit_it_goes_on_in(
+def test_a_message_that_skips_the_backout_is_reported_in_its_new_unit(
     queue: Queue, reader: QueueManagerConnection
 ) -> None:
     queue.put(BODY, asking(Report.COD))
@@ -263,7 +265,7 @@ def segment(offset: int, *, is_last: bool, report: Report, **fields: object) -> 
 
 
 @pytest.mark.rule("mqi/reports", "A report about a report about a segment has its OriginalLength.")
-def test_a_report_about_a_report_about_a_segment_takes_as_much_of_its_message(
+def test_a_report_about_a_report_about_a_segment_has_its_original_length(
     queue: Queue, reader: QueueManagerConnection
 ) -> None:
     """The first carries no data, and says in OriginalLength how many the segment had."""
@@ -273,7 +275,7 @@ def test_a_report_about_a_report_about_a_segment_takes_as_much_of_its_message(
     assert [each.md.original_length for each in drain(reader, "REPLIES")] == [100, 100]
 
 
-def test_reports_that_are_put_together_have_their_whole_length_when_that_is_confirmed(
+def test_reports_put_together_are_confirmed_with_their_whole_length(
     queue: Queue, reader: QueueManagerConnection
 ) -> None:
     about: dict[str, object] = {"msg_type": int(MsgType.REPORT), "original_length": 100}
@@ -294,7 +296,7 @@ def test_messages_that_share_a_descriptor_are_confirmed_each(queue: Queue, reade
 
 @pytest.mark.rule("mqi/reports", "Each message of a batch is confirmed by its own MsgId, even if the rest was refused.")
 @pytest.mark.parametrize("grouped", [False, True])
-def test_what_arrived_is_confirmed_though_the_rest_is_refused(
+def test_arrived_messages_are_confirmed_even_if_the_rest_is_refused(
     group: TestGroup, reader: QueueManagerConnection, grouped: bool
 ) -> None:
     group.define_shared("SMALL", max_depth=150)
@@ -337,9 +339,7 @@ def test_a_report_about_a_segment_can_be_dead_lettered(
 
 @pytest.mark.rule("mqi/reports", "Reports that do not fit their queue together are put as far as they fit.")
 @pytest.mark.parametrize("option", [SYNCPOINT, GetOption.NO_SYNCPOINT])
-def test_reports_that_do_not_fit_their_queue_together_are_put_as_far_as_they_do(
-    group: TestGroup, option: GetOption
-) -> None:
+def test_reports_that_do_not_all_fit_are_put_as_far_as_they_fit(group: TestGroup, option: GetOption) -> None:
     group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
     group.define_shared("Q")
     group.define_shared("REPLIES", max_depth=2)
@@ -389,7 +389,7 @@ def test_only_a_local_queue_for_messages_is_a_dead_letter_queue(group: TestGroup
 @pytest.mark.rule("mqi/reports", "A report that cannot be put goes to the dead-letter queue; the call itself succeeds.")
 @pytest.mark.parametrize("has_dead_letter_queue", [True, False])
 @pytest.mark.parametrize("in_unit", [True, False])
-def test_a_report_that_can_go_nowhere_stops_nobody(
+def test_a_report_that_can_go_nowhere_stops_no_program(
     group: TestGroup, has_dead_letter_queue: bool, in_unit: bool
 ) -> None:
     group.define_private("QM1", "Q")
@@ -414,7 +414,7 @@ def test_a_report_that_can_go_nowhere_stops_nobody(
 
 @pytest.mark.rule("mqi/reports", "A message on a transmission queue makes no COA or COD report.")
 @pytest.mark.parametrize("format_", [Format.XMIT_Q_HEADER, Format.DEAD_LETTER_HEADER])
-def test_what_is_on_its_way_is_not_confirmed(queue: Queue, reader: QueueManagerConnection, format_: bytes) -> None:
+def test_a_message_on_its_way_is_not_confirmed(queue: Queue, reader: QueueManagerConnection, format_: bytes) -> None:
     queue.put(BODY, asking(format=format_))
     queue.get()
     assert kinds(reader) == []
@@ -437,7 +437,7 @@ def test_nothing_arrives_on_a_transmission_queue(group: TestGroup) -> None:
     assert kinds(connection) == []
 
 
-def test_reports_count_as_messages_of_the_unit_of_work_but_none_is_refused_for_it(group: TestGroup) -> None:
+def test_reports_count_for_the_unit_of_work_but_are_never_refused(group: TestGroup) -> None:
     group.define_shared("Q")
     group.define_shared("REPLIES")
     group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 4})

@@ -152,7 +152,7 @@ def test_a_descriptor_that_is_used_again_is_known_but_for_its_time(queue: Queue)
 @pytest.mark.rule(
     "mqi/context", "Each message of a batch has its own time; all segments of a split message have one time."
 )
-def test_each_message_of_a_batch_tells_the_time(queue: Queue) -> None:
+def test_each_message_of_a_batch_shows_its_time(queue: Queue) -> None:
     shared = MQMD()
     mds = queue.put_many([(md, b"x") for md in (shared, shared, MQMD(), given(CLAIMED))])
     found = [queue.get().md for _ in mds]
@@ -185,7 +185,7 @@ def test_there_may_be_none(connection: QueueManagerConnection, queue: Queue, way
     "SET_ALL_CONTEXT takes all of the context from the descriptor, SET_IDENTITY_CONTEXT its first three fields.",
 )
 @pytest.mark.parametrize("way", WAYS)
-def test_the_program_says_all_or_who_it_is(connection: QueueManagerConnection, queue: Queue, way: str) -> None:
+def test_a_program_sets_all_or_its_identity_context(connection: QueueManagerConnection, queue: Queue, way: str) -> None:
     for _ in range(2):
         # A time that it leaves blank stays so.
         for all_of_it in (GIVEN, GIVEN._replace(put_date=b"", put_time=b""), NONE):
@@ -204,7 +204,7 @@ def test_the_program_says_all_or_who_it_is(connection: QueueManagerConnection, q
     "mqi/context", "PASS_ALL_CONTEXT and PASS_IDENTITY_CONTEXT pass on the context of the message that was got last."
 )
 @pytest.mark.parametrize("way", WAYS)
-def test_what_came_with_a_message_is_passed_on(
+def test_the_context_of_a_message_is_passed_on(
     connection: QueueManagerConnection, queue: Queue, source: Queue, way: str
 ) -> None:
     for _ in range(2):

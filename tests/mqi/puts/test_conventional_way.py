@@ -43,9 +43,7 @@ def narrow(pair: TestGroup) -> TestGroup:
     "igq/routes", "A message that is too long for the shared transmit queue takes a conventional transmission queue."
 )
 @pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
-def test_what_is_too_long_for_the_shared_transmit_queue_goes_the_conventional_way(
-    narrow: TestGroup, options: int
-) -> None:
+def test_a_message_too_long_for_the_transmit_queue_goes_conventionally(narrow: TestGroup, options: int) -> None:
     connection = narrow.connect("QM1")
     queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
     for body in (b"x" * 10, b"y" * 11, b"z" * 10):

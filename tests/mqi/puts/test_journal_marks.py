@@ -28,7 +28,7 @@ def rows(group: TestGroup, event: str) -> list[JournalRow]:
 
 
 @pytest.mark.parametrize("options", [0, SYNCPOINT])
-def test_who_takes_what_comes_first_has_chosen_nothing(group: TestGroup, queue: Queue, options: int) -> None:
+def test_a_get_of_the_first_message_has_not_chosen(group: TestGroup, queue: Queue, options: int) -> None:
     for body in (b"one", b"two", b"three", b"four"):
         queue.put(body, MQMD(correl_id=b"C" * 24))
     queue.get(options)
@@ -42,9 +42,7 @@ def test_who_takes_what_comes_first_has_chosen_nothing(group: TestGroup, queue: 
 
 @pytest.mark.parametrize("options", [0, SYNCPOINT])
 @pytest.mark.parametrize("is_grouped", [False, True], ids=["plain", "grouped"])
-def test_who_asks_for_an_identifier_has_chosen(
-    group: TestGroup, queue: Queue, options: int, *, is_grouped: bool
-) -> None:
+def test_a_get_by_identifier_has_chosen(group: TestGroup, queue: Queue, options: int, *, is_grouped: bool) -> None:
     if is_grouped:
         put_member(queue, b"g", 1, b"member", MIG)
     md = queue.put(b"one", MQMD(correl_id=b"C" * 24))
@@ -55,7 +53,7 @@ def test_who_asks_for_an_identifier_has_chosen(
 
 
 @pytest.mark.parametrize("options", [LOGICAL, COMPLETE, ALL_THERE], ids=["logical", "complete", "all there"])
-def test_who_passes_over_what_is_not_whole_has_chosen(group: TestGroup, queue: Queue, options: int) -> None:
+def test_a_get_that_skips_incomplete_messages_has_chosen(group: TestGroup, queue: Queue, options: int) -> None:
     put_member(queue, b"g", 2, b"late", MIG)
     queue.put(b"plain")
     queue.get(options)
@@ -63,7 +61,7 @@ def test_who_passes_over_what_is_not_whole_has_chosen(group: TestGroup, queue: Q
 
 
 @pytest.mark.parametrize("lock", [0, LOCK], ids=["plain", "locked"])
-def test_who_takes_what_its_cursor_is_on_has_chosen(group: TestGroup, queue: Queue, lock: int) -> None:
+def test_a_get_under_the_cursor_has_chosen(group: TestGroup, queue: Queue, lock: int) -> None:
     queue.put(b"one")
     queue.get(FIRST | lock)
     queue.get(UNDER_CURSOR)
@@ -85,7 +83,7 @@ def test_an_identifier_has_one_spelling(group: TestGroup, queue: Queue, given: b
     assert [row.correl_id for row in rows(group, "put")] == [b"L37".hex().ljust(48, "0"), None]
 
 
-def test_who_goes_on_in_logical_order_is_told_apart(group: TestGroup, queue: Queue) -> None:
+def test_a_get_in_logical_order_is_marked(group: TestGroup, queue: Queue) -> None:
     for number in (1, 2, 3):
         put_member(queue, b"g", number, b"%d" % number, LMIG if number == 3 else MIG)
     queue.get(LOGICAL)
@@ -94,7 +92,7 @@ def test_who_goes_on_in_logical_order_is_told_apart(group: TestGroup, queue: Que
     assert [(row.chosen, row.logical) for row in rows(group, "get")] == [(True, False), (True, True), (True, False)]
 
 
-def test_what_skips_a_backout_was_got_before_it(group: TestGroup, queue: Queue) -> None:
+def test_a_message_that_skips_a_backout_was_got_before_it(group: TestGroup, queue: Queue) -> None:
     connection = group.connect()
     own = connection.open("Q", BOTH)
     queue.put(b"one")

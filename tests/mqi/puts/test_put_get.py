@@ -40,7 +40,7 @@ def test_higher_priority_comes_first_and_fifo_within_it(group: TestGroup) -> Non
     assert [queue.get().body for _ in range(4)] == [b"b9", b"d9", b"a1", b"c1"]
 
 
-def test_a_put_under_syncpoint_is_visible_to_nobody_until_committed(group: TestGroup) -> None:
+def test_a_put_under_syncpoint_is_invisible_until_committed(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     putter, other = group.connect(), group.connect()
     queue, others = putter.open("ORDERS", BOTH), other.open("ORDERS", BOTH)
@@ -56,7 +56,7 @@ def test_a_put_under_syncpoint_is_visible_to_nobody_until_committed(group: TestG
 
 
 @pytest.mark.rule("mqi/units", "A get with SYNCPOINT is final after MQCMIT; MQBACK returns the message to its place.")
-def test_backout_removes_puts_and_returns_gets_to_their_place_with_the_count_raised(group: TestGroup) -> None:
+def test_backout_removes_puts_and_returns_gets_with_the_count_raised(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     connection = group.connect()
     queue = connection.open("ORDERS", BOTH)
@@ -151,7 +151,7 @@ def test_commit_and_get_belong_to_two_units_of_work(group: TestGroup) -> None:
     assert queue.get().body == b"two"
 
 
-def test_a_batch_is_taken_behind_the_commit_of_the_one_before(group: TestGroup) -> None:
+def test_a_batch_is_taken_after_the_commit_of_the_one_before(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     connection = group.connect()
     queue = connection.open("ORDERS", BOTH)

@@ -40,7 +40,7 @@ def test_each_put_counts_once(connection: QueueManagerConnection, count: int) ->
 
 
 @pytest.mark.parametrize("others", [0, 1])
-def test_what_leaves_with_the_commit_counts(connection: QueueManagerConnection, others: int) -> None:
+def test_puts_that_leave_with_the_commit_count(connection: QueueManagerConnection, others: int) -> None:
     queue = connection.open("Q", BOTH)
     for _ in range(3):
         queue.put(b"x", options=LATER)
@@ -62,7 +62,7 @@ def test_a_message_that_is_split_is_one_put(connection: QueueManagerConnection) 
     "MQSTAT names the object of the first asynchronous put that failed, before and after the failed commit.",
 )
 @pytest.mark.parametrize("asked_first", [True, False])
-def test_a_failure_is_told_before_and_after_the_commit_that_fails(
+def test_a_failure_is_reported_before_and_after_the_failed_commit(
     connection: QueueManagerConnection, asked_first: bool
 ) -> None:
     queue, full = connection.open("Q", BOTH), connection.open("FULL", BOTH)
@@ -123,7 +123,7 @@ def test_an_alter_fails_the_puts_that_were_not_sent_and_none_later(
     "mqi/async", "What the handle learns of its queue does not change asynchronous puts that are under way."
 )
 @pytest.mark.parametrize("learns", ["by MQSET", "by a longer message"])
-def test_what_the_handle_learns_of_its_queue_does_not_count_for_puts_under_way(
+def test_a_new_definition_does_not_change_puts_under_way(
     group: TestGroup, connection: QueueManagerConnection, learns: str
 ) -> None:
     queue = connection.open("Q", BOTH | OpenOption.SET)

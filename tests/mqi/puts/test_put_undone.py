@@ -194,7 +194,7 @@ def test_a_put_of_many_is_undone_too(
     assert drain(queue).count(b"many") == (0 if options else 200)
 
 
-def test_what_was_put_for_another_manager_is_undone_too(
+def test_messages_put_for_another_manager_are_undone_too(
     group: TestGroup, connection: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group.add_member("QM2")
@@ -211,7 +211,7 @@ def test_what_was_put_for_another_manager_is_undone_too(
 
 
 @pytest.mark.rule("mqi/put-groups", "A message is split anew if MAXMSGL is altered during its put.")
-def test_a_smaller_maxmsgl_in_its_middle_splits_it_anew(
+def test_a_smaller_maxmsgl_meanwhile_splits_it_again(
     group: TestGroup, connection: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alter(group, max_msg_length=32)()
@@ -237,7 +237,7 @@ def test_its_group_goes_on_where_it_was(group: TestGroup, connection: QueueManag
     assert drain(queue) == [b"first", b"second"]
 
 
-def test_the_journal_tells_what_was_undone(group: TestGroup, connection: QueueManagerConnection, queue: Queue) -> None:
+def test_the_journal_shows_undone_puts(group: TestGroup, connection: QueueManagerConnection, queue: Queue) -> None:
     alter(group, max_depth=SEGMENTS)()
     queue.put(b"with it", options=SYNCPOINT)
     assert reason_of(lambda: put_long(queue)) == MQRC.Q_FULL
@@ -258,7 +258,7 @@ def test_the_journal_tells_what_was_undone(group: TestGroup, connection: QueueMa
 @pytest.mark.rule(
     "mqi/put-groups", "A waiting getter sees nothing of a put of many segments that is refused in the middle."
 )
-def test_who_waits_has_nothing_of_it_and_is_served_with_what_comes(
+def test_a_waiter_sees_nothing_of_it_and_gets_later_messages(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue
 ) -> None:
     waiters = [group.connect().open("Q", BOTH) for _ in range(2)]
@@ -285,7 +285,7 @@ def test_who_waits_has_nothing_of_it_and_is_served_with_what_comes(
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_where_its_structure_fails_only_what_was_done_there_before_is_lost(
+def test_a_failed_structure_loses_only_earlier_work_there(
     group: TestGroup,
     connection: QueueManagerConnection,
     queue: Queue,
@@ -333,7 +333,7 @@ def refuse_script(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 
 
 @pytest.mark.parametrize("options", [0, SYNCPOINT])
-def test_where_it_cannot_be_undone_its_unit_of_work_is_never_committed(
+def test_a_unit_of_work_with_a_put_not_undone_is_never_committed(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue, monkeypatch: pytest.MonkeyPatch, options: int
 ) -> None:
     alter(group, max_depth=SEGMENTS - 1)()
@@ -349,7 +349,7 @@ def test_where_it_cannot_be_undone_its_unit_of_work_is_never_committed(
     assert drain(queue) == [b"later"]
 
 
-def test_where_its_own_unit_of_work_is_refused_nothing_is_left(
+def test_a_refusal_of_its_own_unit_of_work_leaves_nothing(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse_script(monkeypatch, "structure/commit")
@@ -381,7 +381,7 @@ class Died(BaseException):
     "A program that dies in the middle of a put of many segments has its whole unit of work backed out.",
 )
 @pytest.mark.parametrize("options", [0, SYNCPOINT])
-def test_killed_after_any_script_of_it_its_unit_of_work_is_backed_out_whole(
+def test_killed_after_any_script_its_unit_of_work_is_backed_out_whole(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, options: int
 ) -> None:
     group.define_shared("Q", max_msg_length=16, max_depth=SEGMENTS - 1)

@@ -88,9 +88,7 @@ def pair(group: TestGroup) -> TestGroup:
 @pytest.mark.rule("igq/invalidation", "An invalid handle is refused by every kind of put, and nothing is changed.")
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_refused_one_way_is_refused_every_way_and_changes_nothing(
-    pair: TestGroup, way: str, situation: str
-) -> None:
+def test_every_way_refuses_the_same_puts_and_changes_nothing(pair: TestGroup, way: str, situation: str) -> None:
     queue = pair.connect("QM1").open("T", OpenOption.OUTPUT, qmgr_name="QM2")
     happens, reason = SITUATIONS[situation]
     happens(pair)
@@ -110,7 +108,7 @@ def test_what_is_refused_one_way_is_refused_every_way_and_changes_nothing(
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("journal", [True, False])
-def test_what_is_put_is_where_it_belongs_every_way(
+def test_every_way_puts_a_message_where_it_belongs(
     redis_server: Server, tmp_path: Path, way: str, journal: bool
 ) -> None:
     group = TestGroup(redis_server.url, tmp_path, journal=journal)

@@ -68,7 +68,7 @@ def test_when_a_buffered_put_fails_the_gets_of_both_units_of_work_return(group: 
     assert (bodies(source), bodies(other), bodies(small)) == ([b"first"], [b"second"], [])
 
 
-def test_a_get_outside_syncpoint_takes_nothing_when_the_commit_before_it_fails(group: TestGroup) -> None:
+def test_a_get_outside_syncpoint_takes_nothing_after_a_failed_commit(group: TestGroup) -> None:
     group.define_shared("SOURCE")
     group.define_shared("SMALL", max_depth=1)
     connection = group.connect()
@@ -83,7 +83,7 @@ def test_a_get_outside_syncpoint_takes_nothing_when_the_commit_before_it_fails(g
     assert (bodies(source), bodies(small)) == ([b"stays"], [])
 
 
-def test_a_get_behind_a_commit_of_several_chunks_is_not_committed_with_it(group: TestGroup) -> None:
+def test_a_get_after_a_commit_in_chunks_is_not_committed_with_it(group: TestGroup) -> None:
     group.define_shared("SOURCE")
     connection = group.connect()
     source = connection.open("SOURCE", BOTH)
@@ -96,7 +96,7 @@ def test_a_get_behind_a_commit_of_several_chunks_is_not_committed_with_it(group:
     assert source.get().body == b"stays"
 
 
-def test_a_buffered_put_that_is_the_whole_unit_of_work_is_seen_at_its_commit(group: TestGroup) -> None:
+def test_a_buffered_put_alone_in_its_unit_of_work_is_seen_at_the_commit(group: TestGroup) -> None:
     group.define_shared("TARGET")
     connection = group.connect()
     target = connection.open("TARGET", BOTH)

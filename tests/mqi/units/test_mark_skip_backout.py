@@ -111,7 +111,9 @@ def test_a_batch_cannot_be_marked(queue: Queue) -> None:
         queue.get_many(2, MARKED)
 
 
-def test_what_was_not_got_is_not_marked(group: TestGroup, connection: QueueManagerConnection, queue: Queue) -> None:
+def test_a_message_that_was_not_got_is_not_marked(
+    group: TestGroup, connection: QueueManagerConnection, queue: Queue
+) -> None:
     assert reason_of(queue, MARKED, max_length=0) == MQRC.TRUNCATED_MSG_FAILED
     assert queue.get(MARKED).body == b"1"
     connection.backout()

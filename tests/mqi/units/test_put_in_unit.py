@@ -113,7 +113,7 @@ def test_both_scripts_leave_the_same(
     assert has_put_at_once <= ("structure/put_in_unit" in called)
 
 
-def test_what_needs_a_look_or_more_than_one_place_goes_the_long_way(group: TestGroup, called: list[str]) -> None:
+def test_messages_that_need_a_look_or_several_places_take_the_long_way(group: TestGroup, called: list[str]) -> None:
     (_, queue), _ = ways(group)
     queue.put(b"1", MQMD(correl_id=b"C" * 24), options=SYNCPOINT)
     queue.put_many([(MQMD(priority=1), b"2"), (MQMD(priority=2), b"3")], options=SYNCPOINT)
@@ -134,7 +134,7 @@ REFUSALS: dict[str, tuple[MQRC, Callable[[TestGroup, str], object]]] = {
 
 @pytest.mark.parametrize("why", sorted(REFUSALS))
 @pytest.mark.parametrize("is_long", [False, True], ids=["put_in_unit", "put"])
-def test_what_is_refused_changes_nothing(
+def test_a_refused_put_changes_nothing(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, why: str, is_long: bool
 ) -> None:
     reason, act = REFUSALS[why]

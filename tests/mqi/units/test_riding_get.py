@@ -80,7 +80,7 @@ def test_one_that_was_got_so_is_backed_out_by_its_recovery(transactions: Transac
     assert on_queue(transactions.group, "TARGET") == [(b"1", 0)]
 
 
-def test_a_message_that_must_be_looked_at_is_got_by_a_call_of_its_own_and_the_next_one_in_one_write(
+def test_a_message_that_needs_a_look_is_got_alone_the_next_in_one_write(
     transactions: Transactions,
 ) -> None:
     transactions.source.put(b"0")
@@ -103,7 +103,7 @@ def test_a_message_that_must_be_looked_at_is_got_by_a_call_of_its_own_and_the_ne
 
 
 @pytest.mark.parametrize("rides", [True, False])
-def test_an_empty_queue_is_answered_behind_the_commit(transactions: Transactions, rides: bool) -> None:
+def test_an_empty_queue_is_reported_after_the_commit(transactions: Transactions, rides: bool) -> None:
     transactions.source.put(b"0", MQMD() if rides else MQMD(correl_id=b"C" * 24))
     transactions.begin()
     transactions.source.handle.gets.rides = rides
@@ -115,7 +115,7 @@ def test_an_empty_queue_is_answered_behind_the_commit(transactions: Transactions
     assert (transactions.state("SOURCE"), transactions.state("TARGET")) == ((0, 0, 0), (1, 0, 0))
 
 
-def test_what_is_put_back_on_the_same_queue_comes_last(group: TestGroup) -> None:
+def test_a_message_put_back_on_the_same_queue_comes_last(group: TestGroup) -> None:
     transactions = Transactions(group, target="SOURCE")
     for n in range(2):
         transactions.source.put(b"%d" % n)
@@ -144,7 +144,7 @@ def test_where_the_commit_fails_nothing_is_got(transactions: Transactions, troub
 
 
 @pytest.mark.parametrize("alteration", [{"get": "DISABLED"}, {"def_priority": 3}])
-def test_where_the_source_was_altered_the_commit_stands_and_the_get_goes_by_what_is_in_force(
+def test_after_an_alter_the_commit_stands_and_the_get_uses_the_new_one(
     transactions: Transactions, alteration: dict[str, object]
 ) -> None:
     for n in range(2):

@@ -90,7 +90,7 @@ def test_a_group_goes_on_over_units_of_work_of_which_one_is_backed_out(group: Te
 
 
 @pytest.mark.rule("mqi/units", "MQBACK leaves what the handle did with groups outside the unit of work.")
-def test_a_group_begun_outside_the_unit_of_work_goes_on_behind_its_backout(group: TestGroup) -> None:
+def test_a_group_begun_outside_the_unit_goes_on_after_its_backout(group: TestGroup) -> None:
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
     put_logical(queue, b"undone", LMIG, options=int(PutOption.SYNCPOINT))
@@ -102,7 +102,7 @@ def test_a_group_begun_outside_the_unit_of_work_goes_on_behind_its_backout(group
 
 
 @pytest.mark.rule("mqi/units", "MQBACK leaves what the handle did with groups outside the unit of work.")
-def test_a_group_entered_outside_the_unit_of_work_is_read_on_behind_its_backout(group: TestGroup) -> None:
+def test_a_group_entered_outside_the_unit_is_continued_after_a_backout(group: TestGroup) -> None:
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
     for name in (b"a", b"b"):
@@ -116,7 +116,7 @@ def test_a_group_entered_outside_the_unit_of_work_is_read_on_behind_its_backout(
 
 @pytest.mark.rule("mqi/units", "MQBACK leaves what the handle did with groups outside the unit of work.")
 @pytest.mark.parametrize("is_begun_before", [False, True])
-def test_what_is_put_outside_beside_a_group_leaves_that_to_the_backout(group: TestGroup, is_begun_before: bool) -> None:
+def test_a_put_outside_does_not_keep_a_group_from_the_backout(group: TestGroup, is_begun_before: bool) -> None:
     """It is no part of a group, so the handle has nothing new to retain."""
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)

@@ -145,7 +145,7 @@ def test_of_a_batch_what_is_persistent_is_in_the_unit_of_work(
     assert [body for body, _ in on_queue(group, "Q")] == left
 
 
-def test_the_get_behind_a_commit_finds_an_empty_unit_of_work(connection: QueueManagerConnection, queue: Queue) -> None:
+def test_the_get_after_a_commit_finds_an_empty_unit_of_work(connection: QueueManagerConnection, queue: Queue) -> None:
     # A member makes the get look closely.
     queue.put(b"member", MQMD(version=2, msg_flags=8))
     for body in b"abcd":

@@ -134,9 +134,7 @@ def test_it_gets_the_message_without_a_call_of_its_own(
 
 @pytest.mark.parametrize("fields", HANDED)
 @pytest.mark.parametrize("way", WAYS)
-def test_the_journal_tells_of_it_as_of_any_get(
-    group: TestGroup, waiting: Any, way: Any, fields: dict[str, Any]
-) -> None:
+def test_the_journal_records_it_like_any_get(group: TestGroup, waiting: Any, way: Any, fields: dict[str, Any]) -> None:
     getter, putter = open_new(group), open_new(group)
     future = waiting(getter)
     way(putter, MQMD(**fields))
@@ -211,7 +209,7 @@ def test_a_message_that_needs_a_look_is_got_by_the_getter(group: TestGroup, wait
     assert stored(group) == 0
 
 
-def test_what_stands_before_it_is_got_first(group: TestGroup, waiting: Any) -> None:
+def test_an_earlier_message_is_got_first(group: TestGroup, waiting: Any) -> None:
     """Another one was woken for the first message and has not looked yet: the second is handed to nobody."""
     woken, getter, putter = open_new(group), open_new(group), open_new(group)
     correl_id = b"c" * 24
@@ -301,7 +299,7 @@ def die_handed(group: TestGroup, getter: Queue, putter: Queue, bodies: list[byte
 
 
 @pytest.mark.parametrize("fields", HANDED)
-def test_what_a_dead_one_was_handed_is_first_again(group: TestGroup, fields: dict[str, Any]) -> None:
+def test_a_message_handed_to_a_dead_getter_is_first_again(group: TestGroup, fields: dict[str, Any]) -> None:
     getter, putter = open_new(group), open_new(group)
     die_handed(group, getter, putter, [b"first", b"second"], **fields)
     assert on_queue(group, "Q") == [(b"second", 0)]
@@ -316,7 +314,7 @@ def test_what_a_dead_one_was_handed_is_first_again(group: TestGroup, fields: dic
     assert [putter.get(match=MQMD(**fields), match_options=match).body for _ in range(2)] == [b"first", b"second"]
 
 
-def test_what_a_dead_one_was_handed_wakes_who_waits(group: TestGroup, waiting: Any) -> None:
+def test_a_message_handed_to_a_dead_getter_wakes_a_waiter(group: TestGroup, waiting: Any) -> None:
     getter, other, putter = open_new(group), open_new(group), open_new(group)
     die_handed(group, getter, putter, [b"only"])
     future = waiting(other)
@@ -333,7 +331,7 @@ def test_a_deleted_queue_takes_it_along(group: TestGroup, queue_keys: QueueKeys)
     assert not group.group.client().exists(queue_keys.available)
 
 
-def test_nobody_can_delete_the_queue_before_it_is_back(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_program_can_delete_the_queue_before_it_is_back(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """The dead one has more handles than one call gives back, and that on the queue is among the first."""
     group.define_shared("OTHER")
     getter, putter = open_new(group), open_new(group)
@@ -366,7 +364,7 @@ def test_nobody_can_delete_the_queue_before_it_is_back(group: TestGroup, monkeyp
     assert on_queue(group, "Q") == [(b"only", 0)]
 
 
-def test_what_wakes_for_another_reason_is_no_message_on_its_way(group: TestGroup, waiting: Any) -> None:
+def test_a_wake_up_for_another_reason_carries_no_message(group: TestGroup, waiting: Any) -> None:
     """A manager that quiesces wakes whoever may be blocking, also one that has just been handed its message."""
     group.define_shared("OTHER")
     getter, putter = open_new(group), open_new(group)
@@ -384,7 +382,7 @@ def test_what_wakes_for_another_reason_is_no_message_on_its_way(group: TestGroup
     disconnect(getter.connection)
 
 
-def test_whoever_is_interrupted_while_it_waits_gives_back_what_it_is_handed(
+def test_a_getter_interrupted_in_its_wait_gives_back_its_message(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind its registration, before it blocks: it would never take the message."""
@@ -426,7 +424,7 @@ def test_a_get_that_was_inhibited_is_handed_nothing(
     assert on_queue(group, "Q") == [(b"hello", 0)]
 
 
-def test_an_alter_that_ends_says_nothing_for_another_one_that_still_wakes_who_waits(
+def test_the_end_of_an_alter_does_not_end_another_that_wakes_waiters(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, queue_keys: QueueKeys
 ) -> None:
     """Two ALTERs overlap, and the second inhibits gets: until it has woken everyone, nobody is handed anything."""
@@ -460,7 +458,7 @@ def test_an_alter_that_ends_says_nothing_for_another_one_that_still_wakes_who_wa
     assert not client.hexists(queue_keys.queue, "al")
 
 
-def test_a_get_from_the_shared_transmission_queue_is_handed_nothing_once_that_was_inhibited(
+def test_a_get_from_an_inhibited_transmit_queue_is_handed_nothing(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever puts knows the new definition, and whoever waits does not yet."""
@@ -480,7 +478,7 @@ def test_a_get_from_the_shared_transmission_queue_is_handed_nothing_once_that_wa
     assert on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2") == [(b"hello", 0)]
 
 
-def test_a_part_that_a_starting_manager_brings_up_to_date_is_looked_at_by_who_waits(
+def test_waiters_look_at_a_part_that_a_starting_manager_updates(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An ALTER was cut off before it had reached that part, or anybody was woken."""

@@ -75,7 +75,7 @@ def test_a_wait_for_one_message_by_its_token_is_ended_by_that_alone(group: TestG
 
 
 @pytest.mark.parametrize("how", [GetOption.BROWSE_FIRST, GetOption.SYNCPOINT], ids=lambda how: how.name)
-def test_whoever_is_interrupted_before_it_blocks_waits_no_more(
+def test_a_getter_interrupted_before_it_blocks_waits_no_more(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, how: GetOption
 ) -> None:
     """Its connection is over, and not one whose other gets are refused because of that wait."""
@@ -171,7 +171,7 @@ def test_a_specific_wait_is_served_before_a_general_one(
 
 @pytest.mark.rule("mqi/waiting", "A wait for a certain message is served before a wait for any message.")
 @pytest.mark.parametrize("by", ["msg_id", "msg_token"])
-def test_who_waits_for_one_message_that_comes_back_is_served_first(group: TestGroup, by: str) -> None:
+def test_a_waiter_for_a_returned_message_is_served_first(group: TestGroup, by: str) -> None:
     group.define_shared("Q")
     connection = group.connect()
     general, specific, holder = (each.open("Q", BOTH) for each in (group.connect(), group.connect(), connection))
@@ -257,7 +257,7 @@ def test_all_browses_are_woken_and_one_get(
 @pytest.mark.parametrize(
     "options", [GetOption.SYNCPOINT, GetOption.BROWSE_FIRST, GetOption.SYNCPOINT | GetOption.LOGICAL_ORDER]
 )
-def test_who_comes_too_late_goes_on_waiting_for_the_rest_of_the_interval(
+def test_a_getter_that_is_too_late_waits_for_the_rest_of_its_interval(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, options: int
 ) -> None:
     group.define_shared("Q")
@@ -285,7 +285,7 @@ def test_who_comes_too_late_goes_on_waiting_for_the_rest_of_the_interval(
 
 @pytest.mark.rule("mqi/waiting", "Gets stay inhibited until GET(ENABLED), whatever else of the queue is altered.")
 @pytest.mark.parametrize("options", [0, GetOption.WAIT, GetOption.SYNCPOINT, GetOption.BROWSE_FIRST])
-def test_what_inhibits_gets_stays_so_whatever_else_is_altered(group: TestGroup, options: int) -> None:
+def test_inhibited_gets_stay_so_through_other_alters(group: TestGroup, options: int) -> None:
     group.define_shared("Q")
     queue, repository = group.connect().open("Q", BOTH), group.repository("QM1")
     queue.put(b"x")
@@ -314,7 +314,7 @@ def test_inhibiting_gets_ends_a_wait_with_2016(group: TestGroup) -> None:
 
 @pytest.mark.parametrize("disposition", ["SHARED", "QMGR", "GROUP"])
 @pytest.mark.parametrize("how", ["ALTER", "DEFINE REPLACE"])
-def test_whoever_inhibits_gets_ends_a_wait_at_once(
+def test_inhibiting_gets_ends_a_wait_at_once(
     group: TestGroup, how: str, disposition: Literal["SHARED", "QMGR", "GROUP"]
 ) -> None:
     structure = "APPL1" if disposition == "SHARED" else ""

@@ -65,7 +65,7 @@ def test_a_reply_with_the_msg_id_of_its_request_ends_the_wait_for_it(
 )
 @pytest.mark.parametrize("is_explicit", [False, True])
 @pytest.mark.parametrize("has_members", [False, True])
-def test_of_those_who_wait_for_one_number_each_is_asked(
+def test_each_waiter_for_one_number_is_asked(
     group: TestGroup, pool: ThreadPoolExecutor, queue: Queue, is_explicit: bool, has_members: bool
 ) -> None:
     """The message comes back; the CorrelId that the first one asks for is another one."""
@@ -90,7 +90,7 @@ def test_of_those_who_wait_for_one_number_each_is_asked(
 
 
 @pytest.mark.parametrize("options", [0, LOGICAL])
-def test_a_msg_id_of_another_group_is_no_msg_id_of_the_message_with_the_same_number(queue: Queue, options: int) -> None:
+def test_a_msg_id_of_another_group_does_not_match_by_its_number(queue: Queue, options: int) -> None:
     generated = bytes(queue.put(b"mine").msg_id)
     foreign = generated[:4] + b"ELSE".ljust(12) + generated[16:]
     assert take(queue, options, **matching(msg_id=foreign)) == b""
@@ -109,9 +109,7 @@ def test_a_msg_id_of_another_group_is_no_msg_id_of_the_message_with_the_same_num
     ],
 )
 @pytest.mark.parametrize("options", [0, LOGICAL])
-def test_whatever_else_a_message_has_it_is_found_by_its_generated_msg_id(
-    queue: Queue, fields: dict[str, Any], options: int
-) -> None:
+def test_any_message_is_found_by_its_generated_msg_id(queue: Queue, fields: dict[str, Any], options: int) -> None:
     msg_id = bytes(queue.put(b"it", MQMD(**fields)).msg_id)
     assert take(queue, options, **matching(msg_id=msg_id[:15] + b"X" + msg_id[16:])) == b""
     assert take(queue, options, **matching(msg_id=msg_id)) == b"it"

@@ -51,7 +51,7 @@ def test_of_two_that_wait_alike_the_second_gets_what_woke_the_first(
 
 @pytest.mark.rule("mqi/waiting", "A getter that takes another message than the one that woke it passes the wake-up on.")
 @pytest.mark.parametrize("beginning", [LOGICAL, WHOLE_GROUP])
-def test_who_takes_a_member_leaves_the_plain_message_that_woke_it(
+def test_a_getter_of_a_member_leaves_the_plain_message_that_woke_it(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, beginning: int
 ) -> None:
     any_message, beginning_of_something = waits(pool, group, 0), waits(pool, group, beginning)
@@ -62,7 +62,7 @@ def test_who_takes_a_member_leaves_the_plain_message_that_woke_it(
 
 
 @pytest.mark.rule("mqi/waiting", "A getter that takes another message than the one that woke it passes the wake-up on.")
-def test_who_waits_in_vain_for_a_msg_id_leaves_the_member_to_the_reader_of_its_group(
+def test_a_waiter_for_another_msg_id_leaves_a_member_to_its_groups_reader(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
     group.define_shared("REQUESTS")

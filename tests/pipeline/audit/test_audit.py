@@ -51,7 +51,7 @@ def test_a_clean_run_passes_and_every_copy_is_counted(
 
 
 @pytest.mark.parametrize("outcome", ["", "unknown"])
-def test_a_delivery_that_only_the_journal_has_is_told(
+def test_a_delivery_that_only_the_journal_has_is_reported(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, outcome: str
 ) -> None:
     """A program was killed behind its commit, or has lost what it was given."""
@@ -156,7 +156,7 @@ def test_every_copy_that_a_finding_is_about_is_in_a_table(
     assert [row["copy"] for row in table.where(F.col("finding") == "on_queue").collect()] == ["APPL1/900"]
 
 
-def test_what_expires_in_a_unit_of_work_has_expired_when_that_is_committed(
+def test_a_message_expired_in_a_unit_of_work_counts_at_its_commit(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     manager = "EWR.1.1.1"
@@ -175,7 +175,7 @@ def test_what_expires_in_a_unit_of_work_has_expired_when_that_is_committed(
     assert (verdict.counts["expired"], verdict.counts["on_queue"] + verdict.counts["uncommitted"]) == (1, 1)
 
 
-def test_what_was_undone_was_never_put_however_its_unit_of_work_ends(
+def test_an_undone_put_never_counts_however_its_unit_ends(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     owner = "EWR.1.1.1"
@@ -195,7 +195,7 @@ def test_what_was_undone_was_never_put_however_its_unit_of_work_ends(
     assert [verdict.counts[name] for name in ("sent", "on_queue", "uncommitted")] == [1, 1, 1]
 
 
-def test_what_was_handed_to_a_getter_and_came_back_is_delivered_once(
+def test_a_message_handed_over_and_returned_is_delivered_once(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     putter, dead, other = "EWR.1.1.1", "JFK.1.1.1", "JFK.1.2.1"
@@ -213,7 +213,7 @@ def test_what_was_handed_to_a_getter_and_came_back_is_delivered_once(
     assert (verdict.counts["delivered"], verdict.counts["on_queue"]) == (1, 1)
 
 
-def test_what_a_dead_consumer_held_is_recovered_and_its_unknown_gets_are_settled(
+def test_a_dead_consumers_messages_are_recovered_and_unknown_gets_settled(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
     SyntheticRun(journal, groups=4, kill_at_group=2).write(tmp_path)
@@ -245,7 +245,7 @@ def test_a_message_the_agent_passed_on_call_by_call_is_one_delivery(
     assert list(verdict.counts_by_path) == ["igq"]
 
 
-def test_messages_with_the_same_msg_id_that_the_agent_passed_on_in_one_batch_are_one_delivery_each(
+def test_same_msg_ids_in_one_batch_of_the_agent_are_one_delivery_each(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     agent, unit = "JFK.1.9.1", "JFK.1.9.1/1"
@@ -296,7 +296,7 @@ def test_a_dead_letter_is_neither_delivered_nor_waiting(
     assert headline(verdict) == "Passed: 0 of 2 messages arrived once and in order; 2 are dead letters."
 
 
-def test_a_copy_of_a_run_that_became_a_dead_letter_is_lost_and_where_it_is_told(
+def test_a_copy_that_became_a_dead_letter_is_lost_and_its_place_named(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
     journal.define("@JFK")
@@ -335,7 +335,9 @@ def test_a_journal_without_events_proves_nothing(
         ('{"correl":"0a","path":"igq"}\n{"correl":\n{"correl":"0b","path":"igq"}\n', "1 of 3 lines cannot be read"),
     ],
 )
-def test_what_must_arrive_is_read_whole_or_not_judged(spark: SparkSession, tmp_path: Path, text: str, why: str) -> None:
+def test_the_list_of_demands_is_read_whole_or_not_judged(
+    spark: SparkSession, tmp_path: Path, text: str, why: str
+) -> None:
     """What is not read is not missed either."""
     (tmp_path / "expected.jsonl").write_text(text, encoding="utf-8")
     with pytest.raises(PipelineError, match=why):
@@ -343,14 +345,14 @@ def test_what_must_arrive_is_read_whole_or_not_judged(spark: SparkSession, tmp_p
 
 
 @pytest.mark.parametrize("text", ["{}", '{"structure":"APPL1"}', '{"structure":"APPL1","backup":"1-0"}', "[]", '{"str'])
-def test_losses_that_are_not_told_whole_are_refused_before_spark_starts(tmp_path: Path, text: str) -> None:
+def test_an_incomplete_list_of_losses_is_refused_before_spark_starts(tmp_path: Path, text: str) -> None:
     (tmp_path / "expected.jsonl").write_text("{}\n", encoding="utf-8")
     (tmp_path / "losses.jsonl").write_text(text, encoding="utf-8")
     with pytest.raises(PipelineError, match=r"losses.jsonl: line 1"):
         check_run(tmp_path)
 
 
-def test_what_an_open_unit_of_work_has_put_or_got_is_named_with_it(
+def test_messages_of_an_open_unit_of_work_are_named_with_it(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     owner = "EWR.1.1.1"
@@ -370,7 +372,7 @@ def test_what_an_open_unit_of_work_has_put_or_got_is_named_with_it(
     }
 
 
-def test_what_is_in_doubt_is_told_apart_until_it_ends(
+def test_work_in_doubt_is_listed_apart_until_it_ends(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     owner = "EWR.1.1.1"
@@ -396,7 +398,7 @@ def test_what_is_in_doubt_is_told_apart_until_it_ends(
     }
 
 
-def test_what_the_session_has_cached_stays(
+def test_tables_that_the_session_has_cached_stay(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
     SyntheticRun(journal, groups=2).write(tmp_path)

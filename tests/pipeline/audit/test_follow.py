@@ -175,7 +175,7 @@ def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
 
 
 @pytest.mark.parametrize("groups", [2, 6])
-def test_groups_that_nobody_gets_any_more_leave_no_mark(
+def test_finished_groups_leave_no_mark(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, groups: int
 ) -> None:
     """However many went through, the state is that of what is going on."""
@@ -201,7 +201,7 @@ def test_groups_that_nobody_gets_any_more_leave_no_mark(
 
 @pytest.mark.parametrize("then", ["waits", "is got", "is gone", "expires", "is being got", "is in doubt"])
 @pytest.mark.parametrize("is_dead", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_what_came_back_from_a_getter_that_had_died_after_it_was_forgotten_is_not_delivered(
+def test_a_forgotten_message_back_from_a_dead_getter_is_not_delivered(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, then: str, *, is_dead: bool
 ) -> None:
     journal.define("APPL1")
@@ -237,7 +237,7 @@ def test_what_came_back_from_a_getter_that_had_died_after_it_was_forgotten_is_no
 
 
 @pytest.mark.timeout(900)
-def test_ended_by_an_error_around_a_batch_it_goes_on_and_counts_nothing_twice(
+def test_after_an_error_around_a_batch_nothing_counts_twice(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     SyntheticRun(journal, groups=5, doubled=frozenset({3})).write(tmp_path / "run")
@@ -271,7 +271,7 @@ def test_ended_by_an_error_around_a_batch_it_goes_on_and_counts_nothing_twice(
 
 
 @pytest.mark.timeout(900)
-def test_the_command_goes_on_where_it_ended_and_tells_what_was_trimmed_meanwhile(
+def test_the_command_continues_and_reports_what_was_trimmed_meanwhile(
     redis_url: str, journal: HandWrittenJournal, command: Callable[..., Result], tmp_path: Path
 ) -> None:
     journal.define("APPL1")

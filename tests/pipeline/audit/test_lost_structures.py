@@ -86,7 +86,7 @@ def named(why: dict[int, str]) -> dict[str, str]:
     return {f"shared {correl(number)}": text for number, text in why.items()}
 
 
-def test_what_a_backup_promises_is_no_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
+def test_a_loss_within_the_backups_promise_is_no_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
     got_before, stood, got_behind, put_behind, put_and_got_behind, in_doubt, in_second = range(1, 8)
     for number in (got_before, stood, got_behind):
         run.put(number, BEFORE_MS)
@@ -112,7 +112,7 @@ def test_what_a_backup_promises_is_no_fault(run: Run, spark: SparkSession, redis
     assert verdict.journal.trimmed_structures == ()
 
 
-def test_what_a_backup_does_not_promise_is_a_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
+def test_a_loss_beyond_the_backups_promise_is_a_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
     gone, twice, again, put_again, behind_again, never_ended, gone_again, twice_and_gone, expired = range(1, 10)
     for number in (gone, twice, again, put_again, gone_again, twice_and_gone, expired):
         run.put(number, BEFORE_MS)

@@ -55,7 +55,7 @@ def test_failures_of_several_managers_and_of_one_again_are_kept_apart() -> None:
     ]
 
 
-def test_a_failure_that_nobody_recorded_begins_with_its_detection() -> None:
+def test_an_unrecorded_failure_begins_with_its_detection() -> None:
     (recovery,) = recoveries([event(10, "detected"), event(12, "claimed"), event(30, "drained", "")])
 
     assert [phase.event for phase in recovery.phases] == ["detected", "claimed"]

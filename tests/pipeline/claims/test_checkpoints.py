@@ -36,7 +36,7 @@ def test_the_claims_of_the_last_batch_that_is_noted_count(checkpoint: Checkpoint
     assert processed_claims(checkpoint.path, "orders") == {"other:3"}
 
 
-def test_of_a_batch_that_was_begun_and_is_not_noted_somebody_must_tell(checkpoint: Checkpoint) -> None:
+def test_a_batch_begun_and_not_noted_needs_a_decision(checkpoint: Checkpoint) -> None:
     """Spark notes a batch when its sink has it: it may have it already."""
     checkpoint.begin(8, offset("a:2"))
     checkpoint.end(8)
@@ -127,7 +127,7 @@ def test_another_directory_is_refused_and_nothing_happens(
 
 @pytest.mark.parametrize("is_noted", [True, False])
 @pytest.mark.parametrize("is_down", [True, False])
-def test_what_is_noted_as_processed_is_off_the_queue_and_the_rest_is_back(
+def test_processed_messages_leave_the_queue_and_the_rest_returns(
     group: TestGroup, drivers: Drivers, checkpoint: Checkpoint, is_noted: bool, is_down: bool
 ) -> None:
     orders = open_orders(group)

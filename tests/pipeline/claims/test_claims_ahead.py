@@ -73,7 +73,7 @@ def fail_in_background(monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]
 # -- what is claimed ahead ---------------------------------------------------------------------------------------------
 
 
-def test_behind_a_full_batch_the_next_one_is_claimed(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
+def test_after_a_full_batch_the_next_one_is_claimed(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     reader = drivers.start()
     start, end = begin(reader)
     assert (in_doubt(group), len(browse_all(orders))) == (10, 2)
@@ -112,7 +112,7 @@ def test_the_batch_before_is_over_while_this_one_is_processed(
     assert (in_doubt(group), stored(group)) == (7, 7)
 
 
-def test_what_is_short_of_a_batch_is_made_up(orders: Queue, drivers: Drivers) -> None:
+def test_a_short_batch_is_filled(orders: Queue, drivers: Drivers) -> None:
     reader = drivers.start()
     _, end = begin(reader, ReadMaxRows(8))
     for number in range(6):
@@ -178,7 +178,7 @@ def test_groups_are_claimed_whole_ahead(group: TestGroup, drivers: Drivers) -> N
 # -- the driver dies ---------------------------------------------------------------------------------------------------
 
 
-def test_what_a_dead_driver_had_ahead_goes_back(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
+def test_a_dead_drivers_claims_ahead_go_back(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     first = drivers.start()
     start, end = begin(first)
     orders.put(b"more urgent", MQMD(priority=9))
@@ -194,7 +194,7 @@ def test_what_a_dead_driver_had_ahead_goes_back(group: TestGroup, orders: Queue,
     assert stored(group) == 8
 
 
-def test_what_a_dead_driver_had_ahead_was_there_when_the_next_began(
+def test_a_dead_drivers_claims_ahead_count_for_the_next_query(
     group: TestGroup, orders: Queue, drivers: Drivers
 ) -> None:
     _, end = begin(drivers.start())
@@ -224,7 +224,7 @@ def test_dead_in_the_middle_of_claiming_ahead_it_has_claimed_nothing(
 @pytest.mark.invariant(3)
 @pytest.mark.parametrize("done", [0, 1], ids=["nothing of it done", "half of it done"])
 @pytest.mark.parametrize("recovered", ["first", "last"])
-def test_dead_before_a_batch_that_was_decided_is_over_it_does_not_come_again(
+def test_a_decided_batch_does_not_come_again_after_a_death(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch, done: int, recovered: str
 ) -> None:
     """The next batch is in Spark's checkpoint already, and the group may be late."""
@@ -256,7 +256,7 @@ def test_dead_before_a_batch_that_was_decided_is_over_it_does_not_come_again(
     assert (in_doubt(group), stored(group), browse_all(orders)) == (0, 0, [])
 
 
-def test_who_has_lost_the_name_takes_nothing_from_its_successor(
+def test_a_driver_without_the_name_takes_nothing_from_its_successor(
     group: TestGroup, orders: Queue, drivers: Drivers
 ) -> None:
     first = drivers.start()
@@ -278,7 +278,7 @@ def test_who_has_lost_the_name_takes_nothing_from_its_successor(
 # -- the driver ends in good order -------------------------------------------------------------------------------------
 
 
-def test_who_stops_gives_back_what_it_has_ahead(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
+def test_a_stopping_driver_gives_back_its_claims_ahead(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     reader = drivers.start()
     begin(reader)
     reader.stop()
@@ -287,7 +287,7 @@ def test_who_stops_gives_back_what_it_has_ahead(group: TestGroup, orders: Queue,
     assert browse_all(orders) == EVERYTHING[5:]
 
 
-def test_who_stops_waits_for_what_is_going_on(
+def test_a_stopping_driver_waits_for_running_work(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_claiming, may_go_on = threading.Event(), threading.Event()
@@ -312,7 +312,7 @@ def test_who_stops_waits_for_what_is_going_on(
 
 
 @pytest.mark.parametrize("at_call", [1, 2])
-def test_what_failed_in_the_background_is_done_again(
+def test_failed_background_work_is_done_again(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch, at_call: int
 ) -> None:
     def fail() -> None:
@@ -325,7 +325,7 @@ def test_what_failed_in_the_background_is_done_again(
     assert (in_doubt(group), browse_all(orders)) == (0, [])
 
 
-def test_what_fails_for_good_is_told(
+def test_a_permanent_failure_is_reported(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = drivers.start()
@@ -345,7 +345,7 @@ def test_what_fails_for_good_is_told(
     assert stored(group) == 8
 
 
-def test_what_was_claimed_before_that_failed_goes_back_also_where_the_query_stops_then(
+def test_claims_made_before_a_failure_go_back_if_the_query_stops_then(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
@@ -358,7 +358,7 @@ def test_what_was_claimed_before_that_failed_goes_back_also_where_the_query_stop
     assert (in_doubt(group), browse_all(orders)) == (5, EVERYTHING[5:])
 
 
-def test_what_a_batch_had_claimed_before_that_failed_goes_back(
+def test_claims_of_a_batch_that_fails_go_back(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = iter("123")
@@ -376,7 +376,7 @@ def test_what_a_batch_had_claimed_before_that_failed_goes_back(
     assert (in_doubt(group), browse_all(orders)) == (0, EVERYTHING)
 
 
-def test_what_was_ahead_goes_back_where_the_next_batch_comes_to_nothing(
+def test_claims_ahead_go_back_if_the_next_batch_fails(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> Ending:
@@ -449,7 +449,7 @@ def test_released_while_messages_are_claimed_ahead_all_go_back(
     assert (in_doubt(group), len(browse_all(orders))) == (0, 12)
 
 
-def test_processed_messages_that_an_operator_put_back_are_told_also_with_others_ahead(
+def test_processed_messages_put_back_are_reported_with_claims_ahead_too(
     group: TestGroup, orders: Queue, drivers: Drivers
 ) -> None:
     reader = drivers.start()

@@ -65,7 +65,7 @@ def test_each_message_comes_once(
 
 
 @pytest.mark.parametrize("done", [1, 2])
-def test_a_release_goes_by_the_checkpoint_wherever_the_claims_were_made(
+def test_a_release_follows_the_checkpoint_at_any_manager(
     group: TestGroup, orders: Queue, drivers: Drivers, checkpoint: Checkpoint, done: int
 ) -> None:
     """The first batch was claimed at QM1, the second one at QM2."""

@@ -101,7 +101,7 @@ def test_segments_stay_together(orders: Queue, drivers: Drivers) -> None:
     ]
 
 
-def test_a_group_that_does_not_fit_behind_others_begins_a_unit_of_work(
+def test_a_group_that_does_not_fit_after_others_begins_a_unit(
     group: TestGroup, orders: Queue, drivers: Drivers
 ) -> None:
     group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 8})
@@ -125,7 +125,7 @@ def test_a_group_longer_than_a_unit_of_work_is_named(group: TestGroup, orders: Q
     assert (len(browse_all(orders)), in_doubt(group)) == (6, 0)
 
 
-def test_a_group_whose_end_somebody_else_takes_is_left(
+def test_a_group_whose_end_another_program_takes_is_left(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders.put(b"alone")
@@ -148,7 +148,7 @@ def test_a_group_whose_end_somebody_else_takes_is_left(
 # -- release -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_claimed_is_listed_and_released(group: TestGroup, drivers: Drivers) -> None:
+def test_claims_are_listed_and_released(group: TestGroup, drivers: Drivers) -> None:
     orders = open_orders(group)
     reader = drivers.start()
     start = reader.initialOffset()
@@ -218,7 +218,7 @@ def test_released_while_it_claims_it_claims_no_more(
     assert (len(browse_all(orders)), in_doubt(group)) == (12, 0)
 
 
-def test_what_a_released_query_had_processed_comes_again_to_the_next(group: TestGroup, drivers: Drivers) -> None:
+def test_messages_processed_by_a_released_query_come_again(group: TestGroup, drivers: Drivers) -> None:
     open_orders(group)
     first = drivers.start()
     start = first.initialOffset()

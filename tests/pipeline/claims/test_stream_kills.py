@@ -54,7 +54,7 @@ def orders(group: TestGroup) -> Queue:
 
 
 @pytest.mark.invariant(8)
-def test_killed_in_the_middle_of_its_batches_a_query_loses_and_doubles_nothing(
+def test_a_query_killed_inside_batches_loses_and_doubles_nothing(
     group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
     """Driver, Java and workers are killed at once, twice, wherever they are."""
@@ -94,7 +94,7 @@ def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
     assert counts["backed_out"]
 
 
-def test_what_outlives_a_killed_driver_loses_and_doubles_nothing(
+def test_processes_that_outlive_a_killed_driver_lose_and_double_nothing(
     group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
     """Driver and Java are killed; the process at the step goes on when the next run has begun, which dies likewise."""
@@ -113,7 +113,7 @@ def test_what_outlives_a_killed_driver_loses_and_doubles_nothing(
     check_moved(group, orders)
 
 
-def test_whole_groups_stay_whole_wherever_a_query_is_killed(group: TestGroup, tmp_path: Path) -> None:
+def test_whole_groups_stay_whole_after_any_kill_of_a_query(group: TestGroup, tmp_path: Path) -> None:
     """Of each group all messages have been moved, or none, and in their order."""
     orders, chance = open_orders(group), random.Random(3)
     everything = browse_all(orders)

@@ -90,7 +90,7 @@ def test_a_sink_that_reads_some_of_a_batch_has_read_it(orders: Queue, drivers: D
     assert reader.latestOffset(end, FIVE) != end
 
 
-def test_what_a_driver_before_has_read_is_read(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
+def test_messages_read_by_an_earlier_driver_count_as_read(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     """It died behind its sink, which passes over the batch when it comes again."""
     assert orders.name == "ORDERS"
     first = drivers.start()
@@ -147,7 +147,7 @@ def release(group: TestGroup, checkpoint: Path, tmp_path: Path, *more: str) -> R
 
 
 @pytest.mark.spark
-def test_a_new_checkpoint_with_the_old_directory_of_a_file_sink_loses_nothing(
+def test_a_new_checkpoint_with_an_old_file_sink_directory_loses_nothing(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
     old, new = tmp_path / "old", tmp_path / "new"

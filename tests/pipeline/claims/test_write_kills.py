@@ -48,7 +48,7 @@ def run(group: TestGroup, tmp_path: Path) -> Callable[..., Result]:
     return invoke
 
 
-def test_what_a_killed_job_left_is_listed_and_backed_out_and_the_next_one_puts_it_once(
+def test_a_killed_jobs_work_is_listed_backed_out_and_put_once_by_the_next(
     group: TestGroup, orders: Queue, run: Callable[..., Result], tmp_path: Path
 ) -> None:
     kill(group, tmp_path, "committing job")
@@ -69,7 +69,7 @@ def test_what_a_killed_job_left_is_listed_and_backed_out_and_the_next_one_puts_i
     assert sorted(browse_all(orders)) == EVERYTHING
 
 
-def test_a_driver_that_lives_on_behind_its_release_fails_with_one_error(
+def test_a_driver_that_outlives_its_release_fails_with_one_error(
     group: TestGroup, orders: Queue, run: Callable[..., Result], tmp_path: Path
 ) -> None:
     """Nobody dies: who is about to commit only waits until it is released."""

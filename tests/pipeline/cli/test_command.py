@@ -178,7 +178,7 @@ def test_wrong_arguments_are_one_line_and_status_2(
         (["--run", "/"], {"JAVA_HOME": "/nowhere"}, "run directory /: has no expected.jsonl"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_status_2(
+def test_an_impossible_request_is_one_line_and_status_2(
     arguments: list[str], environment: dict[str, str], what: str, tmp_path: Path
 ) -> None:
     for name in ("empty", "torn", "whole"):
@@ -196,7 +196,7 @@ def test_what_cannot_be_done_is_one_line_and_status_2(
 
 
 @pytest.mark.parametrize("job", WRITING)
-def test_an_output_directory_that_cannot_be_made_is_said_before_the_work(
+def test_an_impossible_output_directory_is_reported_before_the_work(
     job: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Without Java no job gets further than this.
@@ -231,7 +231,7 @@ def test_an_output_that_exists_is_left_alone(
     assert {path.name: path.read_text("utf-8") for path in output.iterdir()} == {"report.html": "mine"}
 
 
-def test_a_directory_is_there_when_it_is_whole_and_what_was_not_finished_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_a_directory_appears_whole_and_unfinished_ones_are_no_obstacle(tmp_path: Path) -> None:
     output = tmp_path / "new"
     (tmp_path / "new.unfinished" / "of a run that was killed").mkdir(parents=True)
     for is_finished in (False, True):
@@ -263,13 +263,13 @@ def test_one_command_at_a_time_writes_a_directory(tmp_path: Path) -> None:
     assert [path.name for path in output.parent.iterdir()] == ["new"]
 
 
-def test_a_command_that_fails_leaves_no_directories_behind(tmp_path: Path) -> None:
+def test_a_failed_command_leaves_no_directories(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="no group"), new_directory(tmp_path / "deep" / "er" / "new"):
         raise PipelineError("no group")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lock_that_its_holder_removed_meanwhile_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_file_removed_by_its_holder_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between opening it and locking it: who comes then would lock another file."""
     output = tmp_path / "new"
     lock, flock, calls = tmp_path / "new.unfinished.lock", fcntl.flock, 0
@@ -289,7 +289,7 @@ def test_a_lock_that_its_holder_removed_meanwhile_is_none(tmp_path: Path, monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_nobody_has_thought_of_is_one_line_and_no_verdict(
+def test_an_unexpected_error_is_one_line_and_no_verdict(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -317,7 +317,7 @@ def test_a_table_that_fits_the_terminal_has_a_line_for_each_row() -> None:
     ]
 
 
-def test_a_table_that_is_too_wide_for_the_terminal_is_shown_as_records_and_nothing_is_cut() -> None:
+def test_a_table_too_wide_for_the_terminal_is_shown_as_whole_records() -> None:
     text = terminal(40)
 
     assert [line.split() for line in text.splitlines()] == [

@@ -89,7 +89,7 @@ def test_batches_are_of_the_size_that_spark_likes(entries: int, sizes: list[int]
         {"e": "put", "o": "QM1.1", "i": "7", "d": ",,,one,10,1,5"},
     ],
 )
-def test_what_is_not_in_the_format_is_named(fields: dict[str, str]) -> None:
+def test_an_entry_that_is_not_in_the_format_is_named(fields: dict[str, str]) -> None:
     bad = Entry("5-1", {name.encode(): value.encode() for name, value in fields.items()})
     good = Entry("4-1", {b"e": b"get", b"o": b"QM1.1", b"i": b"7"})
     with pytest.raises(JournalError, match="journal of APPL1, entry 5-1: not in the format"):

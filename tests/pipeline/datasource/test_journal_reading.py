@@ -75,7 +75,7 @@ def test_reading_in_small_pieces_gives_every_entry_once(journal: HandWrittenJour
     assert [entry.stream_id for entry in entries] == written
 
 
-def test_the_extent_tells_whether_the_beginning_is_still_there(journal: HandWrittenJournal) -> None:
+def test_the_extent_shows_whether_the_beginning_is_still_there(journal: HandWrittenJournal) -> None:
     journal.define("APPL1")
     keys = structure_keys(GROUP, "APPL1")
     assert read_extent(journal.client, keys) is None

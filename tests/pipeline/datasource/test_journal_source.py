@@ -153,7 +153,7 @@ def test_a_journal_without_entries_is_an_empty_table(
     assert read(spark, redis_url).collect() == []
 
 
-def test_what_is_trimmed_before_a_journal_is_read_from_its_beginning_is_told(
+def test_trimming_before_a_read_from_the_beginning_is_reported(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     """A job has told by then which journals have lost their beginning."""
@@ -174,7 +174,7 @@ def test_what_is_trimmed_before_a_journal_is_read_from_its_beginning_is_told(
     assert part.read(spark).count() == 7
 
 
-def test_a_journal_that_is_being_trimmed_is_read_from_what_there_is_of_its_beginning(
+def test_a_journal_being_trimmed_is_read_from_its_present_beginning(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     journal.define("APPL1", "APPL2")
@@ -190,7 +190,7 @@ def test_a_journal_that_is_being_trimmed_is_read_from_what_there_is_of_its_begin
     assert found == {"APPL1": 30, "APPL2": 20}
 
 
-def test_what_is_trimmed_behind_what_was_told_is_an_error_also_before_the_table_is_made(
+def test_trimming_after_the_report_is_an_error_before_the_table_exists_too(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     journal.define("APPL1")

@@ -169,7 +169,7 @@ def test_available_now_ends_with_what_was_there_when_it_began(redis_url: str, jo
     ("start", "first"),
     [("-", 1), ("1005", 5), ("1005-0", 5), ("1005-1", 6), ("1970-01-01T00:00:01.008", 8), ("1100", 11)],
 )
-def test_it_starts_where_it_is_told(redis_url: str, journal: HandWrittenJournal, start: str, first: int) -> None:
+def test_it_starts_at_the_given_place(redis_url: str, journal: HandWrittenJournal, start: str, first: int) -> None:
     journal.define("APPL1", "NEW")
     for number in range(1, 11):
         journal.put("APPL1", "Q", OWNER, [str(number)], ms=1_000 + number)
@@ -186,9 +186,7 @@ def test_it_starts_where_it_is_told(redis_url: str, journal: HandWrittenJournal,
 # -- trimmed -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_journal_that_is_being_trimmed_is_begun_behind_what_goes_next(
-    redis_url: str, journal: HandWrittenJournal
-) -> None:
+def test_a_stream_begins_after_entries_that_are_trimmed_next(redis_url: str, journal: HandWrittenJournal) -> None:
     journal.define("APPL1")
     write(journal, "APPL1", range(1, 111), ms=1_000)
     trim(journal, "APPL1", 100)
@@ -200,7 +198,7 @@ def test_a_journal_that_is_being_trimmed_is_begun_behind_what_goes_next(
     assert end["APPL1"]["entries"] == 110
 
 
-def test_what_was_trimmed_behind_the_checkpoint_is_told_exactly(redis_url: str, journal: HandWrittenJournal) -> None:
+def test_trimming_after_the_checkpoint_is_reported_exactly(redis_url: str, journal: HandWrittenJournal) -> None:
     journal.define("APPL1")
     write(journal, "APPL1", range(1, 11), ms=1_000)
     reader = reader_of(redis_url)
@@ -225,7 +223,7 @@ def test_what_was_trimmed_behind_the_checkpoint_is_told_exactly(redis_url: str, 
 
 
 @pytest.mark.parametrize("anew", [2, 10, 25], ids=["less than was read", "as much", "more"])
-def test_a_journal_that_was_trimmed_to_nothing_or_begun_anew_is_told(
+def test_a_journal_trimmed_to_nothing_or_begun_again_is_an_error(
     redis_url: str, journal: HandWrittenJournal, anew: int
 ) -> None:
     journal.define("APPL1")
@@ -245,7 +243,7 @@ def test_a_journal_that_was_trimmed_to_nothing_or_begun_anew_is_told(
     assert follow(careless, end, ReadMaxRows(100))[0] == [there]
 
 
-def test_what_is_trimmed_while_a_worker_reads_is_told(redis_url: str, journal: HandWrittenJournal) -> None:
+def test_trimming_while_a_worker_reads_is_reported(redis_url: str, journal: HandWrittenJournal) -> None:
     journal.define("APPL1")
     write(journal, "APPL1", range(1, 31), ms=1_000)
     reader = reader_of(redis_url, entriesPerPartition="1000")
@@ -296,7 +294,7 @@ def test_a_wrong_option_is_named(redis_url: str, more: dict[str, str], what: str
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_killed_in_its_batches_with_a_writer_at_work_a_query_loses_and_doubles_nothing(
+def test_a_query_killed_beside_a_writer_loses_and_doubles_nothing(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
     """Driver, Java and workers are killed at once, twice, wherever they are."""

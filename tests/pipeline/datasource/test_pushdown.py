@@ -50,7 +50,7 @@ def at(ms: int, micros: int = 0) -> datetime:
         (LessThanOrEqual(PUT_AT, at(7001, 1)), Wanted(put_until_ms=7001)),
     ],
 )
-def test_what_is_pushed_is_exact(asked: Filter, wanted: Wanted) -> None:
+def test_pushed_filters_are_exact(asked: Filter, wanted: Wanted) -> None:
     assert push([asked]) == (wanted, [])
 
 
@@ -70,9 +70,7 @@ def test_a_msg_id_leads_there_and_is_compared_again() -> None:
         (LessThan(PRIORITY, 77), Wanted()),
     ],
 )
-def test_priorities_above_the_highest_are_the_highest_to_the_server_and_compared_again(
-    asked: Filter, wanted: Wanted
-) -> None:
+def test_priorities_above_the_highest_are_pushed_as_it_and_compared_again(asked: Filter, wanted: Wanted) -> None:
     assert push([asked]) == (wanted, [asked])
 
 
@@ -102,7 +100,7 @@ def test_several_filters_narrow_each_other() -> None:
         In(PUT_AT, (at(1),)),
     ],
 )
-def test_what_is_not_understood_is_left_to_spark(asked: Any) -> None:
+def test_filters_that_are_not_understood_are_left_to_spark(asked: Any) -> None:
     assert push([asked]) == (ALL, [asked])
 
 

@@ -139,7 +139,7 @@ def test_an_expiry_that_its_field_cannot_hold_makes_no_queue_unreadable() -> Non
 
 @settings(max_examples=30, deadline=None)
 @given(some=st.lists(messages(), min_size=1, max_size=6))
-def test_without_data_the_lengths_are_told_apart(some: list[tuple[bytes, bytes]]) -> None:
+def test_without_data_different_lengths_are_distinguished(some: list[tuple[bytes, bytes]]) -> None:
     schema = pa.schema([SCHEMA.field(name) for name in ("length", "msg_id", "put_at")])
     (batch,) = batches(iter([slice_of(some, has_data=False, is_run=True)] * 2), schema)
     rows = [expected(message_id, record, 0) for message_id, record in some] * 2

@@ -130,7 +130,7 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, group: TestGroup, 
         ({"url": "unix:///nowhere/at/all"}, r"MQRC_CONNECTION_BROKEN \(2009\)"),
     ],
 )
-def test_what_cannot_be_written_is_one_clear_error(
+def test_an_impossible_write_is_one_clear_error(
     spark: SparkSession, group: TestGroup, orders: Queue, more: dict[str, str], what: str
 ) -> None:
     with pytest.raises(Exception, match=what):
@@ -220,7 +220,7 @@ def test_a_task_with_more_than_a_unit_of_work_holds_prepares_several(
     assert browse_all(orders) == bodies
 
 
-def test_more_units_of_work_than_one_decision_can_have_are_refused_and_nothing_is_left(
+def test_too_many_units_of_work_for_one_decision_are_refused_entirely(
     group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue_sink, "UNIT_MESSAGES", 1)
@@ -252,9 +252,7 @@ def test_a_task_that_fails_backs_out_what_it_had_prepared(
     assert browse_all(orders) == []
 
 
-def test_a_named_job_that_never_came_to_its_commit_is_done_once_by_its_next_run(
-    group: TestGroup, orders: Queue
-) -> None:
+def test_the_next_run_of_an_uncommitted_named_job_does_it_once(group: TestGroup, orders: Queue) -> None:
     left_alone = writer(group, jobId="nightly")
     left = prepared(left_alone, "0.1", b"1")
     assert in_doubt(group) == 1
@@ -273,7 +271,7 @@ def test_a_named_job_that_never_came_to_its_commit_is_done_once_by_its_next_run(
 
 
 @pytest.mark.parametrize("is_done", [False, True])
-def test_what_a_named_job_left_at_another_manager_is_backed_out_by_its_next_run(
+def test_the_next_run_backs_out_a_named_jobs_work_at_another_manager(
     group: TestGroup, orders: Queue, is_done: bool
 ) -> None:
     group.add_member("QM2")
@@ -291,7 +289,7 @@ def test_what_a_named_job_left_at_another_manager_is_backed_out_by_its_next_run(
 
 
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_task_that_outlives_the_driver_of_a_named_job_puts_nothing_beside_its_next_run(
+def test_a_task_that_outlives_its_driver_adds_nothing_to_the_next_run(
     group: TestGroup, orders: Queue, is_done: bool
 ) -> None:
     earlier = writer(group, jobId="nightly")
@@ -352,7 +350,7 @@ def test_a_job_whose_commit_had_no_answer_is_not_taken_for_released(
     assert (browse_all(orders), in_doubt(group)) == ([b"1"], 0)
 
 
-def test_the_batch_of_a_query_that_was_released_is_put_anew(group: TestGroup, orders: Queue) -> None:
+def test_the_batch_of_a_released_query_is_put_again(group: TestGroup, orders: Queue) -> None:
     sink, batch = writer(group)._sink, Batch("query/0b1c", 7)
     first = sink.prepare(rows(b"1"), batch, f"{queue_sink._name_of(batch)}0.1")
     assert release_job(group.settings, "0b1c") == 1

@@ -168,7 +168,7 @@ class Server:
         return int(self._client.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})["calls"])
 
 
-def test_columns_that_nobody_asks_for_are_not_fetched(spark: SparkSession, group: TestGroup, deep: list[MQMD]) -> None:
+def test_unrequested_columns_are_not_fetched(spark: SparkSession, group: TestGroup, deep: list[MQMD]) -> None:
     everything = Server(group)
     assert len(read(spark, group).collect()) == len(deep)
     assert everything.sent > EVERYTHING_BYTES
@@ -188,7 +188,7 @@ def test_columns_that_nobody_asks_for_are_not_fetched(spark: SparkSession, group
         ("put_at < TIMESTAMP '2001-01-01 00:00:00'", 0, False),
     ],
 )
-def test_what_filters_leave_out_is_not_fetched(
+def test_messages_that_filters_exclude_are_not_fetched(
     spark: SparkSession, group: TestGroup, deep: list[MQMD], condition: str, rows: int, by_index: bool
 ) -> None:
     ids = {name: getattr(deep[800], name).hex() for name in ("msg_id", "correl_id", "group_id")}
@@ -218,7 +218,7 @@ def test_what_filters_leave_out_is_not_fetched(
         ({"url": "unix:///nowhere/at/all"}, r"MQRC_CONNECTION_BROKEN \(2009\)"),
     ],
 )
-def test_what_cannot_be_read_is_one_clear_error(
+def test_an_impossible_read_is_one_clear_error(
     spark: SparkSession, group: TestGroup, orders: Queue, options: dict[str, str], what: str
 ) -> None:
     assert orders.name == "ORDERS"
@@ -233,7 +233,7 @@ def test_a_schema_with_another_type_is_refused(spark: SparkSession, group: TestG
         reader.schema("length STRING").load().collect()
 
 
-def test_who_may_not_read_is_told_2035(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
+def test_a_user_without_the_right_to_read_gets_2035(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
     assert orders.name == "ORDERS"
     client: redis.Redis = group.group.client()
     client.acl_setuser("reader", enabled=True, passwords=["+secret"], keys=["*"], categories=["+@connection"])

@@ -250,7 +250,7 @@ def stream(spark: SparkSession, group: TestGroup, checkpoint: Path) -> None:
         ("igq.journal", {"end": "1"}, "unknown option end"),
     ],
 )
-def test_what_is_wrong_is_the_last_thing_that_a_query_says(
+def test_the_error_is_the_last_line_of_a_query(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path, kind: str, options: dict[str, str], what: str
 ) -> None:
     assert orders.name == "ORDERS"

@@ -39,7 +39,7 @@ def test_columns_override_the_descriptor_and_nulls_leave_it() -> None:
 @pytest.mark.parametrize("put_appl_name", [None, ["a", "a", "a"], [None, None, None], ["a", None, "b"]])
 @pytest.mark.parametrize("priority", [None, [3, 3, 3], [None, None, None], [3, None, 3], [1, 2, 3]])
 @pytest.mark.parametrize("correl_id", [None, [b"C", b"C", b"C"], [None, None, None], [b"C", b"D", None]])
-def test_what_rows_agree_in_is_in_each_of_them(
+def test_values_that_rows_share_are_in_each_of_them(
     put_appl_name: list[str | None] | None,
     priority: list[int | None] | None,
     correl_id: list[bytes | None] | None,

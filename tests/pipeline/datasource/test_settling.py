@@ -22,7 +22,7 @@ def unsettled() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("unsettled")
-def test_what_is_imported_is_no_garbage_and_what_comes_later_may_be() -> None:
+def test_imported_modules_are_never_garbage_and_later_objects_may_be() -> None:
     settle()
     frozen = gc.get_freeze_count()
     assert frozen > 0
@@ -35,7 +35,7 @@ def test_what_is_imported_is_no_garbage_and_what_comes_later_may_be() -> None:
     assert gc.collect() >= 1
 
 
-def test_a_servers_memory_is_told_and_nobodys_is_unknown(redis_url: str, tmp_path: Path) -> None:
+def test_a_servers_memory_is_known_and_a_missing_ones_is_not(redis_url: str, tmp_path: Path) -> None:
     assert (Deployment(redis_url).used_memory("any") or 0) > 0
     assert Deployment(f"unix://{tmp_path}/nobody").used_memory("any") is None
 
@@ -73,7 +73,7 @@ finally:
 
 
 @pytest.mark.parametrize("point", ["at work", "input ended", "stopping", "stopped"])
-def test_a_source_that_is_told_to_end_twice_while_its_input_ends_gives_back_all_the_same(point: str) -> None:
+def test_a_source_ended_twice_while_its_input_ends_still_gives_back(point: str) -> None:
     source = subprocess.Popen(
         [sys.executable, "-c", PROCESS, point], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -132,7 +132,7 @@ def test_removing_goes_by_the_largest_unit_of_work_that_is_allowed(
     assert (row.done, row.messages, browse_all(orders)) == ("removed", count, [])
 
 
-def test_what_was_put_in_a_time_is_archived_and_removed(
+def test_messages_put_in_a_time_range_are_archived_and_removed(
     spark: SparkSession, group: TestGroup, command: Command, tmp_path: Path
 ) -> None:
     group.define_structure()
@@ -149,7 +149,7 @@ def test_what_was_put_in_a_time_is_archived_and_removed(
     assert browse_all(orders) == [b"9", b"11"]
 
 
-def test_the_next_run_goes_on_behind_one_that_was_killed(
+def test_the_next_run_continues_after_a_killed_one(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
     """An older version could be killed when Spark had moved some files of a run to their place and not the others."""
@@ -334,7 +334,7 @@ def test_a_run_is_read_when_it_is_whole_and_one_at_a_time_adds(hours: Archive) -
         (("--input", "hours", "--output", "NEW/done"), "output directory NEW/done: is within the archive"),
     ],
 )
-def test_what_cannot_be_copied_is_one_line(
+def test_an_impossible_copy_is_one_line(
     hours: Archive,
     group: TestGroup,
     command: Command,
@@ -368,7 +368,7 @@ def test_what_cannot_be_copied_is_one_line(
         (("archive", "BROKEN", "--queue", "ORDERS"), "cannot be used: "),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_an_impossible_request_is_one_line(
     group: TestGroup, orders: Queue, command: Command, tmp_path: Path, arguments: tuple[str, ...], what: str
 ) -> None:
     assert orders.name == "ORDERS"

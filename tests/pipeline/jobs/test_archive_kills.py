@@ -60,7 +60,7 @@ def test_killed_at_every_step_it_has_every_message_once(
 
 
 @pytest.mark.parametrize("step", TAKING_STEPS[1:])
-def test_a_worker_that_outlives_its_driver_takes_off_what_is_archived_and_no_more(
+def test_a_worker_that_outlives_its_driver_removes_only_archived_messages(
     spark: SparkSession, group: TestGroup, queues: list[Queue], tmp_path: Path, step: str
 ) -> None:
     """It goes on beside the next run, among the same messages."""

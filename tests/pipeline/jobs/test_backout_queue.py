@@ -68,7 +68,7 @@ def test_its_messages_are_moved_and_the_query_goes_on(
     assert in_doubt(group) == 5
 
 
-def test_what_is_wrong_is_told_and_nothing_changes(group: TestGroup, drivers: Drivers, checkpoint: Checkpoint) -> None:
+def test_an_error_is_reported_and_nothing_changes(group: TestGroup, drivers: Drivers, checkpoint: Checkpoint) -> None:
     group.define_shared("INHIBITED", put="DISABLED")
     fail(drivers, checkpoint)
     with pytest.raises(MQIError, match="2051"):

@@ -72,7 +72,7 @@ def letters(spark: SparkSession, group: TestGroup) -> Any:
     return dead_letters(queue_table(spark, group.settings, DLQ, "QM1", columns=COLUMNS))
 
 
-def test_the_header_is_told_and_grouped(spark: SparkSession, group: TestGroup, dead: Queue) -> None:
+def test_the_fields_of_headers_are_shown_and_grouped(spark: SparkSession, group: TestGroup, dead: Queue) -> None:
     assert dead.name == DLQ
     table = letters(spark, group)
 
@@ -135,7 +135,7 @@ def test_letters_go_back_whole_and_in_order_and_what_cannot_stays(
 @pytest.mark.parametrize("format_", [b"MQSTR", b"MQHMDE", b""])
 @pytest.mark.parametrize(("encoding", "ccsid"), [(546, 1208), (785, 500), (546, 500), (273, 1208), (546, 1200)])
 @pytest.mark.parametrize("is_foreign", [False, True])
-def test_what_goes_back_is_described_as_it_was(
+def test_a_message_that_goes_back_has_its_old_descriptor(
     spark: SparkSession, group: TestGroup, dead: Queue, encoding: int, ccsid: int, format_: bytes, is_foreign: bool
 ) -> None:
     """Also where a program wrote the letter, on a machine that has the high byte of a number first."""
@@ -160,7 +160,7 @@ def test_what_goes_back_is_described_as_it_was(
     assert (md.put_appl_name, md.put_appl_type) == (b"payroll", 2)
 
 
-def test_one_that_is_refused_holds_nobody_up(spark: SparkSession, group: TestGroup, dead: Queue) -> None:
+def test_a_refused_message_delays_no_other(spark: SparkSession, group: TestGroup, dead: Queue) -> None:
     group.repository("QM1").alter("QLOCAL", "FULL", {"max_depth": 4})
 
     outcomes = requeue(letters(spark, group), group.settings, DLQ, "QM1").collect()
@@ -182,7 +182,7 @@ def test_a_task_that_is_tried_again_puts_nothing_back_twice(spark: SparkSession,
     assert browse_all(group.connect().open("GATE", BOTH)) == [b"gate %d" % number for number in range(3)]
 
 
-def test_what_was_backed_out_within_a_unit_of_work_is_put_back_by_the_next_run(
+def test_the_next_run_puts_back_messages_that_were_backed_out(
     spark: SparkSession, group: TestGroup, dead: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is committed is put back, what is not is on the dead-letter queue: nothing is on both, or on neither."""
@@ -239,7 +239,7 @@ def test_one_command_at_a_time_puts_a_queue_back(
     assert len(browse_all(dead)) == 2
 
 
-def test_what_has_no_header_stays_and_is_told(group: TestGroup, dead: Queue, command: Command) -> None:
+def test_a_message_without_a_header_stays_and_is_reported(group: TestGroup, dead: Queue, command: Command) -> None:
     drain(group.connect(), DLQ)
     letter(dead, "GATE", MQRC.Q_FULL, b"gate")
     for number in range(2):
@@ -255,7 +255,7 @@ def test_what_has_no_header_stays_and_is_told(group: TestGroup, dead: Queue, com
     command(*at, "--reason", "q_full", status=1)
 
 
-def test_dead_letters_that_were_archived_are_told_without_redis(
+def test_archived_dead_letters_are_counted_without_redis(
     spark: SparkSession, group: TestGroup, dead: Queue, command: Command, tmp_path: Path
 ) -> None:
     assert dead.name == DLQ
@@ -307,7 +307,7 @@ def test_dead_letters_that_were_archived_are_told_without_redis(
         ),
     ],
 )
-def test_a_choice_that_fits_nothing_is_told_with_what_there_is(
+def test_a_choice_that_fits_nothing_lists_the_values_there_are(
     group: TestGroup, dead: Queue, command: Command, requeue: tuple[str, ...], choice: tuple[str], told: list[str]
 ) -> None:
     at = ("QM1", "--group", group.group.name, "--url", str(group.settings.redis_url))
@@ -319,7 +319,7 @@ def test_a_choice_that_fits_nothing_is_told_with_what_there_is(
     assert dead.name == DLQ
 
 
-def test_a_queue_is_read_once_for_all_that_is_told_of_it(
+def test_a_queue_is_read_once_for_all_tables(
     spark: SparkSession,
     group: TestGroup,
     dead: Queue,
@@ -363,7 +363,7 @@ def test_a_queue_is_read_once_for_all_that_is_told_of_it(
         (("QM1", "--correl-id", "0"), "--correl-id 0: allowed: pairs of hexadecimal digits"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_an_impossible_request_is_one_line(
     group: TestGroup,
     dead: Queue,
     command: Command,

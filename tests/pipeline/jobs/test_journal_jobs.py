@@ -71,7 +71,7 @@ def test_a_message_stays_on_each_queue_of_its_way(
     assert (hop.arrived_ms - T0, hop.put_qmgr, hop.left_ms - T0, hop.left_by) == (10, "EWR", 15, "transfer")
 
 
-def test_what_was_never_committed_is_no_stay(spark: SparkSession, redis_url: str, journal: HandWrittenJournal) -> None:
+def test_an_uncommitted_put_makes_no_stay(spark: SparkSession, redis_url: str, journal: HandWrittenJournal) -> None:
     journal.define("APPL1")
     journal.put("APPL1", "Q", PUTTER, ["1"], unit=f"{PUTTER}/1", ms=T0)
     journal.put("APPL1", "Q", PUTTER, ["2"], unit=f"{PUTTER}/2", ms=T0)
@@ -87,7 +87,7 @@ def test_what_was_never_committed_is_no_stay(spark: SparkSession, redis_url: str
     assert (row.message_number, row.left_by) == (3, "expire")
 
 
-def test_what_came_back_from_a_getter_has_not_left(
+def test_a_message_back_from_a_getter_has_not_left(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     journal.define("APPL1")
@@ -127,7 +127,9 @@ def test_flow_counts_messages_and_times_by_queue_hop_and_minute(
     assert [(row.arrived, row.left, row.depth) for row in tables["depth"].collect()] == [(100, 59, 42), (0, 32, 10)]
 
 
-def test_flow_tells_hops_from_deliveries(spark: SparkSession, redis_url: str, journey: HandWrittenJournal) -> None:
+def test_flow_distinguishes_hops_from_deliveries(
+    spark: SparkSession, redis_url: str, journey: HandWrittenJournal
+) -> None:
     assert journey.numbers
     rows = flow(read(spark, redis_url))["queues"].collect()
     assert [(row.queue, row.hop, row.messages, row.p50_ms) for row in rows] == [
@@ -136,7 +138,7 @@ def test_flow_tells_hops_from_deliveries(spark: SparkSession, redis_url: str, jo
     ]
 
 
-def test_flow_tells_what_came_to_a_dead_letter_queue_and_what_was_taken_off(
+def test_flow_shows_arrivals_on_and_departures_from_a_dead_letter_queue(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     journal.define("@JFK")
@@ -155,7 +157,7 @@ def test_flow_tells_what_came_to_a_dead_letter_queue_and_what_was_taken_off(
     assert (dead.queue, dead.arrived, dead.dead_letters, dead.left, dead.depth) == ("DEAD", 2, 1, 1, 1)
 
 
-def test_flow_tells_the_agents_batches_and_which_of_them_were_tried_again(
+def test_flow_shows_the_agents_batches_and_those_tried_again(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     journal.define("@JFK", "APPL1")
@@ -299,7 +301,7 @@ def test_a_stored_journal_is_the_journal(
 
 
 @pytest.mark.parametrize("arguments", ["flow", "journal --output NEW", f"trace --correl-id {CORREL}", "recovery"])
-def test_a_journal_that_has_lost_its_beginning_is_told(
+def test_a_journal_without_its_beginning_is_reported(
     redis_url: str,
     journey: HandWrittenJournal,
     command: Command,
@@ -324,7 +326,7 @@ def test_a_journal_that_has_lost_its_beginning_is_told(
     )
 
 
-def test_what_has_its_beginning_or_is_read_from_a_time_is_not_told_of(
+def test_a_whole_journal_or_one_read_from_a_time_is_not_reported(
     redis_url: str, journey: HandWrittenJournal, command: Command, tmp_path: Path
 ) -> None:
     at = ("--group", GROUP, "--url", redis_url)
@@ -352,7 +354,7 @@ def test_what_has_its_beginning_or_is_read_from_a_time_is_not_told_of(
         (("trace", "--msg-id", "xyz"), "--msg-id xyz: allowed: pairs of hexadecimal digits, 24 at most"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_an_impossible_request_is_one_line(
     redis_url: str, journal: HandWrittenJournal, command: Command, arguments: tuple[str, ...], what: str
 ) -> None:
     journal.define("APPL1")
@@ -407,7 +409,7 @@ def test_an_input_whose_columns_have_other_types_is_named(
     )
 
 
-def test_a_journal_that_was_stored_before_it_told_of_choices_is_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_journal_stored_without_the_column_chosen_is_read(spark: SparkSession, tmp_path: Path) -> None:
     stored = tmp_path / "stored"
     table = spark.createDataFrame([EVENT], JOURNAL).drop("chosen", "dead_letter")
     names = F.explode(F.array(F.lit("APPL1"), F.lit("@QM1")))

@@ -57,7 +57,7 @@ def failed(journal: HandWrittenJournal) -> HandWrittenJournal:
     return journal
 
 
-def test_messages_that_a_failure_touched_are_told_with_their_end(
+def test_messages_that_a_failure_touched_are_listed_with_their_end(
     spark: SparkSession, redis_url: str, failed: HandWrittenJournal
 ) -> None:
     assert failed.numbers

@@ -110,7 +110,7 @@ def test_messages_of_one_position_are_in_one_part(spark: SparkSession) -> None:
     assert chosen == [[1, 2, 2, 2], [3, 4, 4, 4], []]
 
 
-def test_what_was_put_whole_keeps_its_name() -> None:
+def test_a_replay_without_parts_keeps_its_name() -> None:
     """Another one, and an archive that an older version has replayed would be replayed once more."""
     archive = Archive(Path("/a"), "id", "QSG1")
     before = hashlib.sha1(b"id\nrun\nQ\nCOPY\nname").hexdigest()
@@ -133,7 +133,7 @@ def test_a_large_run_is_put_in_parts_once_and_in_order(
 
 
 @pytest.mark.parametrize("before", range(3))
-def test_killed_between_parts_it_goes_on_behind_those_that_are_put(
+def test_a_replay_killed_between_parts_continues_after_them(
     group: TestGroup, copy: Queue, replay: Command, monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
     """With what was killed within the next part in doubt."""
@@ -160,7 +160,7 @@ def test_killed_between_parts_it_goes_on_behind_those_that_are_put(
     assert in_doubt(group) == 0
 
 
-def test_two_of_the_same_at_once_put_all_once_and_the_one_that_was_backed_out_says_so(
+def test_of_two_equal_replays_one_puts_all_and_the_other_says_so(
     group: TestGroup, stored: Archive, copy: Queue, replay: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def overtaken(_: DataFrame, __: Any, target: str, ___: str, job: str) -> None:
@@ -186,7 +186,7 @@ def test_two_of_the_same_at_once_put_all_once_and_the_one_that_was_backed_out_sa
     assert browse_all(copy) == in_order(group)
 
 
-def test_what_an_older_version_has_put_whole_is_not_put_in_parts(
+def test_a_replay_by_an_older_version_is_not_put_again_in_parts(
     spark: SparkSession,
     group: TestGroup,
     stored: Archive,
@@ -211,7 +211,7 @@ def between(first: int, last: int) -> tuple[str, ...]:
     return ("--from", f"2026-01-31T{first:02d}:00", "--to", f"2026-01-31T{last:02d}:00")
 
 
-def test_what_was_put_in_a_time_is_put_once_under_a_name_which_is_then_no_other_times(
+def test_a_time_range_is_put_once_under_a_name_that_stays_bound_to_it(
     spark: SparkSession, copy: Queue, replay: Command, tmp_path: Path
 ) -> None:
     output = tmp_path / "done"
@@ -254,7 +254,7 @@ def test_a_name_under_which_all_was_put_puts_nothing_twice(
     assert len(browse_all(copy)) == count == 2 * MESSAGES
 
 
-def test_a_name_is_given_to_one_range_by_whoever_comes_first(group: TestGroup, stored: Archive) -> None:
+def test_the_first_replay_binds_a_name_to_its_range(group: TestGroup, stored: Archive) -> None:
     for _ in range(2):
         claim_name(group.settings, "", stored, "a", (1, None))
     for other in ((None, 1), (2, None), ALWAYS):
@@ -268,7 +268,7 @@ RANGES = [(number, None) for number in range(1, 5)]
 
 @pytest.mark.parametrize("steps", range(1, 4))
 @pytest.mark.parametrize("first", RANGES)
-def test_who_was_killed_as_he_took_a_name_has_it_when_he_comes_again(
+def test_a_replay_killed_while_it_took_a_name_has_it_later(
     group: TestGroup, stored: Archive, monkeypatch: pytest.MonkeyPatch, steps: int, first: Moments
 ) -> None:
     """Also when others have asked for it meanwhile."""
@@ -291,7 +291,7 @@ def test_who_was_killed_as_he_took_a_name_has_it_when_he_comes_again(
     claim_name(group.settings, "", stored, "a", first)
 
 
-def test_of_all_who_ask_for_a_name_at_once_one_has_it_at_most(
+def test_at_most_one_of_many_requests_gets_a_name(
     group: TestGroup, stored: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever is overtaken where: each step of one is behind any of the other's."""
@@ -357,7 +357,7 @@ def test_a_part_that_is_put_is_known_by_its_job(spark: SparkSession, group: Test
         (("a", "--output", "a/done"), "output directory a/done: is within the archive"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_an_impossible_request_is_one_line(
     group: TestGroup,
     stored: Archive,
     command: Command,
@@ -381,7 +381,7 @@ def test_what_cannot_be_done_is_one_line(
     assert len(shown.stderr.splitlines()) == 1
 
 
-def test_another_groups_archive_is_put_where_that_is_said(
+def test_another_groups_archive_is_put_only_on_request(
     group: TestGroup, stored: Archive, copy: Queue, replay: Command
 ) -> None:
     (stored.directory / MANIFEST).write_text('{"archive": "1", "group": "ABCD"}')

@@ -29,7 +29,7 @@ MESSAGES, PART = 3_000, 400
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_killed_anywhere_it_puts_every_message_once_and_in_order(
+def test_a_replay_killed_anywhere_puts_each_message_once_and_in_order(
     spark: SparkSession, group: TestGroup, tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)

@@ -40,7 +40,7 @@ def test_an_archive_is_made_once_and_used_from_then_on(tmp_path: Path, java: Pat
     assert option_path(ClassArchive(tmp_path, java, tmp_path / "spark", make=True), "SharedArchiveFile") == kept
 
 
-def test_a_torn_archive_is_removed_and_made_anew(tmp_path: Path, java: Path) -> None:
+def test_a_torn_archive_is_removed_and_made_again(tmp_path: Path, java: Path) -> None:
     kept = make(tmp_path, java, b"classes")
     kept.write_bytes(b"cla")
 
@@ -49,7 +49,7 @@ def test_a_torn_archive_is_removed_and_made_anew(tmp_path: Path, java: Path) -> 
     assert make(tmp_path, java, b"classes").read_bytes() == b"classes"
 
 
-def test_what_a_failed_java_wrote_is_thrown_away(tmp_path: Path, java: Path) -> None:
+def test_the_archive_of_a_failed_java_is_removed(tmp_path: Path, java: Path) -> None:
     archive = ClassArchive(tmp_path, java, tmp_path / "spark", make=True)
     unfinished = option_path(archive, "ArchiveClassesAtExit")
     unfinished.write_bytes(b"half")

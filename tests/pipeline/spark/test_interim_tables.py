@@ -27,7 +27,7 @@ def test_a_settled_table_is_in_files_and_not_in_the_memory_of_executors(spark: S
     assert not scratch.exists()
 
 
-def test_what_is_kept_is_given_up_and_nothing_else(spark: SparkSession) -> None:
+def test_exactly_the_kept_tables_are_given_up(spark: SparkSession) -> None:
     own = spark.range(3).persist()
     with keeping():
         mine = kept(spark.range(4))
@@ -36,6 +36,6 @@ def test_what_is_kept_is_given_up_and_nothing_else(spark: SparkSession) -> None:
     own.unpersist()
 
 
-def test_no_table_is_settled_that_nobody_would_remove(spark: SparkSession) -> None:
+def test_no_table_is_settled_without_an_owner_to_remove_it(spark: SparkSession) -> None:
     with pytest.raises(RuntimeError, match="only while tables are kept"):
         settled(spark.range(1))

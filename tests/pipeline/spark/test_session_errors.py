@@ -56,7 +56,7 @@ FILE = """An error occurred while calling o78.collectToPython.
         ("", "Exception"),
     ],
 )
-def test_of_a_file_that_cannot_be_read_its_name_and_the_cause_are_told(said: str, told: str) -> None:
+def test_the_error_for_an_unreadable_file_has_its_name_and_the_cause(said: str, told: str) -> None:
     assert why_a_job_ends(Exception(said)) == told
 
 
@@ -81,7 +81,7 @@ except Exception as error:
 
 
 @pytest.mark.spark
-def test_an_error_that_leaves_a_session_says_what_it_says_within_and_is_caught_as_it_is(tmp_path: Path) -> None:
+def test_an_error_keeps_its_text_and_type_when_it_leaves_a_session(tmp_path: Path) -> None:
     """Java is asked for its text, and has ended."""
     program = [sys.executable, "-c", PROGRAM, str(tmp_path)]
     done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)

@@ -31,7 +31,7 @@ def operation(kind: bytes, *numbers: int) -> Operation:
 
 
 @pytest.mark.parametrize("is_asked_at_once", [True, False])
-def test_what_was_got_behind_puts_that_were_undone_is_found(is_asked_at_once: bool) -> None:
+def test_gets_after_undone_puts_are_found(is_asked_at_once: bool) -> None:
     written = Written()
     image = Image(written)
     image.unit(UNIT, OWNER)

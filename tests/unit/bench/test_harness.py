@@ -29,7 +29,7 @@ print(json.dumps(found))
 @pytest.mark.skipif(
     not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="there is one core, or no pinning"
 )
-def test_the_server_has_a_core_of_its_own_although_a_pinned_client_starts_it() -> None:
+def test_the_server_has_its_own_core_even_if_a_pinned_client_starts_it() -> None:
     cores = sorted(os.sched_getaffinity(0))
     told = subprocess.run([sys.executable, "-c", _LOOK], capture_output=True, text=True, check=True, timeout=60)
     client, server, *unpinned = json.loads(told.stdout)

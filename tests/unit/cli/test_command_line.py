@@ -84,7 +84,7 @@ def test_ctrl_c_while_a_command_is_loaded_is_no_traceback(command: str, tmp_path
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-def test_a_toml_file_given_as_commands_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_toml_file_given_as_commands_is_recognized(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "igq.toml"
     file.write_text('group = "QSG1"\n', encoding="utf-8")
 

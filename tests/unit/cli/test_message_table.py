@@ -62,7 +62,7 @@ def test_a_terminal_cuts_no_identifier_and_leaves_room_for_the_body(width: int) 
     assert "the beginni" in lines[2]
 
 
-def test_what_looks_like_markup_or_steers_a_terminal_is_shown_as_it_is() -> None:
+def test_markup_and_terminal_controls_are_shown_as_text() -> None:
     lines = shown([message(b"[bold]a[/bold]\x1b[31m\n")], 140)
 
     assert "[bold]a[/bold]\\x1b[31m\\x0a" in lines[2]

@@ -119,7 +119,7 @@ def test_version_1_get_options_match_by_message_and_correlation_identifier() -> 
 
 @pytest.mark.rule("mqi/browse", "BROWSE_FIRST ignores the place in a group that the handle remembers.")
 @pytest.mark.parametrize("state", STATES)
-def test_browse_first_looks_as_though_nothing_were_current(state: str) -> None:
+def test_browse_first_looks_as_if_nothing_were_current(state: str) -> None:
     order = order_with("browse", STATES[state])
     chosen = wanted(order, gmo(G.LOGICAL_ORDER | G.BROWSE_FIRST), asking())
     assert chosen == Wanted(seq=1, offset=0, first_only=True)
@@ -147,7 +147,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize(("option", "is_logical", "state", "whole_group", "whole_message"), WHOLE)
-def test_what_must_be_whole(
+def test_whole_messages_and_groups_that_a_get_needs(
     option: GetOption, is_logical: bool, state: str, whole_group: bool, whole_message: bool
 ) -> None:
     options = option | (G.LOGICAL_ORDER if is_logical else G.NONE)
@@ -385,7 +385,7 @@ def test_it_is_retained_whether_the_message_was_got_in_a_unit_of_work(
     assert after.gets.in_unit is in_unit
 
 
-def test_a_group_is_resumed_in_the_middle_without_logical_order_and_goes_on_with_it() -> None:
+def test_a_group_resumed_without_logical_order_continues_with_it() -> None:
     """Seed 000, restart processing."""
     by_status = gmo(G.SYNCPOINT, MO.MATCH_GROUP_ID | MO.MATCH_MSG_SEQ_NUMBER)
     chosen = wanted(UNUSED, by_status, asking())

@@ -95,7 +95,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("is_logical", "in_group", "is_segment", "is_allowed", "group", "message", "group_id", "seq", "offset"), CASES
 )
-def test_what_a_put_message_gets(
+def test_the_group_fields_of_a_put_message(
     is_logical: bool,
     in_group: bool,
     is_segment: bool,

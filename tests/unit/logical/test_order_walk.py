@@ -161,7 +161,7 @@ def test_a_logical_order_get_walks_what_logical_order_puts_left(
 
 @settings(deadline=None)
 @given(mostly_well_formed())
-def test_closing_tells_what_the_puts_left_open(puts: list[Put]) -> None:
+def test_close_warns_of_puts_left_open(puts: list[Put]) -> None:
     order, queue = put_all(puts, 1000)
     outcome = check_close(order)
     last = queue[-1].md.msg_flags if queue else 0

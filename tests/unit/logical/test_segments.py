@@ -39,7 +39,7 @@ def as_messages(segments: list[Segment], **fields: object) -> list[tuple[MQMD, b
 
 
 @pytest.mark.parametrize("flags", [F.NONE, SOK, MIG, SEG | SOK])
-def test_what_fits_is_not_split(flags: int) -> None:
+def test_a_message_that_fits_is_not_split(flags: int) -> None:
     assert split(BODY, flags, 100, offset=7) == [Segment(7, flags, BODY)]
 
 
@@ -67,7 +67,7 @@ def test_pieces_are_multiples_of_16_and_the_last_ends_what_was_ended(flags: int,
     ]
 
 
-def test_what_cannot_be_split_is_too_big() -> None:
+def test_a_message_that_cannot_be_split_is_too_big() -> None:
     assert split(BODY, F.NONE, 99) == MQRC.MSG_TOO_BIG_FOR_Q
     assert split(BODY, SEG, 99) == MQRC.MSG_TOO_BIG_FOR_Q
     assert split(BODY, SOK, 15) == MQRC.MSG_TOO_BIG_FOR_Q
@@ -104,7 +104,7 @@ def test_splitting_twice_keeps_every_byte_in_its_place(
 
 @settings(deadline=None)
 @given(st.binary(min_size=17, max_size=400), st.integers(16, 100), st.sampled_from([SOK, SOK | MIG, SOK | MIG | LMIG]))
-def test_what_was_split_comes_back(body: bytes, limit: int, flags: int) -> None:
+def test_a_split_message_comes_back(body: bytes, limit: int, flags: int) -> None:
     segments = as_messages(pieces(body, flags, limit))
     result = reassembled(segments)
     assert (result.body, result.used, result.reason) == (body, len(segments), MQRC.NONE)

@@ -245,7 +245,7 @@ def test_masks_with_the_top_bit_set_are_kept_as_ibms_32_bits() -> None:
     ],
     ids=["report", "expiry", "priority", "correl_id", "format", "reply_to_q", "msg_id"],
 )
-def test_what_does_not_fit_is_a_bad_descriptor(md: MQMD) -> None:
+def test_a_value_that_does_not_fit_is_a_bad_descriptor(md: MQMD) -> None:
     with pytest.raises(MQIError) as caught:
         encode_record(md, b"", b"EWR", PUT_TIME_MS)
 
@@ -267,7 +267,7 @@ def test_generated_identifiers_tell_the_message_number(msg_id: bytes, expected: 
     assert generated_number(msg_id, 3) == expected
 
 
-def test_names_longer_than_a_message_identifier_has_room_for_are_cut_as_ibm_cuts_them() -> None:
+def test_names_too_long_for_a_msg_id_are_cut_as_ibm_cuts_them() -> None:
     record = encode_record(MQMD(priority=0, persistence=0), b"", b"QUEUE.MANAGER.1", PUT_TIME_MS)
 
     assert decode_descriptor(record, 1, 1, NOW_MS).msg_id[:16] == b"CSQ QUEUE.MANAGE"

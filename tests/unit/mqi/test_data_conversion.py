@@ -84,7 +84,7 @@ def test_python_has_a_codec_for_every_ccsid() -> None:
 
 @settings(deadline=None)
 @given(st.binary(max_size=40), st.sampled_from([37, 500, 1047, 1140, 1141, 1148, 819, 437]))
-def test_what_every_byte_is_goes_there_and_back(data: bytes, ccsid: int) -> None:
+def test_every_byte_goes_there_and_back(data: bytes, ccsid: int) -> None:
     there = converted(data, Representation(ccsid, NORMAL), UTF8)
     assert isinstance(there, Converted)
     assert converted(there.data, UTF8, Representation(ccsid, NORMAL)) == Converted(data)
@@ -109,13 +109,13 @@ def test_what_every_byte_is_goes_there_and_back(data: bytes, ccsid: int) -> None
         ("日".encode(), UTF8, LATIN1, Format.STRING, MQRC.NOT_CONVERTED),
     ],
 )
-def test_what_cannot_be_converted(
+def test_each_cause_of_a_failed_conversion(
     data: bytes, source: Representation, target: Representation, format_: bytes, reason: MQRC
 ) -> None:
     assert converted(data, source, target, format_) == reason
 
 
-def test_what_is_as_it_is_asked_for_needs_no_conversion() -> None:
+def test_data_in_the_requested_form_needs_no_conversion() -> None:
     for format_ in (Format.NONE, b"MYOWN", Format.STRING, Format.DEAD_LETTER_HEADER):
         assert converted(b"\xff", UTF8, UTF8, format_) == Converted(b"\xff")
     # Another encoding means nothing to characters of one byte, and says it all about those of two.
@@ -156,7 +156,7 @@ def dead_letter(data: bytes, **fields: Any) -> bytes:
 
 
 @pytest.mark.rule("mqi/conversion", "A header is converted field by field, and what follows it by the header's Format.")
-def test_a_dead_letter_header_and_the_string_behind_it() -> None:
+def test_a_dead_letter_header_and_the_string_after_it() -> None:
     data = dead_letter(b"Z\xc3\xbcrich", encoding=REVERSED, coded_char_set_id=1208, format=Format.STRING)
 
     there = converted(data, LATIN1, HOST, Format.DEAD_LETTER_HEADER)
@@ -175,7 +175,7 @@ def test_a_dead_letter_header_and_the_string_behind_it() -> None:
 
 
 @pytest.mark.rule("mqi/conversion", "A header is converted field by field, and what follows it by the header's Format.")
-def test_data_of_no_format_behind_a_header_stay_as_they_are_and_are_described() -> None:
+def test_data_without_a_format_after_a_header_stay_and_are_described() -> None:
     for says, means in ((1208, 1208), (-2, 819), (0, 819)):
         data = dead_letter(b"\xff\0", encoding=REVERSED, coded_char_set_id=says)
         there = converted(data, LATIN1, HOST, Format.DEAD_LETTER_HEADER)
@@ -192,12 +192,12 @@ def test_data_that_inherit_the_character_set_of_their_header() -> None:
     )
 
 
-def test_data_behind_a_header_may_be_as_asked_for_already() -> None:
+def test_data_after_a_header_may_need_no_conversion() -> None:
     data = dead_letter(b"\xff", encoding=REVERSED, coded_char_set_id=1208, format=b"MYOWN")
     assert converted(data, LATIN1, UTF8, Format.DEAD_LETTER_HEADER) == Converted(data)
 
 
-def test_a_header_behind_a_header() -> None:
+def test_a_header_after_a_header() -> None:
     extension = MQMDE(
         encoding=REVERSED, coded_char_set_id=819, format=Format.STRING, group_id=b"\xff" * 24, msg_seq_number=7
     )
@@ -262,7 +262,7 @@ def test_headers_that_cannot_be_converted(
     assert converted(data, source, target, Format.DEAD_LETTER_HEADER) == reason
 
 
-def test_a_string_behind_a_header_is_cut_at_the_end_of_the_buffer() -> None:
+def test_a_string_after_a_header_is_cut_at_the_end_of_the_buffer() -> None:
     data = dead_letter(b"\xfc\xfc", encoding=REVERSED, coded_char_set_id=819, format=Format.STRING)
     for room, may_cut, length in ((176, False, 176), (175, True, 174), (174, True, 174)):
         there = converted(data, LATIN1, UTF8, Format.DEAD_LETTER_HEADER, room=room, may_cut=may_cut)
@@ -348,7 +348,7 @@ def messages(draw: st.DrawFn) -> tuple[bytes, bytes]:
 
 @settings(deadline=None, max_examples=1000)
 @given(messages(), _REPRESENTATIONS, _REPRESENTATIONS, st.integers(0, 600), st.booleans(), st.booleans())
-def test_whatever_a_message_has_it_is_converted_or_the_reason_is_told(
+def test_any_message_is_converted_or_has_a_reason(
     message: tuple[bytes, bytes], source: Representation, target: Representation, room: int, may_cut: bool, is_cut: bool
 ) -> None:
     format_, data = message

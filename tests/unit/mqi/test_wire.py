@@ -214,7 +214,7 @@ def test_masks_with_the_top_bit_set_become_negative_as_in_c() -> None:
         (MQMD(version=3), "version 3"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(md: MQMD, told: str) -> None:
+def test_a_value_that_does_not_fit_is_refused_by_name(md: MQMD, told: str) -> None:
     with pytest.raises(MQIError, match=told) as caught:
         wire.MD.pack(md)
 

@@ -84,7 +84,7 @@ def test_a_value_that_cannot_be_is_named_with_its_keyword_and_what_can(text: str
     assert complaint(text) == f"CSQ9015E: {why}"
 
 
-def test_a_number_out_of_its_range_is_told_the_range() -> None:
+def test_the_refusal_of_a_number_names_its_range() -> None:
     with pytest.raises(ValueError, match=r"^MAXDEPTH\(-1\): a number from 0 to 999999999 expected$"):
         parse_definition(QueueLocal, {"name": "A", "max_depth": -1})
 

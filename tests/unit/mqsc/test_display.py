@@ -37,7 +37,7 @@ def test_the_second_column_begins_at_column_44() -> None:
     assert line.index("TYPE") == 43
 
 
-def test_what_does_not_fit_a_column_has_a_line_of_its_own() -> None:
+def test_a_value_too_wide_for_a_column_has_its_own_line() -> None:
     long = shown("DESCR", "x" * 50)
 
     assert two_columns([shown("A", 1), long, shown("B", 2), shown("C", 3)]) == [

@@ -23,7 +23,7 @@ def test_a_name_may_be_continued_in_its_middle() -> None:
     assert texts("DEFINE QLOCAL(ORD+\n   ERS)\n") == ["DEFINE QLOCAL(ORDERS)"]
 
 
-def test_comments_and_blank_lines_are_no_commands_even_between_continued_lines() -> None:
+def test_comments_and_blank_lines_between_continued_lines_are_skipped() -> None:
     text = "* a comment\n\nDEFINE +\n\n* another\n \t \n  QLOCAL(A)\n * not in the first column\n"
     assert texts(text) == ["DEFINE QLOCAL(A)", "* not in the first column"]
 
@@ -72,7 +72,7 @@ def test_a_command_is_handed_out_before_the_next_line_is_asked_for() -> None:
         ("\U000e0041", r"\U000e0041"),
     ],
 )
-def test_what_would_steer_a_terminal_is_made_visible(line: str, shown: str) -> None:
+def test_terminal_controls_are_made_visible(line: str, shown: str) -> None:
     assert visible(line, keep="\t") == shown
 
 

@@ -20,7 +20,7 @@ def refusal(text: str) -> MqscSyntaxError:
     return caught.value
 
 
-def test_verb_object_name_and_parameters_are_told_apart() -> None:
+def test_verb_object_name_and_parameters_are_distinguished() -> None:
     command = parse("DEFINE QLOCAL(ORDERS) REPLACE MAXDEPTH(5000) DESCR('All orders')")
 
     assert (command.verb, command.object_type, command.name) == ("DEFINE", "QLOCAL", "ORDERS")
@@ -118,7 +118,7 @@ def test_any_text_is_understood_or_refused_and_nothing_else(text: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=40))
-def test_whatever_stands_in_quotes_comes_out_as_it_was(text: str) -> None:
+def test_any_quoted_text_comes_out_unchanged(text: str) -> None:
     quoted = "'" + text.replace("'", "''") + "'"
 
     assert parse(f"DEF QL(A) DESCR({quoted})").parameters[0].values == (text,)

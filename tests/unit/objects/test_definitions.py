@@ -46,7 +46,7 @@ def test_every_field_but_the_version_of_igq_is_an_attribute(model: type[ObjectDe
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_what_an_attribute_shows_can_be_read_back(model: type[ObjectDefinition]) -> None:
+def test_a_shown_attribute_can_be_read_back(model: type[ObjectDefinition]) -> None:
     definition = model.model_validate({"name": "APPL1"})
     for attribute in attributes_of(model):
         value = getattr(definition, attribute.field)
@@ -104,9 +104,7 @@ def test_inquire_answers_with_ibms_numbers(selector: int, changes: dict[str, Any
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_a_value_out_of_range_is_refused_in_one_line_that_names_the_attribute(
-    changes: dict[str, Any], named: str
-) -> None:
+def test_the_refusal_of_a_value_out_of_range_names_the_attribute(changes: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named) as caught:
         QueueLocal(name="ORDERS").with_changes(changes)
 

@@ -87,7 +87,7 @@ def test_everything_is_there_at_any_width(status: GroupStatus, width: int) -> No
     assert LONGEST_NAME in first_column
 
 
-def test_a_removal_that_was_cut_off_is_told(status: GroupStatus) -> None:
+def test_an_interrupted_removal_is_shown(status: GroupStatus) -> None:
     leaving = status.managers[0].model_copy(update={"name": "QM11", "is_leaving": True})
     shown = io.StringIO()
 

@@ -8,7 +8,7 @@ from redis.exceptions import ConnectionError as NoConnection
 from sharedq.redis.deployment import Deployment
 
 
-def test_the_error_names_the_sentinels_and_the_service_and_shows_no_objects() -> None:
+def test_the_error_names_the_sentinels_and_the_service_only() -> None:
     with pytest.raises(NoConnection) as caught:
         Deployment("redis+sentinel://127.0.0.1:1/svc").locate("{QSG1:CSQ_ADMIN}:members")
 

@@ -38,7 +38,7 @@ def test_it_allocates_with_mimalloc() -> None:
 
 
 @on_linux
-def test_what_else_is_to_be_preloaded_still_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_preloaded_libraries_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_PRELOAD", "/lib/other.so")
     ours, other = server_environment()["LD_PRELOAD"].split(":")
     assert Path(ours).is_file()
@@ -56,7 +56,7 @@ def test_a_variable_that_is_set_to_nothing_counts_as_unset(monkeypatch: pytest.M
     assert server_environment() == as_it_comes | {SERVER_VARIABLE: ""}
 
 
-def test_where_it_is_not_installed_the_server_runs_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_server_runs_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def distribution(name: str) -> Distribution:
         raise PackageNotFoundError(name)
 
@@ -66,7 +66,7 @@ def test_where_it_is_not_installed_the_server_runs_without_it(monkeypatch: pytes
 
 @on_linux
 @pytest.mark.parametrize("directory", ["a b", "a:b", "a\tb"])
-def test_what_the_loader_would_take_for_several_names_is_not_preloaded(tmp_path: Path, directory: str) -> None:
+def test_a_path_that_the_loader_would_split_is_not_preloaded(tmp_path: Path, directory: str) -> None:
     library = embedded_server._find_allocator()
     assert library is not None
     (tmp_path / directory).mkdir()

@@ -188,9 +188,7 @@ def test_unknown_setting_is_refused_with_the_nearest_known_one(tmp_path: Path) -
         ("IGQ_LEASE", "IGQ_LEASE_MS"),
     ],
 )
-def test_a_variable_that_begins_as_ours_and_is_none_is_refused_with_the_nearest(
-    tmp_path: Path, name: str, meant: str
-) -> None:
+def test_an_unknown_igq_variable_is_refused_with_the_nearest_name(tmp_path: Path, name: str, meant: str) -> None:
     assert error_of({"HOME": str(tmp_path), name: "x"}) == f"{name}: unknown setting; did you mean {meant}?"
 
 
@@ -203,7 +201,7 @@ def test_a_variable_that_begins_as_ours_and_is_none_is_refused_with_the_nearest(
         *("IGQ_REDIS_PORT_6379_TCP_ADDR", "IGQ_GROUP_SERVICE_PORT"),
     ],
 )
-def test_what_begins_in_another_way_or_names_a_service_is_somebody_elses(tmp_path: Path, name: str) -> None:
+def test_other_variables_and_service_variables_are_ignored(tmp_path: Path, name: str) -> None:
     assert load_settings({"HOME": str(tmp_path), name: "x"}) == load_settings({"HOME": str(tmp_path)})
 
 
@@ -233,7 +231,7 @@ def test_a_redis_url_under_another_products_name_is_mentioned_once(
 @pytest.mark.parametrize(
     "text", ["[igq]\ngroup = 'QSG1'\n", "group.name = 'QSG1'\n", "x = " + "[" * 50_000, "[x]\n[x.y]\nz = 1\n"]
 )
-def test_tables_and_deep_nesting_in_a_file_are_refused_with_what_is_allowed(tmp_path: Path, text: str) -> None:
+def test_tables_and_deep_nesting_in_a_file_are_refused_with_a_hint(tmp_path: Path, text: str) -> None:
     assert "allowed: lines of NAME = VALUE" in error_of(toml(tmp_path, text))
 
 
@@ -253,14 +251,14 @@ def test_no_setting_touches_the_agents_retry(word: str) -> None:
     assert not [name for name in Settings.model_fields if re.search(word, name)]
 
 
-def test_file_that_is_not_toml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_file_that_is_not_toml_is_reported_with_its_line(tmp_path: Path) -> None:
     text = error_of(toml(tmp_path, 'group = "QSG1"\nlease_ms 2000\n'))
 
     assert str(tmp_path / "igq.toml") in text
     assert "line 2" in text
 
 
-def test_file_that_cannot_be_read_is_told_with_the_reason(tmp_path: Path) -> None:
+def test_file_that_cannot_be_read_is_reported_with_the_reason(tmp_path: Path) -> None:
     missing = tmp_path / "none.toml"
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe\x00")
@@ -298,7 +296,7 @@ def test_a_user_whom_the_system_does_not_know_has_settings_too(tmp_path: Path, m
     assert load_settings({"IGQ_DATA_DIR": str(tmp_path)}).data_dir == tmp_path
 
 
-def test_loading_makes_no_directory_and_preparing_makes_it_for_its_owner_alone(tmp_path: Path) -> None:
+def test_loading_makes_no_directory_and_preparing_makes_a_private_one(tmp_path: Path) -> None:
     settings = load_settings({"IGQ_DATA_DIR": str(tmp_path / "a/b")})
     assert not (tmp_path / "a").exists()
 
@@ -309,7 +307,7 @@ def test_loading_makes_no_directory_and_preparing_makes_it_for_its_owner_alone(t
     assert not list(path.iterdir())
 
 
-def test_data_dir_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_data_dir_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     settings = load_settings({"IGQ_DATA_DIR": str(tmp_path / "data")})
     settings.data_dir.touch()
 

@@ -128,7 +128,7 @@ def mqsc(group: TestGroup, text: str) -> tuple[int, str]:
         ("ALTIGQ", "", (CONTEXT,)),
     ],
 )
-def test_whose_authority_is_asked_for(igqaut: str, igquser: str, expected: tuple[str, ...]) -> None:
+def test_the_agent_asks_for_the_authority_of_these_users(igqaut: str, igquser: str, expected: tuple[str, ...]) -> None:
     attributes = QueueManagerAttributes.model_validate(
         {"name": "QM2", "igq_put_authority": igqaut, "igq_user_id": igquser}
     )
@@ -204,7 +204,7 @@ def test_each_of_the_users_must_have_the_authority(
 @pytest.mark.rule(
     "igq/authority", "A message that is refused (2035) is handled like any message that cannot be delivered."
 )
-def test_who_is_asked_is_told_message_by_message_and_order_is_kept(
+def test_authority_is_asked_message_by_message_and_order_is_kept(
     group: TestGroup, receiver: Receiver, put: Put
 ) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"igq_put_authority": "CTX"})
@@ -243,7 +243,7 @@ def test_a_manager_whose_user_is_not_known_has_no_authority(group: TestGroup, re
 @pytest.mark.rule(
     "igq/authority", "A message that is refused (2035) is handled like any message that cannot be delivered."
 )
-def test_what_is_refused_is_undeliverable_like_anything_else(group: TestGroup, receiver: Receiver, put: Put) -> None:
+def test_a_refused_message_is_handled_as_undeliverable(group: TestGroup, receiver: Receiver, put: Put) -> None:
     group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     group.define_private("QM1", "REPLIES")
     grant(group, "NOBODY")
@@ -260,7 +260,7 @@ def test_what_is_refused_is_undeliverable_like_anything_else(group: TestGroup, r
 @pytest.mark.rule(
     "igq/authority", "Without a dead-letter queue, a message that is refused (2035) goes back with its batch."
 )
-def test_without_a_dead_letter_queue_a_persistent_one_waits_for_its_authority(
+def test_without_dead_letter_queue_a_persistent_message_awaits_authority(
     group: TestGroup, receiver: Receiver, put: Put
 ) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
@@ -319,7 +319,7 @@ def test_when_the_last_record_goes_messages_move_again(group: TestGroup, receive
 
 
 @pytest.mark.rule("igq/authority", "Reason 2035 from Redis itself is no fault of the message.")
-def test_what_redis_does_not_let_the_agent_do_is_no_fault_of_the_message(
+def test_a_refusal_by_redis_is_not_the_messages_fault(
     group: TestGroup, receiver: Receiver, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grant(group, SENDER)
@@ -399,7 +399,7 @@ def test_records_are_set_shown_and_deleted_by_mqsc(group: TestGroup) -> None:
         "DISPLAY AUTHREC OBJTYPE(TOPIC)",
     ],
 )
-def test_what_cannot_be_said_is_a_syntax_error_and_changes_nothing(group: TestGroup, command: str) -> None:
+def test_an_invalid_command_is_a_syntax_error_and_changes_nothing(group: TestGroup, command: str) -> None:
     status, output = mqsc(group, command + "\n")
     assert (status, "CSQ9031E: Syntax error" in output) == (10, True)
     assert Authorities(group.group).records() == []

@@ -104,7 +104,7 @@ def test_both_ways_end_in_the_same_place(group: TestGroup, agent: AgentOfQM2, pu
         ]
 
 
-def test_it_is_found_by_the_msg_id_that_its_sender_was_told(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+def test_it_is_found_by_the_msg_id_that_its_sender_got(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     group.define_shared("POOL")
     sent = [put("POOL", b"%d" % number) for number in range(3)]
     assert agent.carry() == [3]
@@ -113,7 +113,7 @@ def test_it_is_found_by_the_msg_id_that_its_sender_was_told(group: TestGroup, ag
         assert queue.get(match=sent[1], match_options=MatchOption.MATCH_MSG_ID).body == b"1"
 
 
-def test_who_waits_there_is_woken(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+def test_a_waiter_at_the_destination_is_woken(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     group.define_shared("POOL")
     queue, found = group.connect("QM1").open("POOL", OpenOption.INPUT_SHARED), list[bytes]()
     waiting = threading.Thread(target=lambda: found.append(queue.get(GetOption.WAIT, wait_ms=-1).body))
@@ -200,7 +200,7 @@ CHANGES: dict[str, tuple[Callable[[TestGroup], dict[str, Any]], str]] = {
 @pytest.mark.rule("igq/agent", "A message that needs a decision, or is refused, is moved by get and put.")
 @pytest.mark.parametrize("is_alone", [True, False])
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_cannot_go_as_it_is_or_not_there_any_more_ends_where_puts_bring_it(
+def test_a_message_that_cannot_be_carried_ends_where_puts_bring_it(
     group: TestGroup, agent: AgentOfQM2, put: Put, change: str, is_alone: bool
 ) -> None:
     """Behind a message that was carried there, and beside one for another queue that can be."""

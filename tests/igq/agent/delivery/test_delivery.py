@@ -50,7 +50,9 @@ def test_more_destinations_than_a_call_names_are_all_served(group: TestGroup, ag
 
 
 @pytest.mark.parametrize("kind", ["shared", "alias", "remote"])
-def test_what_cannot_be_moved_is_got_and_put(group: TestGroup, agent: AgentOfQM2, put: Put, kind: str) -> None:
+def test_a_message_that_cannot_be_moved_is_got_and_put(
+    group: TestGroup, agent: AgentOfQM2, put: Put, kind: str
+) -> None:
     group.define_shared("FLIGHTS")
     if kind == "alias":
         group.define("QM2", QueueAlias(name="TO", target="FLIGHTS"))
@@ -81,7 +83,7 @@ def test_what_cannot_be_moved_is_got_and_put(group: TestGroup, agent: AgentOfQM2
         ({"max_msg_length": 3}, MQRC.MSG_TOO_BIG_FOR_Q),
     ],
 )
-def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
+def test_undeliverable_messages_go_to_their_destinations_dead_letter_queue(
     group: TestGroup, agent: AgentOfQM2, put: Put, attributes: dict[str, object] | None, reason: MQRC
 ) -> None:
     if attributes is not None:
@@ -100,7 +102,7 @@ def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
 
 @pytest.mark.rule("igq/agent", "A message that was backed out before it moved arrives with BackoutCount 0.")
 @pytest.mark.parametrize("correl_id", [b"", b"c" * 24])
-def test_what_was_backed_out_before_it_moves_is_a_new_message_at_its_destination(
+def test_a_message_backed_out_before_its_move_is_new_at_its_destination(
     group: TestGroup, agent: AgentOfQM2, put: Put, correl_id: bytes
 ) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
@@ -120,9 +122,7 @@ def test_what_was_backed_out_before_it_moves_is_a_new_message_at_its_destination
     assert group.group.client().hget(queue, "bo") is None
 
 
-def test_one_undeliverable_message_does_not_hold_up_those_behind_it(
-    group: TestGroup, agent: AgentOfQM2, put: Put
-) -> None:
+def test_one_undeliverable_message_does_not_delay_later_ones(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     group.define_private("QM2", "ORDERS", max_depth=2)
     for n in range(4):
         put("ORDERS", b"%d" % n)
@@ -134,9 +134,7 @@ def test_one_undeliverable_message_does_not_hold_up_those_behind_it(
     assert [letter[-1:] for letter in letters] == [b"2", b"3"]
 
 
-def test_a_refused_run_of_more_than_a_call_s_bytes_is_put_up_to_where_the_queue_is_full(
-    group: TestGroup, agent: AgentOfQM2, put: Put
-) -> None:
+def test_a_long_refused_run_is_put_until_the_queue_is_full(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     group.define_shared("SMALL", max_depth=1)
     sent = [bytes([65 + n]) * (512 * 1024) for n in range(2)]
     for body in sent:
@@ -152,7 +150,7 @@ def test_a_refused_run_of_more_than_a_call_s_bytes_is_put_up_to_where_the_queue_
 
 
 @pytest.mark.rule("igq/agent", "The agent's batch is not limited by MAXHANDS and MAXUMSGS.")
-def test_a_batch_is_delivered_whatever_maxumsgs_allows_programs(group: TestGroup, put: Put) -> None:
+def test_maxumsgs_of_programs_does_not_limit_a_batch(group: TestGroup, put: Put) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"max_uncommitted_msgs": 1})
     group.define_shared("FLIGHTS")
     put("FLIGHTS", b"1")
@@ -210,7 +208,7 @@ def header_with(**fields: object) -> bytes:
         header_with(persistence=1, priority=0, format=Format.MD_EXTENSION),
     ],
 )
-def test_what_is_no_transmission_message_goes_to_the_dead_letter_queue_and_holds_nothing_up(
+def test_a_message_without_a_header_is_dead_lettered_and_delays_nothing(
     group: TestGroup, agent: AgentOfQM2, put: Put, data: bytes
 ) -> None:
     group.define_shared("FLIGHTS")
@@ -282,9 +280,7 @@ def test_a_destination_longer_than_any_name_is_dead_lettered(group: TestGroup, a
     assert wire.DLH.unpack(letter.body).dest_q_name == b"X" * 48
 
 
-def test_without_a_dead_letter_queue_what_is_no_transmission_message_goes_by_its_persistence(
-    group: TestGroup, agent: AgentOfQM2
-) -> None:
+def test_without_a_dead_letter_queue_persistence_decides_on_bad_messages(group: TestGroup, agent: AgentOfQM2) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
     put_by_a_program(group, b"dropped", persistence=0)
     agent.deliver()
@@ -309,7 +305,7 @@ def test_the_discard_option_discards(group: TestGroup, agent: AgentOfQM2, put: P
 @pytest.mark.rule(
     "igq/undelivered", "Without a dead-letter queue, a persistent message that cannot be delivered backs out its batch."
 )
-def test_without_a_dead_letter_queue_the_batch_is_backed_out_and_nothing_is_lost(
+def test_without_a_dead_letter_queue_the_batch_is_backed_out_without_loss(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})

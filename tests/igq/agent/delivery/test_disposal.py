@@ -95,7 +95,7 @@ def test_a_report_is_correlated_by_the_message_id_unless_asked_otherwise() -> No
 
 
 @pytest.mark.parametrize("fields", [{"report": 0}, {"report": int(Report.EXCEPTION)}, {"report": int(Report.COA)}])
-def test_no_report_is_made_that_nobody_asked_for_or_can_get(fields: dict[str, int]) -> None:
+def test_no_report_is_made_without_a_request_or_a_receiver(fields: dict[str, int]) -> None:
     assert exception_report(message(**fields)) is None
 
 
@@ -121,7 +121,7 @@ def test_a_message_comes_out_of_its_wrapping_as_it_went_in(is_member: bool, enco
     assert unwrap(outer, data) == replace(original, md=replace(original.md, expiry=100))
 
 
-def test_what_has_no_transmission_header_is_refused() -> None:
+def test_a_message_without_a_transmission_header_is_refused() -> None:
     with pytest.raises(MQIError) as caught:
         unwrap(MQMD(), b"put there by a program")
     assert caught.value.reason == MQRC.XQH_ERROR

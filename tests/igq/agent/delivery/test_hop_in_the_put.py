@@ -150,9 +150,7 @@ NOT_SO: dict[str, tuple[Callable[[Scene], object], dict[str, object]]] = {
 
 @pytest.mark.rule("igq/agent", "A put leaves to the agent every message that needs a closer look.")
 @pytest.mark.parametrize("case", NOT_SO)
-def test_whatever_must_be_looked_at_waits_for_the_agent(
-    group: TestGroup, agent: AgentOfQM2, put: Put, case: str
-) -> None:
+def test_messages_that_need_a_look_wait_for_the_agent(group: TestGroup, agent: AgentOfQM2, put: Put, case: str) -> None:
     define(group, put, agent)
     getter, scene = getter_of(group), Scene(group, agent, put)
     register_wait(getter, b"A!")
@@ -174,7 +172,7 @@ def test_a_long_message_waits_for_the_agent(group: TestGroup, agent: AgentOfQM2,
 
 
 @pytest.mark.parametrize("field", ["gm", "mk", "al", "lg", "code"])
-def test_what_a_get_would_have_to_look_at_is_left_to_the_agent(
+def test_a_message_that_a_get_must_examine_is_left_to_the_agent(
     group: TestGroup, agent: AgentOfQM2, put: Put, field: str
 ) -> None:
     define(group, put, agent)
@@ -206,7 +204,7 @@ def test_the_agent_says_nothing_of_a_queue_that_may_refuse_a_message(
     assert_left_to_agent(group, put)
 
 
-def test_where_the_transmission_queue_orders_by_time_the_agent_looks_at_priorities(
+def test_the_agent_looks_at_priorities_if_its_queue_orders_by_time(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
     group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"msg_delivery_sequence": "FIFO"})
@@ -216,16 +214,14 @@ def test_where_the_transmission_queue_orders_by_time_the_agent_looks_at_prioriti
     assert_left_to_agent(group, put)
 
 
-def test_what_was_altered_before_the_get_came_is_learned_by_the_agent(
-    group: TestGroup, agent: AgentOfQM2, put: Put
-) -> None:
+def test_the_agent_learns_of_an_alter_before_the_get(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     define(group, put, agent)
     group.repository("QM2").alter("QLOCAL", "NEAR", {"msg_delivery_sequence": "FIFO"})
     register_wait(getter_of(group), b"A!")
     assert_left_to_agent(group, put)
 
 
-def test_an_alter_of_the_transmission_queue_counts_before_the_agent_is_woken(
+def test_an_alter_of_the_transmit_queue_counts_before_the_agent_wakes(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     define(group, put, agent)
@@ -236,7 +232,7 @@ def test_an_alter_of_the_transmission_queue_counts_before_the_agent_is_woken(
     assert_left_to_agent(group, put)
 
 
-def test_what_stands_before_it_at_its_destination_is_got_first(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+def test_earlier_messages_at_the_destination_are_got_first(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     """A get was woken for that, and has not looked yet."""
     define(group, put, agent)
     woken, getter = getter_of(group), getter_of(group)
@@ -270,7 +266,7 @@ def test_a_get_that_takes_its_message_itself_is_left_to_the_agent(
 
 
 @pytest.mark.parametrize("sequence", ["PRIORITY", "FIFO"])
-def test_what_its_getter_never_took_goes_back_in_its_place(
+def test_a_message_that_its_getter_never_took_returns_to_its_place(
     group: TestGroup, agent: AgentOfQM2, put: Put, sequence: str
 ) -> None:
     """The getter died before it blocked; meanwhile others came the usual way."""

@@ -94,7 +94,7 @@ def run_mover(group: TestGroup, pauses: Pauses) -> list[str]:
     "igq/agent", "A nonpersistent message is not backed out with persistent ones, and waits for none after it."
 )
 @pytest.mark.parametrize("kinds", ["np", "nnp", "pnp", "npn", "nppn", "ppnnp"])
-def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(
+def test_a_nonpersistent_message_does_not_wait_for_a_later_persistent_one(
     group: TestGroup, agent: AgentOfQM2, put: Put, kinds: str
 ) -> None:
     """The last persistent message can go nowhere; each run of one kind is its own unit of work then."""
@@ -133,7 +133,7 @@ def test_nor_does_it_where_a_mover_serves_the_queue(pair: TestGroup) -> None:
 
 
 @pytest.mark.rule("igq/agent", "A delivery in front of the message in trouble neither ends nor delays the retries.")
-def test_a_mover_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble(pair: TestGroup) -> None:
+def test_a_mover_goes_through_its_retries_despite_deliveries_in_front(pair: TestGroup) -> None:
     send(pair, b"stuck", "NOWHERE")
     pauses = Pauses(lambda: urgent(pair))
     assert run_mover(pair, pauses) == ["CSQX599E"] * PAUSES
@@ -142,7 +142,7 @@ def test_a_mover_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble(
 
 
 @pytest.mark.rule("igq/agent", "A delivery in front of the message in trouble neither ends nor delays the retries.")
-def test_an_agent_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble(
+def test_an_agent_goes_through_its_retries_despite_deliveries_in_front(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
@@ -162,7 +162,7 @@ def test_an_agent_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble
 
 
 @pytest.mark.rule("igq/agent", "A delivery in front of the message in trouble neither ends nor delays the retries.")
-def test_the_state_of_retry_is_entered_though_messages_go_on_arriving_in_front(
+def test_the_state_of_retry_is_entered_despite_messages_arriving_in_front(
     pair: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send(pair, b"stuck", "NOWHERE")
@@ -196,7 +196,7 @@ def test_a_try_that_an_operator_asks_a_mover_for_is_one_of_its_retries(
 
 
 @pytest.mark.parametrize("persistence", [1, 0])
-def test_what_a_failed_structure_took_with_it_is_told(
+def test_losses_with_a_failed_structure_are_reported(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, persistence: int
 ) -> None:
     """Such a batch has ended: it is none of which the front could be delivered by itself."""
@@ -235,7 +235,7 @@ def test_the_persistence_of_what_is_in_a_programs_header_counts(group: TestGroup
 
 @pytest.mark.rule("igq/agent", "Splitting persistent and nonpersistent messages loses, doubles and reorders nothing.")
 @pytest.mark.parametrize("seed", range(12))
-def test_nothing_is_lost_doubled_or_overtaken_whatever_arrives_meanwhile(
+def test_nothing_is_lost_doubled_or_overtaken_by_arrivals(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance = random.Random(seed)

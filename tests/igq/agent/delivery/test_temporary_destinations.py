@@ -54,7 +54,7 @@ def test_a_persistent_message_goes_to_the_dead_letter_queue(
     assert letters(group) == [(MQRC.PERSISTENT_NOT_ALLOWED, body) for body in (b"1", b"3", b"5")]
 
 
-def test_what_is_not_persistent_is_moved_unread(group: TestGroup, agent: AgentOfQM2, put: Put, replies: Queue) -> None:
+def test_a_nonpersistent_message_is_moved_unread(group: TestGroup, agent: AgentOfQM2, put: Put, replies: Queue) -> None:
     name = replies.handle.name
     for _ in range(2):
         for body in (b"a", b"b"):
@@ -64,7 +64,7 @@ def test_what_is_not_persistent_is_moved_unread(group: TestGroup, agent: AgentOf
 
 
 @pytest.mark.parametrize("persistence", [0, 1])
-def test_what_is_carried_is_not_persistent(
+def test_a_carried_message_is_not_persistent(
     group: TestGroup, agent: AgentOfQM2, put: Put, replies: Queue, persistence: int
 ) -> None:
     name = replies.handle.name
@@ -76,7 +76,7 @@ def test_what_is_carried_is_not_persistent(
 
 @pytest.mark.rule("mqi/close", "A persistent message for a temporary queue does not take the hop in its put.")
 @pytest.mark.parametrize("persistence", [0, 1])
-def test_what_hops_in_its_put_is_not_persistent(
+def test_a_message_that_hops_in_its_put_is_not_persistent(
     group: TestGroup, agent: AgentOfQM2, put: Put, replies: Queue, persistence: int
 ) -> None:
     name = replies.handle.name

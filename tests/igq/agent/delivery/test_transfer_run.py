@@ -112,7 +112,7 @@ def test_runs_for_several_queues_end_as_message_by_message(
 
 
 @pytest.mark.parametrize(("waiters", "is_run"), [(["any"], True), (["its MsgId"], False), (["any", "any"], False)])
-def test_whoever_waits_for_one_of_a_run_is_woken(
+def test_a_waiter_for_one_message_of_a_run_is_woken(
     group: TestGroup, agent: AgentOfQM2, put: Put, waiters: list[str], is_run: bool
 ) -> None:
     """A lone get of any message costs no run; every other wait has each message looked at."""
@@ -145,7 +145,7 @@ def test_whoever_waits_for_one_of_a_run_is_woken(
 
 
 @pytest.mark.rule("igq/agent", "A waiting agent moves the message that wakes it in the same call.")
-def test_an_agent_that_waits_moves_a_message_in_the_call_that_puts_an_end_to_its_wait(
+def test_a_waiting_agent_moves_a_message_in_the_call_that_ends_its_wait(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
     define(group, put, agent)
@@ -160,9 +160,7 @@ def test_an_agent_that_waits_moves_a_message_in_the_call_that_puts_an_end_to_its
     assert bodies(group, "RUN") == [b"1"]
 
 
-def test_an_agent_that_is_told_to_stop_leaves_the_next_message_to_who_waits(
-    group: TestGroup, agent: AgentOfQM2, put: Put
-) -> None:
+def test_a_stopping_agent_leaves_the_next_message_to_a_waiter(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     define(group, put, agent)
     assert agent.queue.move().is_waiting
     agent.connection.notice_quiescing()
@@ -200,7 +198,7 @@ def test_a_dead_agent_passes_on_what_it_was_woken_for(group: TestGroup, agent: A
 
 @pytest.mark.rule("igq/agent", "A change made while the agent waits counts for the message that wakes it.")
 @pytest.mark.parametrize("change", ["alter", "authorities"])
-def test_what_changes_while_it_waits_counts_for_the_message_that_wakes_it(
+def test_a_change_during_the_wait_counts_for_the_waking_message(
     group: TestGroup, agent: AgentOfQM2, put: Put, change: str
 ) -> None:
     define(group, put, agent)
@@ -280,7 +278,7 @@ def test_a_run_is_journaled_message_by_message(group: TestGroup, agent: AgentOfQ
     assert (event[b"e"], event[b"t"], event[b"i"].split()) == (b"transfer", b"RUN", ids)
 
 
-def test_what_cannot_move_is_got_in_the_call_that_puts_an_end_to_its_wait(
+def test_an_unmovable_message_is_got_in_the_call_that_ends_the_wait(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
     define(group, put, agent)
@@ -299,7 +297,7 @@ def test_what_cannot_move_is_got_in_the_call_that_puts_an_end_to_its_wait(
     assert (bodies(group, "RUN"), bodies(group, "POOL", "QM1")) == ([b"1", b"1"], [b"0", b"1"])
 
 
-def test_what_was_got_when_the_queue_is_inhibited_goes_back(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+def test_messages_got_when_the_queue_is_inhibited_go_back(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     """Authorities change, so nothing moves, and then the queue: what was got in between is nobody's else."""
     define(group, put, agent)
     assert agent.queue.move().is_waiting
@@ -356,7 +354,7 @@ def waits_on_run(group: TestGroup) -> bytes:
 
 @pytest.mark.rule("igq/agent", "The hop hands a single message to a getter that waits for any message.")
 @pytest.mark.parametrize("correl_id", [b"", b"c" * 24])
-def test_who_waits_for_any_message_is_handed_a_lone_one(
+def test_a_getter_of_any_message_is_handed_a_single_one(
     group: TestGroup, agent: AgentOfQM2, put: Put, getter: Future[Message], correl_id: bytes
 ) -> None:
     keys, client = group.group.structure("@QM2"), group.group.client()
@@ -394,7 +392,7 @@ def test_where_anything_stands_in_the_way_it_looks_itself(
 @pytest.mark.rule(
     "igq/agent", "A transfer call names the recent destinations; a message for another moves with the next call."
 )
-def test_a_call_names_the_destinations_of_late_and_any_other_moves_in_the_next_one(
+def test_a_call_names_recent_destinations_and_the_next_one_moves_others(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
     """A message for another one meets a call that does not name its queue, and is moved all the same, in its order."""

@@ -54,9 +54,7 @@ def test_a_message_for_a_model_queue_makes_no_queue_but_a_dead_letter(
     "igq/undelivered", "A message with an unknown report option is dead-lettered (2061), without that option."
 )
 @pytest.mark.parametrize("dest", ["PRIVATE", "SHARED", "NOWHERE"])
-def test_a_report_option_that_nobody_knows_holds_nothing_up(
-    group: TestGroup, agent: AgentOfQM2, put: Put, dest: str
-) -> None:
+def test_an_unknown_report_option_delays_nothing(group: TestGroup, agent: AgentOfQM2, put: Put, dest: str) -> None:
     group.define_private("QM2", "PRIVATE")
     group.define_shared("SHARED")
     put(dest, b"odd", report=UNKNOWN_REPORT | int(Report.PASS_MSG_ID))
@@ -76,7 +74,7 @@ def test_a_report_option_that_nobody_knows_holds_nothing_up(
     "igq/undelivered", "A message whose embedded descriptor no queue takes is dead-lettered and holds nothing up."
 )
 @pytest.mark.parametrize("fields", [{"report": REFUSED_REPORT}, {"msg_type": 0}, {"msg_type": 1_000_000_000}])
-def test_what_a_program_put_with_a_header_of_its_own_holds_nothing_up(
+def test_a_message_with_a_programs_own_header_delays_nothing(
     group: TestGroup, agent: AgentOfQM2, fields: dict[str, int]
 ) -> None:
     group.define_shared("POOL")
@@ -107,9 +105,7 @@ def test_an_extension_of_a_wrong_length_is_dead_lettered_whole(
     assert (bodies(group, "POOL"), letters) == (([b"payload"], []) if length == 72 else ([], [data]))
 
 
-def test_a_descriptor_of_version_2_in_a_transmission_header_is_dead_lettered(
-    group: TestGroup, agent: AgentOfQM2
-) -> None:
+def test_a_version_2_descriptor_in_a_header_is_dead_lettered(group: TestGroup, agent: AgentOfQM2) -> None:
     group.define_shared("POOL")
     md = MQMD(persistence=1, priority=0, format=Format.STRING)
     header = bytearray(wire.pack_xqh(MQXQH(remote_q_name=b"POOL", remote_q_mgr_name=b"QM2", msg_desc=md)))
@@ -132,7 +128,7 @@ WAYS_TO_WRITE += [(546, 1200, "utf-16-le"), (273, 1200, "utf-16-be")]
     "igq/undelivered", "A dead letter describes its header, and the header the message, so that CONVERT works."
 )
 @pytest.mark.parametrize(("encoding", "ccsid", "codec"), WAYS_TO_WRITE)
-def test_a_dead_letter_can_be_converted_whatever_its_message_was_written_in(
+def test_a_dead_letter_can_be_converted_from_any_character_set(
     group: TestGroup, agent: AgentOfQM2, put: Put, encoding: int, ccsid: int, codec: str
 ) -> None:
     """Its descriptor describes the header, and the header the message."""
@@ -212,7 +208,7 @@ def test_a_dead_letter_keeps_its_place_but_may_not_be_split_any_more(
         ("", MQRC.UNKNOWN_REMOTE_Q_MGR),
     ],
 )
-def test_a_dead_letter_says_what_is_wrong_with_the_default_transmission_queue(
+def test_a_dead_letter_names_the_fault_of_the_default_transmission_queue(
     group: TestGroup, agent: AgentOfQM2, put: Put, default: str, reason: MQRC
 ) -> None:
     group.define_private("QM2", "PLAIN")
@@ -228,7 +224,7 @@ def test_a_dead_letter_says_what_is_wrong_with_the_default_transmission_queue(
 
 
 @pytest.mark.rule("igq/agent", "The agent's batch is not limited by MAXHANDS and MAXUMSGS.")
-def test_a_batch_is_delivered_whatever_maxhands_allows_programs(group: TestGroup, put: Put) -> None:
+def test_maxhands_of_programs_does_not_limit_a_batch(group: TestGroup, put: Put) -> None:
     changes = {"max_handles": 1, "dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE}
     group.repository("QM2").alter_qmgr("QM2", changes)
     names = ["POOL1", "POOL2", "POOL3"]
@@ -288,9 +284,7 @@ def test_a_shared_queue_may_be_the_dead_letter_queue(group: TestGroup, agent: Ag
     "igq/undelivered",
     "The default dead-letter queue holds the longest message of the default transmit queue, with its header.",
 )
-def test_the_longest_message_there_is_by_default_finds_room_on_the_dead_letter_queue(
-    group: TestGroup, agent: AgentOfQM2, put: Put
-) -> None:
+def test_the_longest_default_message_fits_the_dead_letter_queue(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     """The header makes it longer than what SYSTEM.QSG.TRANSMIT.QUEUE takes."""
     located = group.repository("QM2").lookup(SYSTEM_QSG_TRANSMIT_QUEUE)
     assert located is not None
@@ -342,7 +336,7 @@ def test_a_report_that_is_to_be_discarded_is_not_dead_lettered(group: TestGroup,
 
 @pytest.mark.rule("igq/agent", "A destination that is altered while the agent opens it is opened again.")
 @pytest.mark.parametrize("times", [1, 5])
-def test_a_destination_that_is_altered_again_and_again_is_no_fault_of_the_message(
+def test_a_destination_altered_again_and_again_is_not_the_messages_fault(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     group.define_shared("ONE")
@@ -445,7 +439,7 @@ def test_a_structure_of_its_own_that_cannot_be_used_is_trouble(
 
 
 @pytest.mark.parametrize("is_carried", [True, False])
-def test_what_it_had_put_in_a_structure_that_is_lost_before_its_commit_is_lost_with_that(
+def test_puts_in_a_structure_lost_before_the_commit_are_lost_with_it(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, is_carried: bool
 ) -> None:
     """As it would be a moment later. What is for other queues arrives, and what comes behind it waits."""
@@ -478,7 +472,7 @@ def test_what_it_had_put_in_a_structure_that_is_lost_before_its_commit_is_lost_w
 
 
 @pytest.mark.rule("igq/agent", "A batch that cannot be backed out now is left to the recovery of the agent.")
-def test_a_batch_that_cannot_be_backed_out_now_is_left_to_the_recovery_of_the_agent(
+def test_a_batch_that_cannot_be_backed_out_is_left_to_recovery(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})

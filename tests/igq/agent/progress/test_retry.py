@@ -50,7 +50,7 @@ def test_no_setting_is_about_retries() -> None:
 
 
 @pytest.mark.rule("igq/retry", "Ten retries come a minute apart, then 999,999,999 retries every twenty minutes.")
-def test_ten_short_retries_a_minute_apart_come_before_long_ones_every_twenty_minutes() -> None:
+def test_ten_retries_a_minute_apart_precede_those_every_twenty_minutes() -> None:
     clock = VirtualTime()
     told: list[tuple[Retries, float]] = []
     queue = Queue(clock, usable_from_s=10 * 60 + 3 * 1200)
@@ -76,7 +76,7 @@ def test_a_wake_up_makes_the_next_attempt_at_once() -> None:
 
 
 @pytest.mark.rule("igq/retry", "A try that an event caused, such as a recovery that has ended, is not one of the ten.")
-def test_tries_in_passing_are_none_of_the_ten() -> None:
+def test_tries_caused_by_events_do_not_count_among_the_ten() -> None:
     """A program that dies every second, or commands that define other queues, must not bring on the long retries."""
     clock = VirtualTime()
     told: list[tuple[Retries, float]] = []
@@ -121,7 +121,7 @@ def test_the_next_trouble_begins_with_short_retries_again() -> None:
 
 
 @pytest.mark.rule("igq/retry", "A new trouble gets all its retries, even right after another.")
-def test_a_trouble_that_comes_while_it_still_works_begins_with_short_retries_too() -> None:
+def test_a_trouble_during_work_begins_with_short_retries_too() -> None:
     """An agent that has recovered waits for messages, and meets the next trouble, in the same try."""
     clock = VirtualTime()
     told: list[tuple[Retries, float]] = []

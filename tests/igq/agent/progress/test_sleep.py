@@ -68,7 +68,7 @@ def test_a_sleeper_that_has_lost_its_connection_is_ended_at_once(sleeper: Sleepe
 
 
 @pytest.mark.parametrize("begin", [WakeableSleep.begin_attempt, WakeableSleep.begin_trouble])
-def test_what_follows_begins_though_the_sleeper_has_lost_its_connection(
+def test_the_next_work_begins_even_if_the_sleeper_lost_its_connection(
     group: TestGroup, sleeper: Sleeper, begin: Callable[[WakeableSleep], None]
 ) -> None:
     connection = sleeper.listening()
@@ -79,7 +79,7 @@ def test_what_follows_begins_though_the_sleeper_has_lost_its_connection(
     begin(sleeper.sleep)
 
 
-def test_a_wake_up_from_before_the_trouble_ends_the_first_sleep_by_nobodys_order(group: TestGroup) -> None:
+def test_a_wake_up_from_before_the_trouble_ends_the_first_sleep_unordered(group: TestGroup) -> None:
     sleep = WakeableSleep(group.group, wake_key(group.group, "QM1"))
     wake_agent(group.group, "QM1", by_operator=True)
     sleep.begin_trouble()
@@ -91,7 +91,7 @@ def test_a_wake_up_from_before_the_trouble_ends_the_first_sleep_by_nobodys_order
     assert ended_by == [IN_PASSING, BY_OPERATOR, None]
 
 
-def test_wake_ups_that_nobody_waits_for_do_not_pile_up(group: TestGroup) -> None:
+def test_unneeded_wake_ups_do_not_pile_up(group: TestGroup) -> None:
     for _ in range(3):
         wake_agent(group.group, "QM1")
     client = group.group.client()

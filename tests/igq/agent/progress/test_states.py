@@ -107,7 +107,7 @@ WAYS = ("POOL", "OWN", "POOL", "POOL", "NOWHERE", "POOL", "OWN")
 
 
 @pytest.mark.parametrize("is_parted", [False, True])
-def test_whatever_it_waits_for_each_message_finds_it_waiting(
+def test_each_message_finds_the_agent_waiting(
     group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch, is_parted: bool
 ) -> None:
     """It waits as suits the latest message: by the next one it may be woken for another way."""
@@ -181,14 +181,14 @@ def test_each_cause_leads_into_retry_and_its_repair_out_of_it(group: TestGroup, 
 
 
 @pytest.mark.rule("igq/retry", "Each retry that fails is counted.")
-def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
+def test_a_failed_try_is_counted(group: TestGroup, work: AgentAtWork) -> None:
     try_in_vain(group, work)
     until(lambda: work.status().short_retries == 1, "that is shown", PATIENCE_S)
     assert work.status().state == "RETRY"
 
 
 @pytest.mark.rule("igq/retry", "A try that an event caused, such as a recovery that has ended, is not one of the ten.")
-def test_a_try_for_which_nobody_asked_is_not(group: TestGroup, work: AgentAtWork) -> None:
+def test_an_unrequested_try_does_not_count(group: TestGroup, work: AgentAtWork) -> None:
     """Whenever a program has been recovered, its manager's agent looks whether that helps it."""
     work.start()
     work.wait_for("RUNNING")
@@ -211,9 +211,7 @@ def try_in_vain(group: TestGroup, work: AgentAtWork) -> None:
 
 
 @pytest.mark.rule("igq/retry", "A try that an event caused, such as a recovery that has ended, is not one of the ten.")
-def test_who_asked_for_a_try_before_the_trouble_began_spends_none_of_its_retries(
-    group: TestGroup, work: AgentAtWork
-) -> None:
+def test_a_try_asked_for_before_the_trouble_spends_no_retry(group: TestGroup, work: AgentAtWork) -> None:
     work.start()
     work.wait_for("RUNNING")
     SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
@@ -245,7 +243,7 @@ def test_a_new_trouble_that_ends_its_first_wait_has_all_its_retries(group: TestG
 
 
 @pytest.mark.rule("igq/retry", "A new trouble gets all its retries, even right after another.")
-def test_a_new_trouble_behind_batches_that_were_carried_has_all_its_retries(
+def test_a_new_trouble_after_carried_batches_has_all_its_retries(
     group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send_by_own_parts(monkeypatch)
@@ -267,7 +265,7 @@ def test_a_new_trouble_behind_batches_that_were_carried_has_all_its_retries(
 @pytest.mark.rule(
     "igq/self-recovery", "An agent that waits for messages or for its next retry does not count as hanging."
 )
-def test_who_waits_says_for_how_long(group: TestGroup, work: AgentAtWork) -> None:
+def test_a_waiting_thread_says_for_how_long(group: TestGroup, work: AgentAtWork) -> None:
     """So that its manager takes neither for a hang."""
     group.define_private("QM1", "QM2", usage="XMITQ")
     work.start()
@@ -289,7 +287,7 @@ def rests(work: AgentAtWork, thread: str) -> float:
 @pytest.mark.rule(
     "igq/retry", "IPPROCS and TYPE(HANDLE) show agents and movers while they run, and not in the state of retry."
 )
-def test_whoever_serves_a_queue_is_shown_as_having_it_open(group: TestGroup, work: AgentAtWork) -> None:
+def test_the_server_of_a_queue_is_shown_with_an_open_handle(group: TestGroup, work: AgentAtWork) -> None:
     group.define_private("QM1", "QM2", usage="XMITQ")
     group.define_shared("QM3", usage="XMITQ")
 

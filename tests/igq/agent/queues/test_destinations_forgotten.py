@@ -44,7 +44,7 @@ def test_names_that_are_no_queues_go_when_nothing_is_on_its_way(agent: AgentOfQM
         assert codes(agent)["NOWHERE.3"] == "4"
 
 
-def test_what_is_uncommitted_keeps_its_code(agent: AgentOfQM2) -> None:
+def test_an_uncommitted_message_keeps_its_code(agent: AgentOfQM2) -> None:
     with agent.group.connect("QM1") as connection:
         connection.put1("NOWHERE", b"1", options=PutOption.SYNCPOINT, qmgr_name="QM2")
         agent.queue.forget_destinations()

@@ -134,7 +134,7 @@ def test_batches_and_units_of_work_go_on_from_part_to_part(scene: TestGroup) -> 
     assert [stored(scene, each) for each in ("@QM2", "@QM3", "APPL1")] == [0, 0, 0]
 
 
-def test_what_is_under_the_cursor_is_got_from_its_part(scene: TestGroup) -> None:
+def test_a_message_under_the_cursor_is_got_from_its_part(scene: TestGroup) -> None:
     queue = opened(scene)
     bodies = browsed(queue)
     last = bodies[-1]
@@ -227,7 +227,7 @@ def test_nothing_is_locked_or_marked_there(scene: TestGroup) -> None:
         assert caught.value.reason == MQRC.OPTIONS_ERROR
 
 
-def test_what_is_too_long_stays_under_the_cursor_of_before(scene: TestGroup) -> None:
+def test_a_message_that_is_too_long_stays_under_the_old_cursor(scene: TestGroup) -> None:
     queue = opened(scene)
     first = text(queue.get(FIRST).body)
     for _ in range(2):

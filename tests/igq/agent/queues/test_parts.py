@@ -92,7 +92,7 @@ def refusal(act: Callable[[], object]) -> int:
 @pytest.mark.rule(
     "igq/parts", "A message for a shared queue goes through the part of the transmit queue in that queue's structure."
 )
-def test_what_is_sent_to_a_shared_queue_goes_by_the_part_in_its_structure(scene: Scene) -> None:
+def test_a_message_to_a_shared_queue_uses_the_part_in_its_structure(scene: Scene) -> None:
     scene.put(b"1")
     scene.sender.put1("FAR", b"2", MQMD(persistence=1), qmgr_name="QM2")
     scene.group.define_private("QM2", "NEAR")
@@ -114,14 +114,14 @@ def test_by_alias_and_remote_definitions_too(scene: Scene) -> None:
     "igq/parts", "A message that names the queue in another way goes through the manager's own structure."
 )
 @pytest.mark.parametrize("name", ["NOWHERE", "NAME", SYSTEM_QSG_TRANSMIT_QUEUE])
-def test_whatever_else_it_is_called_it_goes_by_the_managers_own_structure(scene: Scene, name: str) -> None:
+def test_under_any_other_name_it_uses_the_managers_own_structure(scene: Scene, name: str) -> None:
     scene.group.define("QM2", QueueAlias(name="NAME", target="FAR"))
     scene.sender.put1(name, b"1", MQMD(persistence=1), qmgr_name="QM2")
     assert (scene.on_part(), scene.on(own_part("QM2"))) == ([], [b"1"])
 
 
 @pytest.mark.rule("igq/parts", "Until its agent has made the part, a message goes through the manager's own structure.")
-def test_before_its_agent_has_made_one_there_it_goes_by_the_managers_own_structure(scene: Scene) -> None:
+def test_a_message_goes_by_the_own_structure_until_the_agent_made_a_part(scene: Scene) -> None:
     scene.group.define_structure("APPL2")
     scene.group.define_shared("ELSEWHERE", "APPL2")
     elsewhere = scene.sender.open("ELSEWHERE", OpenOption.OUTPUT, qmgr_name="QM2")
@@ -160,7 +160,7 @@ def test_in_a_cluster_it_does_not_depend_on_the_server_of_its_destination(
     assert (scene.on_part(), scene.on(own_part("QM2"))) == ([], [b"1"])
 
 
-def test_where_a_structure_has_no_queues_there_is_none(scene: Scene) -> None:
+def test_a_structure_without_queues_has_no_part(scene: Scene) -> None:
     scene.group.define_structure("APPL2")
     repository = scene.group.repository("QM2")
     assert repository.make_transmit_parts("QM2") == [PART]
@@ -170,7 +170,7 @@ def test_where_a_structure_has_no_queues_there_is_none(scene: Scene) -> None:
     assert not scene.group.group.client().exists(key)
 
 
-def test_nor_where_it_has_lost_them(scene: Scene) -> None:
+def test_a_lost_structure_has_no_part(scene: Scene) -> None:
     """A part would make it look whole, and its messages would be lost with it."""
     lose(scene.group)
     repository = scene.group.repository("QM2")
@@ -221,7 +221,7 @@ def test_members_of_groups_keep_their_order(scene: Scene) -> None:
     assert [getter.get(options).body for _ in range(3)] == [b"1", b"2", b"3"]
 
 
-def test_what_was_backed_out_is_a_new_message_where_it_arrives(scene: Scene) -> None:
+def test_a_backed_out_message_arrives_as_a_new_one(scene: Scene) -> None:
     scene.put()
     assert len(scene.agent.queue.take()) == 1
     backout(scene.agent.connection)
@@ -277,7 +277,7 @@ ELSEWHERE = (redefine_elsewhere, redefine_as_private, redefine_as_alias, delete,
 
 @pytest.mark.rule("igq/parts", "The definition at the time of delivery decides where a message in a part goes.")
 @pytest.mark.parametrize("happens", ELSEWHERE)
-def test_what_its_name_stands_for_when_it_is_delivered_counts(scene: Scene, happens: Callable[[Scene], Place]) -> None:
+def test_the_definition_at_delivery_decides_the_destination(scene: Scene, happens: Callable[[Scene], Place]) -> None:
     scene.put(b"1")
     scene.agent.serve()
     assert bodies(scene.group, "FAR") == [b"1"]
@@ -292,7 +292,7 @@ def test_what_its_name_stands_for_when_it_is_delivered_counts(scene: Scene, happ
 
 @pytest.mark.rule("igq/parts", "No message overtakes another, whatever the agent does with its parts.")
 @pytest.mark.parametrize("seed", range(4))
-def test_nothing_overtakes_whatever_the_agent_does(scene: Scene, seed: int) -> None:
+def test_no_message_overtakes_another_at_any_step_of_the_agent(scene: Scene, seed: int) -> None:
     """Messages of one program by two handles, in and out of units of work, plain and not."""
     chance, sent, got = random.Random(seed), list[bytes](), list[bytes]()
     other = scene.sender.open("FAR", OpenOption.OUTPUT, qmgr_name="QM2")

@@ -193,7 +193,7 @@ def test_an_alias_of_the_manager_that_a_message_comes_to_counts_there(trio: Test
     assert bodies(trio, "IN") == [b"x"]
 
 
-def test_what_the_shared_transmit_queue_would_not_take_goes_the_other_way(trio: TestGroup) -> None:
+def test_messages_too_long_for_the_transmit_queue_go_the_other_way(trio: TestGroup) -> None:
     """It is shut for puts; IGQ is disabled, so it is in nobody's way."""
     trio.repository("QM1").alter("QLOCAL", "SYSTEM.QSG.TRANSMIT.QUEUE", {"put": "DISABLED", "get": "DISABLED"})
     send(trio, b"x" * 1_000_000)
@@ -211,7 +211,7 @@ def test_what_the_shared_transmit_queue_would_not_take_goes_the_other_way(trio: 
         ({"max_msg_length": 3}, MQRC.MSG_TOO_BIG_FOR_Q),
     ],
 )
-def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
+def test_undeliverable_messages_go_to_their_destinations_dead_letter_queue(
     trio: TestGroup, attributes: dict[str, object] | None, reason: MQRC
 ) -> None:
     if attributes is not None:
@@ -232,7 +232,7 @@ def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
 
 
 @pytest.mark.rule("igq/undelivered", "A message without MQXQH on a transmission queue is dead-lettered (271).")
-def test_what_has_no_header_is_dead_lettered(trio: TestGroup) -> None:
+def test_a_message_without_a_header_is_dead_lettered(trio: TestGroup) -> None:
     with trio.connect("QM1").open("QM2", OpenOption.OUTPUT) as queue:
         queue.put(b"no header at all", MQMD(persistence=1))
     assert Steps(trio).deliver() == 0
@@ -243,7 +243,7 @@ def test_what_has_no_header_is_dead_lettered(trio: TestGroup) -> None:
 @pytest.mark.rule(
     "igq/undelivered", "A message without MQXQH is dead-lettered whatever its transmission queue is named."
 )
-def test_what_has_no_header_holds_up_no_queue_that_is_not_named_like_a_member(trio: TestGroup) -> None:
+def test_a_message_without_header_delays_no_queue_not_named_like_a_member(trio: TestGroup) -> None:
     """It is a dead letter of the manager that serves the queue."""
     way = define_way(trio, "default")
     with trio.connect("QM1").open(way, OpenOption.OUTPUT) as queue:
@@ -260,7 +260,7 @@ def test_what_has_no_header_holds_up_no_queue_that_is_not_named_like_a_member(tr
     assert bodies(trio, "IN") == [b"good"]
 
 
-def test_without_a_dead_letter_queue_the_batch_is_backed_out_until_the_cause_is_gone(trio: TestGroup) -> None:
+def test_without_a_dead_letter_queue_batches_are_backed_out_until_repaired(trio: TestGroup) -> None:
     trio.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
     send(trio, b"first")
     send(trio, b"second", "NOWHERE")
@@ -307,7 +307,7 @@ def test_a_queue_that_cannot_be_used_is_trouble(trio: TestGroup, changes: dict[s
     "igq/routes", "One mover in the group serves a shared queue; its successor waits until its messages are back."
 )
 @pytest.mark.invariant(6)
-def test_one_mover_serves_a_shared_queue_and_the_next_waits_for_its_messages_to_be_back(trio: TestGroup) -> None:
+def test_one_mover_serves_a_shared_queue_and_the_next_waits_for_recovery(trio: TestGroup) -> None:
     trio.define_shared("POOLED", usage="XMITQ")
     trio.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", transmission_queue="POOLED"))
     send(trio, b"1", "FAR", "")

@@ -54,7 +54,7 @@ def deliver_all(steps: Steps) -> int:
     "igq/routes", "A mover leaves what is for other managers to other programs, and delivers the rest in order."
 )
 @pytest.mark.parametrize("persistence", [0, 1])
-def test_what_is_for_members_goes_past_what_is_for_others(gate: TestGroup, persistence: int) -> None:
+def test_messages_for_members_pass_messages_for_others(gate: TestGroup, persistence: int) -> None:
     wanted: dict[str, list[bytes]] = {"QM2": [], "QM3": [], "GONE": []}
     chosen = random.Random(1)
     for number in range(300):
@@ -86,7 +86,7 @@ def test_priorities_count_among_what_is_for_members(gate: TestGroup) -> None:
     assert left(gate) == [b"other"]
 
 
-def test_what_is_committed_late_is_in_front_of_what_was_passed_over(gate: TestGroup) -> None:
+def test_a_late_commit_is_delivered_past_messages_passed_over(gate: TestGroup) -> None:
     late = gate.connect("QM1")
     late.put1("IN", b"late", MQMD(persistence=1), qmgr_name="QM2", options=PutOption.SYNCPOINT)
     send(gate, b"other", to="GONE")
@@ -97,7 +97,7 @@ def test_what_is_committed_late_is_in_front_of_what_was_passed_over(gate: TestGr
     assert bodies(gate, "IN") == [b"late"]
 
 
-def test_what_a_program_backs_out_is_where_it_was(gate: TestGroup) -> None:
+def test_a_message_that_a_program_backs_out_is_in_its_place(gate: TestGroup) -> None:
     send(gate, b"other", to="GONE")
     send(gate, b"ours")
     program = gate.connect("QM1")

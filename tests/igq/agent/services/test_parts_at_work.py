@@ -82,7 +82,7 @@ def test_its_agent_makes_a_part_where_shared_queues_are_and_serves_it(group: Tes
     assert (status, "IPPROCS(1)" in shown) == (0, True)
 
 
-def test_what_was_sent_while_no_agent_ran_is_delivered_by_the_next_one(group: TestGroup, work: AgentAtWork) -> None:
+def test_the_next_agent_delivers_messages_sent_without_one(group: TestGroup, work: AgentAtWork) -> None:
     work.stop()
     send(group, "POOL", b"1")
     assert [body for body, _ in on_queue(group, PART.queue)] == [b"1"]
@@ -180,7 +180,7 @@ def test_a_structure_is_deleted_under_an_agent_that_waits_there(group: TestGroup
     assert work.failure is None
 
 
-def test_a_delete_that_is_refused_is_no_trouble_for_who_serves_there(group: TestGroup, work: AgentAtWork) -> None:
+def test_a_refused_delete_does_not_disturb_the_service(group: TestGroup, work: AgentAtWork) -> None:
     repository = other_structure(group)
     repository.make_transmit_parts("QM2")
     group.connect("QM1").put1("OTHER", b"x", MQMD(persistence=1), qmgr_name="QM2")
@@ -194,7 +194,7 @@ def test_a_delete_that_is_refused_is_no_trouble_for_who_serves_there(group: Test
     assert "CSQM065E" not in work.said()
 
 
-def test_who_is_told_to_stop_does_not_try_again_until_the_others_have_ended(
+def test_a_stopping_service_does_not_retry_until_the_others_have_ended(
     group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The manager's own delivery is at its last batch meanwhile."""
@@ -209,7 +209,7 @@ def test_who_is_told_to_stop_does_not_try_again_until_the_others_have_ended(
     assert client.info("commandstats")["cmdstat_evalsha"]["calls"] - before < 50
 
 
-def test_an_operators_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
+def test_an_operators_failed_try_is_counted(group: TestGroup, work: AgentAtWork) -> None:
     group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": ""})
     pool = group.connect("QM2").open("POOL", OpenOption.OUTPUT, qmgr_name="QM1")
     group.repository("QM1").delete("QLOCAL", "POOL")

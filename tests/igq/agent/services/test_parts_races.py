@@ -61,7 +61,7 @@ def alter_and_define(group: TestGroup) -> None:
 @pytest.mark.rule(
     "igq/parts", "A part is neither made from an old definition nor left after a delete, whatever commands meet."
 )
-def test_none_is_made_by_a_definition_of_before_an_alter(pair: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_is_made_from_a_definition_before_an_alter(pair: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ALTER found no queues in the structure, so no part either; it gets its first one before the agent goes on."""
     before_the_part_is_made(monkeypatch, lambda: alter_and_define(pair))
     pair.repository("QM2").make_transmit_parts("QM2")
@@ -109,7 +109,7 @@ def test_one_that_is_made_in_the_middle_of_a_delete_is_deleted(
     assert (made, caught.value.reason) == ([1], MQRC.UNKNOWN_REMOTE_Q_MGR)
 
 
-def test_a_structure_is_not_deleted_under_who_can_send_there(pair: TestGroup) -> None:
+def test_a_structure_is_not_deleted_while_programs_can_send_there(pair: TestGroup) -> None:
     pair.define_shared("OTHER", "APPL2")
     repository = pair.repository("QM1")
     assert repository.make_transmit_parts("QM2") == [PART]
@@ -138,7 +138,7 @@ def test_a_nudge_that_has_ended_ends_every_pause() -> None:
     assert time.monotonic() - before_s < PATIENCE_S / 2
 
 
-def test_it_ends_whenever_it_is_told_to(pair: TestGroup) -> None:
+def test_a_part_ends_at_any_moment_on_request(pair: TestGroup) -> None:
     """In the moment in which it begins an attempt that fails: there is no part."""
 
     class Racing(Nudge):
