@@ -285,7 +285,7 @@ def test_a_replay_killed_while_it_took_a_name_has_it_later(
         patch.setattr(QueueManagerConnection, "commit_prepared_together", dying)
         claim_name(group.settings, "", stored, "a", first)
     for other in (each for each in RANGES if each != first):
-        with pytest.raises(PipelineError, match="was taken with other"):
+        with pytest.raises(PipelineError, match="was used with other"):
             claim_name(group.settings, "", stored, "a", other)
 
     claim_name(group.settings, "", stored, "a", first)
