@@ -14,7 +14,7 @@ from tests.support.server import Server
 
 @pytest.fixture(scope="session", autouse=True)
 def _ctrl_c_is_heard() -> None:
-    """Whoever runs the tests in the background may have SIGINT ignored, which every child would inherit."""
+    """A run in the background may have SIGINT ignored, which every child would inherit."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,4 +1,4 @@
-"""Real managers in real processes, on an embedded server of the test's own."""
+"""Real managers in real processes, on an embedded server that the test owns."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Running:
 
 @dataclass
 class Shell:
-    """Runs ``igq`` in an environment of its own, as a user would in a terminal."""
+    """Runs ``igq`` in its own environment, as a user would in a terminal."""
 
     environment: dict[str, str]
     running: list[Running] = field(default_factory=list)
@@ -145,7 +145,7 @@ class Shell:
         return next(each for each in self.status()["managers"] if each["name"] == name)
 
     def close(self) -> None:
-        """End what still runs."""
+        """End everything that still runs."""
         for running in self.running:
             running.end(signal.SIGKILL)
 
@@ -160,7 +160,7 @@ def new_shell(data_dir: Path) -> Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Shell]:
-    """A shell of the test's own; nothing runs yet."""
+    """A shell for one test; nothing runs yet."""
     shell = new_shell(tmp_path)
     yield shell
     shell.close()
@@ -171,7 +171,7 @@ def group() -> Iterator[Shell]:
     """A running group of two, QM1 and QM2, shared by the tests of a module."""
     with tempfile.TemporaryDirectory(prefix="igq") as path:
         shell = new_shell(Path(path))
-        # These tests are not about leases: a machine that is busy must not cost a manager its place.
+        # These tests are not about leases, so a busy machine must not cost a manager its place.
         shell.environment["IGQ_LEASE_MS"] = "60000"
         try:
             shell.start("group", "start", "-m", "QM1", "-m", "QM2").wait_for("CSQ9022I", 2)

@@ -1,4 +1,4 @@
-"""Ctrl-C ends the demo with one line, whatever it is doing; no process of it is left behind, or behind a SIGKILL."""
+"""Ctrl-C at any moment ends the demo with one line. No process of it is left, not even after a SIGKILL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="processes are found by their environment in /proc"),
 ]
 
-#: How long processes have to find out that the demo was killed, seconds.
+#: Seconds that processes have to notice that the demo was killed.
 LEFT_S = 60.0
 
 
@@ -29,7 +29,7 @@ def processes(mark: str) -> list[str]:
             if mark.encode() in (each / "environ").read_bytes():
                 found.append((each / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         except OSError:
-            # Ended meanwhile, or of another user.
+            # It has ended meanwhile, or belongs to another user.
             continue
     return found
 

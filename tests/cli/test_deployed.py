@@ -1,4 +1,4 @@
-"""The files of config/: servers start with them, each user can do its work, and nothing else."""
+"""The files of config/: servers start with them, and each user can do its work and nothing else."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from tests.support.topologies import HOST, free_ports, until
 pytestmark = pytest.mark.faults
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
-#: What nobody but the administrator may do, whatever the key.
+#: Commands that only the administrator may use, on any key.
 REFUSED = ("FLUSHALL", "KEYS *", "CONFIG SET appendonly no", "SHUTDOWN", "ACL LIST", "SCRIPT FLUSH")
-#: Outside the group's keys.
+#: Keys outside the group.
 OTHERS_KEYS = ("HGET other field", "ZRANGE {OTHER:APPL1}:q 0 1")
 
 
@@ -70,7 +70,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def denied(site: Site) -> list[tuple[str, str, str]]:
-    """What the server has refused."""
+    """The commands that the server has refused."""
     with site.servers.client(site.port, "admin") as client:
         return [(each["username"], each["reason"], each["object"]) for each in client.acl_log()]
 
@@ -154,9 +154,9 @@ def test_a_user_without_a_name_is_refused(site: Site) -> None:
     site.servers.client(site.port, "admin").acl_log_reset()
 
 
-#: What any of them needs to be connected and to run scripts, in a Cluster too.
+#: Commands that every user needs to connect and to run scripts, in a Cluster too.
 CONNECTED = {"evalsha", "script|exists", "script|load", "ping", "select", "cluster|slots", "command"}
-#: Scripts of the reader, and what it asks without a script.
+#: Scripts of the reader, and its commands outside scripts.
 READING = ("admin/lookup", "structure/queue_states", "structure/read_range")
 READ = {"exists", "get", "hexists", "hgetall", "hkeys", "info", "xinfo|stream", "xrange", "xrevrange", "zrange"}
 

@@ -28,7 +28,7 @@ def test_the_first_managers_settings_count_and_another_one_is_told(shell: Shell)
 
 
 def test_managers_and_agents_go_over_to_what_is_set_and_back(shell: Shell) -> None:
-    """No replica is there: nobody can be acknowledged anything until nobody is waited for."""
+    """Without a replica nothing is acknowledged until the group stops waiting for one."""
     manager = shell.start_manager("QM1")
     shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(Q) QSGDISP(SHARED) CFSTRUCT(APPL1)")
     assert "wait_replicas = 1" in shell.out("group", "set", "wait_replicas=1", "wait_replicas_timeout_ms=10")
@@ -40,7 +40,7 @@ def test_managers_and_agents_go_over_to_what_is_set_and_back(shell: Shell) -> No
     # The manager may have lost its place meanwhile, and joins again.
     until(lambda: shell.run("put", "QM1", "Q", "x").returncode == 0, "a put is acknowledged", limit_s=120)
     assert shell.out("get", "QM1", "Q") == "x\n"
-    # A stop is meant for one incarnation: it is refused where the manager joins again meanwhile.
+    # A stop is for one incarnation, so it is refused if the manager joins again meanwhile.
     until(lambda: shell.run("qmgr", "stop", "QM1").returncode == 0, "QM1 is stopped", limit_s=60)
     assert manager.wait() == 0
     assert not [line for line in manager.lines if "Traceback" in line], "\n".join(manager.lines)

@@ -1,4 +1,4 @@
-"""A unit of work in doubt, its program and its manager killed: with real processes, as an operator meets it."""
+"""A unit of work in doubt whose program and manager are killed: with real processes, as an operator sees it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from tests.cli.conftest import ROOT, Shell
 
-#: Prepares two puts, and is killed before it can do anything else.
+#: Prepares two puts, and is killed before its next step.
 PROGRAM = """
 import os, signal, sharedq
 from sharedq.mqi.constants import PutOption
@@ -38,7 +38,7 @@ def python(shell: Shell, text: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_outlives_its_program_and_its_manager(shell: Shell) -> None:
-    # A machine that is busy must not cost a manager its place.
+    # A busy machine must not cost a manager its place.
     shell.environment["IGQ_LEASE_MS"] = "15000"
     peer, victim = shell.start_manager("QM2"), shell.start_manager("QM1")
     shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(ORDERS) QSGDISP(SHARED) CFSTRUCT(APPL1)")

@@ -27,7 +27,7 @@ def pid_in(line: str) -> int:
 
 
 def is_there(pid: int) -> bool:
-    """Whether a process runs; one that nobody has waited for yet does not."""
+    """Whether a process runs. A zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -35,7 +35,7 @@ def is_there(pid: int) -> bool:
 
 
 def wait_until_gone(pid: int) -> None:
-    """Wait for the end of a process that is no child of ours."""
+    """Wait for the end of a process that is not our child."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -158,7 +158,7 @@ def test_movers_serve_a_transmission_queue_and_go_on_after_kills(shell: Shell) -
 def test_an_alter_of_igq_that_was_cut_off_is_completed_by_the_manager(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed between the directory and the structures, it would leave open handles with the former route."""
+    """If it were killed between the directory and the structures, it would leave open handles with the former route."""
     shell.start_manager("QM1")
     group = Group(load_settings({"IGQ_DATA_DIR": shell.environment["IGQ_DATA_DIR"]}))
     repository = Repository(group, "QM1")
@@ -281,13 +281,13 @@ def test_an_idle_manager_and_agent_cost_at_most_three_commands_a_second(tmp_path
             seconds, microseconds = client.time()
             return float(seconds) + microseconds / 1e6
 
-        # The agents' first looks have passed when they wait.
+        # The agents' first looks are over when they wait.
         group = Group(load_settings({"IGQ_REDIS_URL": server.url, "IGQ_DATA_DIR": str(tmp_path)}))
         for name in ("QM1", "QM2", "QM3"):
             keys = group.structure(f"@{name}").queue("SYSTEM.QSG.TRANSMIT.QUEUE")
             while not client.zcard(keys.waiters):
                 client.blpop(["nobody"], timeout=0.1)
-        # Until each agent's movers have looked once more: a member that came later defined its queues meanwhile.
+        # Wait until each agent's movers have looked once more: a later member defined its queues meanwhile.
         seen_s = now_s() + LOOK_S + 1
         while now_s() < seen_s:
             client.blpop(["nobody"], timeout=1)
@@ -297,7 +297,7 @@ def test_an_idle_manager_and_agent_cost_at_most_three_commands_a_second(tmp_path
         waits = 20
         for _ in range(waits):
             client.blpop(["nobody"], timeout=3)
-        # Less this test's own: the waits, the first count and the clock.
+        # Subtract this test's own commands: the waits, the first count and the clock.
         cost = calls() - before - (waits + 2)
         assert cost / (now_s() - started_s) <= 3 * 3
         group.leave()
@@ -341,7 +341,7 @@ IMPOSSIBLE = [
     ({"IGQ_GROUP": "toolong"}, "IGQ_GROUP=toolong"),
     ({"IGQ_CONFIG": "/nonexistent.toml"}, "IGQ_CONFIG=/nonexistent.toml"),
 ]
-#: Who only looks needs no directory that can be made.
+#: A command that only reads needs no directory that can be made.
 READ_ONLY = ({"IGQ_DATA_DIR": "/proc/igq"}, "IGQ_DATA_DIR=/proc/igq")
 
 
@@ -396,7 +396,7 @@ def test_a_failed_structure_is_reported_and_recovered_without_a_restart(tmp_path
 
         refused = shell.run("put", "QM2", "Q", "lost")
         assert (refused.returncode, "MQRC_CF_STRUC_FAILED (2373)" in refused.stderr) == (1, True), refused.stderr
-        # The agents have something for it, too.
+        # The agents receive something, too.
         shell.out("put", "QM2", "Q", "by agent", "--qmgr", "QM1", "--persistent")
         for manager in managers:
             manager.wait_for("CSQE035E")

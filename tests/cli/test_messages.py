@@ -263,7 +263,7 @@ def piped(group: Shell, *arguments: str, data: bytes = b"") -> bytes:
     return done.stdout
 
 
-#: What no text is: every byte, line ends of all kinds, none at the end.
+#: Bytes that are no text: every byte, line ends of all kinds, no line end at the end.
 BYTES = bytes(range(256)) + b"\r\n\n\\x00\r no end"
 
 

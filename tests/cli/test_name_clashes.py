@@ -1,4 +1,4 @@
-"""Files of a user that are named like modules of the product, or like modules that it uses."""
+"""Files of a user with the names of modules of the product, or of modules that it uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cli.conftest import ROOT, Running, Shell
 
 #: Modules of this package, former ones, and modules that it uses.
 NAMES = ("config", "pipeline", "recovery", "typer", "redis", "pydantic", "rich", "pyspark", "pandas", "sharedq", "igq")
-#: A file that tells who has imported it.
+#: A file that records each program that imports it.
 TELLS = """
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ with Path(__file__).with_name("imported").open("a") as file:
     print(__name__, sys.orig_argv, file=file)
 raise SystemExit(f"{__name__} was imported from the current folder")
 """
-#: With a config.py, a pipeline.py and a recovery.py of its own.
+#: A program with its own config.py, pipeline.py and recovery.py.
 PROGRAM = """
 import config, pipeline, recovery
 import sharedq
@@ -49,7 +49,7 @@ with spark_session(Path("spark"), master="local[1]", is_small=True) as spark:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder that nobody may import from."""
+    """A folder from which no process may import."""
     made = tmp_path / "work"
     made.mkdir()
     for name in NAMES:
@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(shell: Shell) -> dict[str, str]:
-    """That of the shell, but for the path to the modules: they are installed."""
+    """The shell's environment without the path to the modules: they are installed."""
     for name in [name for name in shell.environment if name.startswith("PYTHON")]:
         del shell.environment[name]
     return shell.environment

@@ -1,4 +1,4 @@
-"""Managers in processes of their own on a Redis Cluster, and on a primary behind Sentinels that fails over."""
+"""Managers in their own processes on a Redis Cluster, and on a primary behind Sentinels that fails over."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_cluster_serves_a_group_and_its_recovery(shell: Shell) -> None:
 
 
 def test_managers_go_on_at_the_new_primary(shell: Shell, pair: SentinelPair) -> None:
-    """Whether its lease outlasts the fail-over or not: the manager goes on with it, or joins again."""
+    """The manager continues if its lease outlasts the fail-over; otherwise it joins again."""
     shell.start_manager("QM1")
     shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(KEPT)")
     shell.out("put", "QM1", "KEPT", "--persistent", "kept")

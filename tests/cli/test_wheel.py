@@ -1,4 +1,4 @@
-"""The wheel: what it holds, what it runs without extras, what it says where one is missing, what it runs with them."""
+"""The wheel: its contents, the commands without extras, the line about a missing extra, the commands with extras."""
 
 from __future__ import annotations
 

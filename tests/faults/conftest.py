@@ -1,4 +1,4 @@
-"""What several of these tests begin with."""
+"""Fixtures that several of these tests share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.members import TestGroup
 
 @pytest.fixture(autouse=True)
 def _accounted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end of each test nothing may be left in its group that nothing explains."""
+    """At the end of each test, every key of its group must be explained."""
     is_accounted = request.node.get_closest_marker("unaccounted") is None
     monkeypatch.setattr(TestGroup, "is_accounted", is_accounted)
 

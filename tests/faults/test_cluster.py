@@ -58,7 +58,7 @@ def spread_group(cluster: Cluster, data_dir: Path) -> TestGroup:
 
 
 def homes(cluster: Cluster, group_name: str) -> dict[str, Node]:
-    """Which node has what."""
+    """The node that has each structure."""
     keys = {
         "admin": admin_keys(group_name).group,
         "APPL1": structure_keys(group_name, "APPL1").messages,
@@ -68,7 +68,7 @@ def homes(cluster: Cluster, group_name: str) -> dict[str, Node]:
 
 
 def bodies(queue: Queue) -> list[bytes]:
-    """Everything on a queue, taken off it."""
+    """Take everything off a queue."""
     found = []
     while True:
         try:
@@ -80,7 +80,7 @@ def bodies(queue: Queue) -> list[bytes]:
 
 
 def test_structures_lie_on_different_nodes(cluster: Cluster, group: TestGroup) -> None:
-    """What the other tests rely on."""
+    """The layout that the other tests rely on."""
     assert len(set(homes(cluster, group.group.name).values())) == 3
 
 
@@ -125,7 +125,7 @@ def test_a_cluster_is_as_durable_as_its_weakest_primary(cluster: Cluster, group:
 
 
 def test_slot_moves_between_calls(cluster: Cluster, group: TestGroup) -> None:
-    """Nothing of a call was done where the slot no longer is: it is sent on, and nobody notices."""
+    """A call to a slot that has moved did nothing, so it is sent on, and the program does not notice."""
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
     queue.put(b"outside")
@@ -141,7 +141,7 @@ def test_slot_moves_between_calls(cluster: Cluster, group: TestGroup) -> None:
 
 
 def test_slot_moves_under_a_waiting_get(cluster: Cluster, group: TestGroup) -> None:
-    """Who waits is waited for at the new node, too."""
+    """A waiter waits at the new node, too."""
     waiting, putting = group.connect("QM1"), group.connect("QM2")
     queue, got = waiting.open("SHARED", BOTH), []
     thread = threading.Thread(target=lambda: got.append(queue.get(GetOption.WAIT, wait_ms=60_000).body))
@@ -155,7 +155,7 @@ def test_slot_moves_under_a_waiting_get(cluster: Cluster, group: TestGroup) -> N
 
 
 def test_call_while_a_slot_moves(cluster: Cluster, group: TestGroup) -> None:
-    """A structure whose keys are on their way has no one place: the call waits until it has."""
+    """A structure whose keys are being moved has no single place, so the call waits until it has."""
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
     queue.put(b"before")
@@ -171,7 +171,7 @@ def test_call_while_a_slot_moves(cluster: Cluster, group: TestGroup) -> None:
 
 
 def test_slot_that_does_not_arrive(cluster: Cluster, group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """2346 after a while, with nothing done and the connection as it was."""
+    """2346 after a while, with nothing done and the connection unchanged."""
     monkeypatch.setattr("sharedq.redis.link.MOVE_LIMIT_S", 0.2)
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
@@ -187,7 +187,7 @@ def test_slot_that_does_not_arrive(cluster: Cluster, group: TestGroup, monkeypat
 
 
 def test_node_dies_and_comes_back(tmp_path: Path) -> None:
-    """Its structures' calls are broken off; what was acknowledged is there when it is; the others never notice."""
+    """Calls on its structures fail. What was acknowledged is there when the node is back. Other calls never notice."""
     cluster = Cluster()
     group = spread_group(cluster, tmp_path)
     try:
@@ -210,7 +210,7 @@ def test_node_dies_and_comes_back(tmp_path: Path) -> None:
 
 
 def test_node_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its machine takes what is sent and no answer comes, while leases are renewed at another node."""
+    """Its machine accepts requests but no answer comes, while another node renews the leases."""
     monkeypatch.setattr("sharedq.calls.get.wait.BLOCK_MAX_S", 1.0)
     cluster = Cluster(is_partial=True)
     group = spread_group(cluster, tmp_path)
@@ -257,7 +257,7 @@ def test_node_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.invariant(7)
 def test_node_fails_over(tmp_path: Path) -> None:
-    """With WAIT for its replica, what was acknowledged is there behind a fail-over, once, and in order."""
+    """With WAIT for its replica, acknowledged messages are there after a fail-over, once, and in order."""
     cluster = Cluster(has_replicas=True)
     group = spread_group(cluster, tmp_path)
     careful = TestGroup(cluster.url, tmp_path, group=group.group.name, wait_replicas=1, wait_replicas_timeout_ms=60_000)
@@ -282,7 +282,7 @@ def test_node_fails_over(tmp_path: Path) -> None:
 
 
 def test_a_member_is_removed_from_any_node_of_its_structure(group: TestGroup) -> None:
-    """Its keys go, on whichever node they are; while something is sent to it nothing does."""
+    """Its keys go from every node. While messages are on their way to it, none does."""
     group.define_private("QM2", "ORDERS")
     group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     sender = group.connect("QM1")
@@ -292,7 +292,7 @@ def test_a_member_is_removed_from_any_node_of_its_structure(group: TestGroup) ->
 
     with pytest.raises(RemovalRefusedError, match=r"TRANSMIT\.QUEUE for QM2 has messages \(1\)"):
         remove_member(group.group, "QM2")
-    # By hand, as its agent would take it.
+    # Take it by hand, as its agent would.
     group.repository("QM2").clear(SYSTEM_QSG_TRANSMIT_QUEUE)
     remove_member(group.group, "QM2")
 

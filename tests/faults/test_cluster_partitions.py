@@ -26,7 +26,7 @@ from tests.support.scenes import on_queue, until
 pytestmark = pytest.mark.faults
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 PATIENCE_S = 180
-#: Of the node that has nothing but APPL1.
+#: The node that has only APPL1.
 CUT_OFF = RemoteCluster.MACHINES[2]
 
 
@@ -57,7 +57,7 @@ class Scene:
         self._is_over = threading.Event()
 
     def repeat(self, act: Callable[[], object]) -> None:
-        """Do it again and again in a thread, to the end."""
+        """Repeat it in a thread until the end."""
 
         def run() -> None:
             while not self._is_over.is_set():
@@ -73,18 +73,18 @@ class Scene:
             thread.join(PATIENCE_S)
 
     def recoveries(self) -> dict[str, str]:
-        """What is, or was, recovered, and how far that is."""
+        """The recoveries, finished and running, with their states."""
         found: Any = self.group.group.client().hgetall(self.group.group.keys.recoveries)
         return {failed.decode(): json.loads(text)["state"] for failed, text in found.items()}
 
     def lost_by_managers(self) -> list[str]:
-        """Connections of the managers themselves that were lost."""
+        """Lost connections of the managers themselves."""
         found: Any = self.group.group.client().hgetall(self.group.group.keys.processes)
         own = [token.decode() for token, text in found.items() if json.loads(text)["appl"] == "manager"]
         return [failed for failed in self.recoveries() if failed.rpartition(".")[0] in own]
 
     def lives_of_managers(self) -> list[tuple[str, int]]:
-        """Their states and incarnations."""
+        """The managers' states and incarnations."""
         return [(each.state, each.incarnation) for each in self.group.group.members()]
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class Scene:
 
 
 def _name_of_a_group(cluster: RemoteCluster) -> str:
-    """One that has APPL1, and nothing else, on the node that is going to be cut off."""
+    """A Cluster in which the node to be cut off has APPL1 and nothing else."""
     while True:
         name = new_group_name()
         others = [admin_keys(name).group, *(structure_keys(name, each).messages for each in ("@QM1", "@QM2", "APPL2"))]
@@ -115,7 +115,7 @@ def scene(network: Network, tmp_path: Path) -> Iterator[Scene]:
 
 
 class Transfers:
-    """Puts the same body on AWAY and on LOG, in one unit of work and over a new connection each time."""
+    """Puts the same body on AWAY and on LOG in one unit of work, over a new connection each time."""
 
     def __init__(self, group: TestGroup) -> None:
         self._group = group
@@ -198,7 +198,7 @@ def test_calls_on_other_nodes_go_on_and_nothing_is_lost_or_doubled(network: Netw
     scene.end_programs()
     until(lambda: set(scene.recoveries().values()) == {"RESOLVED"}, "what was lost is recovered", PATIENCE_S)
     bodies = {name: [body for body, _ in on_queue(group, *name)] for name in (("AWAY", "APPL1"), ("LOG", "APPL2"))}
-    # At most what was just under way there.
+    # At most the calls that were under way there.
     assert len(scene.lost_by_managers()) <= len(scene.managers)
     assert Counter(bodies["AWAY", "APPL1"]) == Counter(bodies["LOG", "APPL2"])
     assert set(Counter(bodies["LOG", "APPL2"]).values()) == {1}

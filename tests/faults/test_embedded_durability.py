@@ -1,4 +1,4 @@
-"""Durability as a real server tells it."""
+"""The durability that a real server reports."""
 
 from __future__ import annotations
 

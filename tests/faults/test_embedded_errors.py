@@ -1,4 +1,4 @@
-"""What an embedded server that cannot be used says: one line with the reason, and nothing left running."""
+"""An embedded server that cannot be used: one line with the reason, and no process left."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from sharedq.redis.embedded_guard import ServerFiles, has_open, open_lock, read_
 pytestmark = pytest.mark.faults
 
 ROOT = Path(__file__).parents[2]
-#: Seconds after which an awaited end is taken for one that never comes.
+#: Seconds after which an awaited end counts as never coming.
 PATIENCE_S = 60
 
 USER = """
@@ -52,7 +52,7 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "data"
     yield path
     files = ServerFiles(path)
-    # Guardian first: it would start the server again.
+    # Kill the guardian first: it would start the server again.
     for lock in (files.guardian_lock, files.server_lock):
         if has_open(read_pid(lock), lock):
             with contextlib.suppress(ProcessLookupError):
@@ -123,7 +123,7 @@ def client(url: str) -> Iterator[Any]:
 
 @tenacity.retry(wait=tenacity.wait_fixed(0.01), stop=tenacity.stop_after_delay(PATIENCE_S))
 def await_shutdown(data_dir: Path) -> None:
-    """Return when the guardian has found that nobody is left."""
+    """Return when the guardian has found that no user is left."""
     fd = open_lock(ServerFiles(data_dir).users_lock)
     try:
         assert not try_lock(fd, fcntl.LOCK_SH)
@@ -132,7 +132,7 @@ def await_shutdown(data_dir: Path) -> None:
 
 
 def processes(data_dir: Path) -> tuple[int, int]:
-    """The guardian's and the server's process id."""
+    """The process ids of the guardian and the server."""
     files = ServerFiles(data_dir)
     return read_pid(files.guardian_lock), read_pid(files.server_lock)
 
@@ -242,7 +242,7 @@ def test_the_server_dies_with_a_killed_guardian_and_users_replace_both(data_dir:
 
 
 def test_no_thread_of_a_user_blocks_on_a_lock(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where threads are greenlets (gevent), it would block all of them: the connect that waits for the server, too."""
+    """If threads are greenlets (gevent), it would block all of them, also the connect that waits for the server."""
     flock, blocking = fcntl.flock, list[int]()
     looked = threading.Event()
 
@@ -304,7 +304,7 @@ def test_everybody_killed_at_once_leaves_nothing_in_the_way(data_dir: Path, star
 
 
 def test_a_server_without_its_guardian_ends_before_another_one_writes(data_dir: Path) -> None:
-    """It is stopped (SIGSTOP), so the SIGTERM of its guardian's death does not reach it in time."""
+    """It is stopped (SIGSTOP), so the SIGTERM after its guardian's death does not reach it in time."""
     with EmbeddedRedis.start_or_join(data_dir) as held:
         guardian, server = processes(data_dir)
         with client(held.url) as r:
@@ -333,7 +333,7 @@ def test_user_that_arrives_while_the_server_is_stopping_gets_a_new_one(data_dir:
     with client(url_of(user)) as r:
         r.set("k", "kept")
     _, server = processes(data_dir)
-    # A server that is stopped cannot obey its guardian: the shutdown lasts until it goes on.
+    # A stopped server cannot obey its guardian, so the shutdown lasts until the server goes on.
     os.kill(server, signal.SIGSTOP)
     user.kill()
     await_shutdown(data_dir)
@@ -384,7 +384,7 @@ def test_program_started_by_a_user_does_not_hold_the_server(data_dir: Path, star
 
 
 def test_forked_child_of_a_user_does_not_hold_the_server(data_dir: Path, start_user: StartUser) -> None:
-    # The child tells by a line that it runs, and stays until it is killed.
+    # The child prints a line when it runs, and stays until it is killed.
     user = start_user("if os.fork() == 0:\n    print('forked', flush=True)\n    import signal\n    signal.pause()")
     url_of(user)
     assert user.stdout is not None

@@ -1,4 +1,4 @@
-"""Redis loses all it has, the administration structure too, and the group begins anew under programs that still run."""
+"""Redis loses everything, also the administration structure, and the group begins again under running programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Iterator[TestGroup]:
-    """A group on a server of its own."""
+    """A group on its own server."""
     server = Server()
     group = TestGroup(server.url, tmp_path)
     group.add_member("QM1")

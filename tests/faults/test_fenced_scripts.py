@@ -17,7 +17,7 @@ from sharedq.scripts.unit import End, end_unit_call
 from tests.support.members import TestGroup
 from tests.support.scenes import dump
 
-#: Connections are shut out by hand, and nobody recovers them.
+#: Connections are shut out by hand, and no manager recovers them.
 pytestmark = pytest.mark.unaccounted("connections that are shut out by hand")
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
@@ -73,7 +73,7 @@ def undo_a_put(fenced: Fenced) -> None:
 
 
 def end_anothers_work(fenced: Fenced, how: End) -> None:
-    """What a recoverer does that was itself shut out."""
+    """The scripts of a recoverer that was itself shut out."""
     other = fenced.group.connect().open("Q", BOTH)
     other.get(GetOption.SYNCPOINT)
     before = settled(fenced.group)
@@ -114,7 +114,7 @@ CALLS: dict[str, Callable[[Fenced], object]] = {
 
 
 def settled(group: TestGroup) -> dict[bytes, bytes]:
-    """Everything but where a lost connection is told, for its recovery, and shut out: by its own process."""
+    """All scripts except those by which its own process reports a lost connection for recovery, and shuts it out."""
     return dump(group, without=("leases", "CSQ_ADMIN}:fence"))
 
 
@@ -157,7 +157,7 @@ def test_the_mqi_answers_2009(fenced: Fenced, verb: str) -> None:
 
 
 def test_a_key_of_the_wrong_type_is_an_error_that_says_so(group: TestGroup) -> None:
-    """Somebody else's program wrote over a key: no retry, no silence."""
+    """Another program wrote over a key: no retry, and an error."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     keys = group.group.structure("APPL1")

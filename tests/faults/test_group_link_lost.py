@@ -40,7 +40,7 @@ INQUIRES = BOTH | OpenOption.INQUIRE | OpenOption.SET
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 TAG = "GTAG"
 XID = b"xid"
-#: What verbs say of a connection that was lost; the last one of a handle that was closed before.
+#: Reasons that verbs give for a lost connection; the last one is for a handle that was closed before.
 GONE = (MQRC.CONNECTION_BROKEN, MQRC.HCONN_ERROR, MQRC.HOBJ_ERROR)
 FAILURES = ("not sent", "reply lost", "done late")
 
@@ -48,7 +48,7 @@ Outcome = tuple[MQCC, MQRC]
 
 
 class FaultyLinks:
-    """Stands before the links of a group; fails one call of the thread that made it."""
+    """Stands before the links of a group, and fails one call of the thread that made it."""
 
     def __init__(self, group: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self._thread = threading.get_ident()
@@ -59,11 +59,11 @@ class FaultyLinks:
             monkeypatch.setattr(group, name, self._before(getattr(group, name)))
 
     def fail(self, number: int, failure: str) -> None:
-        """The *number*th call from now on fails so."""
+        """Let the *number*th call from now on fail like this."""
         self._left, self._failure, self.has_failed = number, failure, False
 
     def heal(self) -> None:
-        """No call fails any more; what was held back arrives."""
+        """Let no more calls fail. A call that was held back arrives now."""
         self._left = -1
         for call in self.late:
             call()
@@ -95,24 +95,24 @@ class Scene:
     handles: dict[str, Handle | QMgrHandle] = field(default_factory=dict)
 
     def open(self, name: str, options: OpenOption | int = BOTH, qmgr: bytes = b"") -> Handle | QMgrHandle:
-        """Open, which works."""
+        """An open that works."""
         handle, _, reason = verbs.mqopen(self.connection, od(name, qmgr), int(options))
         assert handle is not None, reason
         self.handles[name] = handle
         return handle
 
     def alter(self, kind: str, name: str, **changes: Any) -> None:
-        """Have handles find out that a definition has another version."""
+        """Make handles find that a definition has another version."""
         self.group.repository("QM1").alter(kind, name, changes)
 
 
 def od(name: str, qmgr: bytes = b"") -> MQOD:
-    """A queue's."""
+    """The attributes of a queue."""
     return MQOD(object_name=name.encode(), object_q_mgr_name=qmgr, dynamic_q_name=b"DYN.*")
 
 
 def raised(call: Callable[[], object]) -> Outcome:
-    """What a call of the native API says, as a verb does."""
+    """The result of a call of the native API, as a verb gives it."""
     try:
         call()
     except MQIError as error:
@@ -169,7 +169,7 @@ def altered(name: str, kind: str = "QLOCAL", *, has_alias: str = "") -> Callable
 
 
 def opened(name: str, options: OpenOption | int = BOTH, qmgr: bytes = b"") -> Callable[[Scene], None]:
-    """Open it before."""
+    """Open the queue before."""
 
     def before(scene: Scene) -> None:
         scene.open(name, options, qmgr)
@@ -190,17 +190,17 @@ def sets(scene: Scene) -> Outcome:
 
 
 def prepares(scene: Scene) -> Outcome:
-    """An external coordinator's first call."""
+    """The first call of an external coordinator."""
     return raised(lambda: QueueManagerConnection(scene.connection).prepare(XID))
 
 
 def recovers(scene: Scene) -> Outcome:
-    """An external coordinator asks what is in doubt."""
+    """An external coordinator asks for the units of work in doubt."""
     return raised(QueueManagerConnection(scene.connection).recover)
 
 
 def nothing(_scene: Scene) -> None:
-    """Nothing before."""
+    """No call before."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def begin(group: TestGroup, number: int) -> Scene:
 
 
 def is_over(scene: Scene) -> None:
-    """Nothing works on a connection that was lost; MQDISC commits nothing."""
+    """Nothing works on a lost connection. MQDISC commits nothing."""
     shared = scene.handles["SHARED"]
     after = [
         opens("SHARED")(scene)[1],
@@ -322,7 +322,7 @@ def test_2009_ends_the_connection_whichever_link_was_lost(
         links.fail(number, failure)
         reason = case.call(scene)[1]
         if not links.has_failed:
-            # Every call that the verb makes has failed once.
+            # Every call of the verb has failed once.
             links.heal()
             return
         if reason == MQRC.CONNECTION_BROKEN:
@@ -333,7 +333,7 @@ def test_2009_ends_the_connection_whichever_link_was_lost(
                 assert (b"asked %d" % number, 1) in on_queue(scenery, "PRIVATE", "@QM1")
                 assert not [body for body, _ in on_queue(scenery, "SHARED") if body == b"half"]
         else:
-            # It does without: the unit of work goes on.
+            # The verb continues without it: the unit of work goes on.
             links.heal()
             assert not scene.connection.is_ended
             assert verbs.mqback(scene.connection) == (MQCC.OK, MQRC.NONE)

@@ -1,4 +1,4 @@
-"""Settings that belong to the group: recorded, changed, obeyed, whatever a process's own say."""
+"""Settings that belong to the group: recorded, changed and obeyed, even if a process has others of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 
 
 class Site:
-    """A group on a server of its own, without any replica."""
+    """A group on its own server, without a replica."""
 
     def __init__(self, data_dir: Path, **settings: Any) -> None:
         self.server = Server()
@@ -38,7 +38,7 @@ class Site:
         return self.group.group.read_record()
 
     def own(self, **settings: Any) -> Settings:
-        """Settings of another process, which says nothing else."""
+        """Settings of another process, which have only this value."""
         place = self.group.settings
         return Settings(redis_url=self.server.url, data_dir=place.data_dir, group=place.group, **settings)
 
@@ -62,7 +62,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def shared(site: Site) -> Site:
-    """With a member and a queue; nothing is recorded, as an older version leaves it."""
+    """A group with a member and a queue but no record, as an older version leaves it."""
     site.group.add_member("QM1")
     site.group.define_shared("Q")
     assert site.recorded == b""
@@ -150,7 +150,7 @@ def test_a_process_without_enough_replicas_learns_of_a_lower_number(shared: Site
 
 
 def test_a_lease_is_renewed_as_it_was_taken(shared: Site) -> None:
-    """A shorter one that its holder does not know of would end before that stops."""
+    """A shorter lease that its holder does not know of would end before the holder stops."""
     group = Group(shared.own(lease_ms=600_000))
     process, _ = program(group)
     change_group_settings(shared.own(lease_ms=600_000), ["lease_ms=1000"])
@@ -176,7 +176,7 @@ def test_a_connection_keeps_its_journal_and_the_next_one_has_the_groups(shared: 
     assert group.client().xlen(journal) == 2
     later, other = program(Group(shared.own()))
     other.open("Q", BOTH).put(b"3")
-    # One that was begun before goes on as it began, also where a later registration has learned of the change.
+    # A lease goes on as it began, even if a later registration has learned of the change.
     queue.put(b"4")
     assert group.client().xlen(journal) == 3
     for each in (process, later):

@@ -1,4 +1,4 @@
-"""Calls that cannot be finished in one go: none of them can be half done in the end."""
+"""Calls that cannot be done in one step: none of them is half done in the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MANY = CHUNK_MESSAGES + 1
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, script: str, number: int, reason: MQRC) -> None:
-    """Redis refuses the *number*-th call of *script*, which does nothing then."""
+    """Redis refuses the *number*-th call of *script*, which then does nothing."""
     call_many, seen = Connection.call_many, [0]
 
     def or_refuse(self: Connection, calls: Sequence[ScriptCall]) -> list[object]:
@@ -52,7 +52,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, script: str, number: int, reason: MQ
 def test_the_group_completes_a_decided_commit_that_a_structure_refuses(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """It must not be called again or backed out: one structure may have applied it."""
+    """The commit must not be repeated or backed out: one structure may have applied it."""
     group.define_structure("APPL2")
     group.define_shared("Q")
     group.define_shared("OTHER", "APPL2")
@@ -106,7 +106,7 @@ def test_a_commit_that_was_not_decided_can_be_tried_again(group: TestGroup, monk
 
 
 def two_structures(group: TestGroup) -> QueueManagerConnection:
-    """A connection that has put something on Q and on OTHER in its unit of work."""
+    """A connection whose unit of work has puts on Q and on OTHER."""
     group.define_structure("APPL2")
     group.define_shared("Q", max_depth=2)
     group.define_shared("OTHER", "APPL2")
@@ -121,7 +121,7 @@ def two_structures(group: TestGroup) -> QueueManagerConnection:
 def test_a_backout_that_a_structure_refuses_is_completed_by_the_group(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """What it has undone elsewhere is gone: nobody may commit the rest."""
+    """Its changes elsewhere are already undone, so no recoverer may commit the rest."""
     connection = two_structures(group)
     refuse(monkeypatch, "structure/backout", number, MQRC.CF_STRUC_IN_USE)
     with pytest.raises(MQIError) as caught:
@@ -142,7 +142,7 @@ def test_a_backout_that_a_structure_refuses_is_completed_by_the_group(
 def test_a_failed_commit_is_not_repeated_if_a_structure_refuses_to_undo_it(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """An asynchronous put of it was refused, which nobody knows any more behind that commit."""
+    """One of its asynchronous puts was refused, which is unknown after that commit."""
     connection = two_structures(group)
     full = connection.open("Q", BOTH)
     for _ in range(3):
@@ -179,7 +179,7 @@ def test_a_put_of_many_that_a_full_queue_cut_off_leaves_nothing(group: TestGroup
 def test_an_alter_in_the_middle_of_a_put_of_many_counts_from_there_on(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And what the program set stays set: the context, and what it left to the queue."""
+    """Values that the program set stay set: the context, and fields that it left to the queue."""
     group.define_shared("Q")
     connection = group.connect()
     queue = connection.open("Q", BOTH | OpenOption.SET_ALL_CONTEXT)
@@ -207,7 +207,7 @@ def test_an_alter_in_the_middle_of_a_put_of_many_counts_from_there_on(
 def test_work_that_a_connection_does_not_know_of_is_left_to_its_recovery(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A get was done, and then its reply could not be read."""
+    """A get was done, but its reply could not be read."""
     group.define_shared("Q")
     connection = group.connect()
     queue = connection.open("Q", BOTH)

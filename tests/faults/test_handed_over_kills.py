@@ -1,4 +1,4 @@
-"""Programs that are killed while they wait, or are handed what they wait for: each message is in one place."""
+"""Programs are killed while they wait, or while a message is handed to them: each message is in one place."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from tests.support.scenes import on_queue, taken, until
 pytestmark = pytest.mark.faults
 
 ROUNDS = 15
-#: Longest time between the beginning of a wait and the kill, seconds; the put is somewhere in between.
+#: Longest time between the beginning of a wait and the kill, in seconds. The put is somewhere in between.
 SPREAD_S = 0.004
 
 
 @dataclass
 class Way:
-    """How a message comes to a queue, and who waits there."""
+    """The way of a message to a queue, and the waiter there."""
 
     group: TestGroup
     structure: str
     waits_at: str
     queue: Queue
-    #: Waits, and does nothing meanwhile: its part is the put's.
+    #: A program that waits and does nothing else: the put does its part.
     agent: AgentOfQM2 | None = None
 
     def drained(self) -> list[bytes]:
-        """What was not got; nothing is left behind it, and the agent waits."""
+        """The messages that were not got. No other key is left, and the agent waits."""
         while self.agent and not self.agent.queue.move().is_waiting:
             pass
         return bodies(self.group, "Q", self.waits_at)
@@ -65,7 +65,7 @@ def way(group: TestGroup, request: pytest.FixtureRequest) -> Way:
 
 
 def test_a_killed_process_has_the_message_or_gives_it_back(way: Way) -> None:
-    """What the journal says was got and not returned is what the dead ones took along: nothing else is missing."""
+    """The dead programs took the messages that the journal shows as got and not returned. No other is missing."""
     group = way.group
     chance = random.Random(7)
     by_puts = 0

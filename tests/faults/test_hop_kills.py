@@ -1,4 +1,4 @@
-"""Processes that are killed around the hop that hands a message over: it is in one place."""
+"""Processes are killed around the hop that hands a message over: the message is in one place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.scenes import on_queue, taken, until
 pytestmark = pytest.mark.faults
 
 HOPS = 6
-#: Longest time between the put and a kill, seconds.
+#: Longest time between the put and a kill, in seconds.
 SPREAD_S = 0.004
 
 
@@ -31,7 +31,7 @@ SPREAD_S = 0.004
 )
 @pytest.mark.parametrize("victims", ["agent", "getter", "both"])
 def test_killed_around_the_hop_that_hands_it_over(group: TestGroup, victims: str) -> None:
-    """The agent, whoever waits for the message, or both: it is in one place, and who lives has it once."""
+    """After a kill of the agent, the waiter or both, the message is in one place, and a survivor has it once."""
     group.add_member("QM2")
     group.define_private("QM2", "Q")
     chance = random.Random(victims)
@@ -56,7 +56,7 @@ def test_killed_around_the_hop_that_hands_it_over(group: TestGroup, victims: str
             told += each.process.communicate()[0].strip()
             _recover(group, each)
         if agent in dying:
-            # What it left behind moves as soon as there is another one.
+            # The messages that it left move as soon as there is another agent.
             connection = group.connect("QM2").connection
             successor = TransmitQueue(connection, own_part(connection.qmgr_name))
             while successor.move().left:
@@ -81,7 +81,7 @@ def test_killed_around_the_hop_that_hands_it_over(group: TestGroup, victims: str
 
 
 def _wait_at_qm2(group: TestGroup) -> tuple[int, int]:
-    """Gets of Q, and the agent."""
+    """The gets of Q and of the agent."""
     keys, client = group.group.structure("@QM2"), group.group.client()
     return client.zcard(keys.queue("Q").waiters), client.zcard(keys.queue(SYSTEM_QSG_TRANSMIT_QUEUE).waiters)
 

@@ -1,4 +1,4 @@
-"""A server that closes idle connections (``timeout``) closes none of a program that lives."""
+"""A server that closes idle connections (``timeout``) closes no connection of a living program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A server that closes what is idle for a second."""
+    """A server that closes connections that are idle for a second."""
     server = Server()
     server.client().config_set("timeout", 1)
     yield server
@@ -49,7 +49,7 @@ def program(server: Server, tmp_path: Path) -> Iterator[QueueManagerConnection]:
 
 
 def is_closed(client: redis.Redis) -> bool:
-    """Whether the server has closed a connection of which nobody asks anything."""
+    """Whether the server has closed an unused connection."""
     connection: Any = client.connection
     try:
         return bool(connection.can_read(timeout=0))
@@ -58,7 +58,7 @@ def is_closed(client: redis.Redis) -> bool:
 
 
 def idle_client(server: Server) -> redis.Redis:
-    """A connection that nobody uses from now on."""
+    """A connection that is not used from now on."""
     client = redis.Redis.from_url(server.url, single_connection_client=True)
     client.ping()
     return client
@@ -103,7 +103,7 @@ def test_a_call_under_way_is_left_alone(program: QueueManagerConnection, monkeyp
 
 
 def test_a_closed_connection_is_not_reopened(program: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its next call says 2009: nobody knows what it is connected to by then."""
+    """Its next call ends with 2009, because its connection is unknown by then."""
     monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.0)
     link = program.connection._link
     until(link.has_lost_server, "the server closes what is idle", pause_s=0.05)

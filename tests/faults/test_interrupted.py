@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a call: the connection is over, and what it left is put right by its recovery."""
+"""Ctrl-C in the middle of a call ends the connection, and a recovery resolves its work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def waiters(group: TestGroup) -> int:
 
 
 def interrupt_when(is_true: Callable[[], object]) -> threading.Thread:
-    """Press Ctrl-C once *is_true* is."""
+    """Press Ctrl-C when *is_true* is."""
     main = threading.main_thread().ident
     assert main is not None
 
@@ -69,7 +69,7 @@ def test_a_wake_up_for_one_that_was_interrupted_goes_to_another(group: TestGroup
     waiting = threading.Thread(target=lambda: found.append(other.get(GetOption.WAIT, wait_ms=60_000).body))
     waiting.start()
     until(lambda: waiters(group) == 2, "both wait")
-    # Which of the two is woken is not said; if it is the interrupted one, its recovery passes the wake-up on.
+    # Either of the two may be woken. If it is the interrupted one, its recovery passes the wake-up on.
     with group.connect() as connection:
         connection.put1("Q", b"for whoever lives")
     recover_lost(group, interrupted.connection.token)
@@ -84,7 +84,7 @@ def test_a_wake_up_for_one_that_was_interrupted_goes_to_another(group: TestGroup
 def test_a_call_cut_short_is_never_taken_for_one_that_failed(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, call: str, moment: str
 ) -> None:
-    """Interrupted where Redis has done it and the connection has not noted it, or before it was sent."""
+    """Interrupted after Redis did the call and before the connection noted it, or before it was sent."""
     group.define_shared("Q")
     connection = group.connect()
     queue = connection.open("Q", BOTH)
@@ -118,7 +118,7 @@ def test_a_call_cut_short_is_never_taken_for_one_that_failed(
 
 
 def test_leaving_a_with_block_by_ctrl_c_backs_out(group: TestGroup) -> None:
-    """Interrupted between two calls, the connection still ends in good order."""
+    """A connection that is interrupted between two calls still ends cleanly."""
     group.define_shared("Q")
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""A process stops by itself before its lease ends, counting from before its last renewal was sent."""
+"""A process stops before its lease ends, counted from before its last renewal was sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAFE_S = LEASE_S * (1 - SAFETY_PART)
 
 @dataclass
 class Clock:
-    """A monotonic clock that a test turns."""
+    """A monotonic clock that a test sets."""
 
     now_s: float = 1000.0
 
@@ -44,7 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def renew(process: Process) -> None:
-    """What the lease's thread does when it is due."""
+    """The work of the lease's thread when it is due."""
     process._renew()
 
 
@@ -66,7 +66,7 @@ def test_calls_are_refused_before_the_lease_can_have_ended(
 ) -> None:
     group.define_shared("Q")
     process = group.process()
-    # A call asks for a renewal first, which would make the process live again.
+    # A call asks for a renewal first, which would revive the process.
     monkeypatch.setattr(process, "_renew", lambda: False)
     connection = group.connect(process=process)
     queue = connection.open("Q", BOTH)
@@ -105,7 +105,7 @@ def test_time_counts_from_before_the_renewal_was_sent(
 def test_a_renewal_answered_too_late_is_repeated(
     group: TestGroup, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Redis stood still for longer than the lease is safe, and then for no more: the process goes on."""
+    """Redis stood still for longer than the lease is safe, but no longer: the process goes on."""
     process = group.process()
     answers: list[float] = [SAFE_S, SAFE_S + 1, 0.0]
 
@@ -133,7 +133,7 @@ def test_a_renewal_that_fails_prolongs_nothing(group: TestGroup, clock: Clock, m
 
 
 def test_a_late_start_of_the_clock_is_not_assumed(group: TestGroup, clock: Clock) -> None:
-    """Registering takes time too; the lease began when Redis wrote it, at the latest when we asked."""
+    """Registering takes time too. The lease began when Redis wrote it, so at the latest when we asked."""
     sent_at_s = clock.now_s
     process = group.process()
     clock.now_s = sent_at_s + SAFE_S
@@ -142,7 +142,7 @@ def test_a_late_start_of_the_clock_is_not_assumed(group: TestGroup, clock: Clock
 
 @pytest.mark.unaccounted("a lease is taken away by hand")
 def test_a_claimed_lease_ends_running_calls_at_once(group: TestGroup) -> None:
-    """The renewal finds the lease gone: whoever waits in Redis is told, though the clock says there is time."""
+    """The renewal finds the lease gone: a program that waits in Redis is told, even if the clock says there is time."""
     group.define_shared("Q")
     process = group.process()
     queue = group.connect(process=process).open("Q", BOTH)
@@ -196,7 +196,7 @@ def test_a_connection_that_misses_the_quiesce_does_not_end_the_renewals(group: T
     member: Any = client.hget(keys.members, "QM1")
     client.hset(keys.members, "QM1", member.replace(b"RUNNING", b"QUIESCING"))
     renew(process)
-    # In a thread of its own.
+    # The call is made in its own thread.
     until(lambda: told, "it is told")
     assert told == ["quiescing"]
     assert process.is_quiescing
@@ -206,7 +206,7 @@ def test_a_connection_that_misses_the_quiesce_does_not_end_the_renewals(group: T
 def test_a_process_without_its_lease_ends_without_waiting_for_redis(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be out of reach, and each try to connect to it takes seconds."""
+    """Redis may be out of reach, and each attempt to connect to it takes seconds."""
     process = group.process()
     connection = group.connect(process=process)
     process._lose("a test")

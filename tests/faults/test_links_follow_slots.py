@@ -1,4 +1,4 @@
-"""A Cluster whose slots move, or are served by nobody: links go to the node that has a structure, and to no other."""
+"""Slots of a Cluster move or have no server: links go to the node that has a structure, and to no other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.faults
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    """Three primaries, each of which serves what it has whatever the others do."""
+    """Three primaries. Each serves its own slots, whatever the others do."""
     cluster = Cluster(is_partial=True)
     yield cluster
     for node in cluster.nodes:
@@ -35,7 +35,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def group_with_one_home(cluster: Cluster, data_dir: Path) -> TestGroup:
-    """APPL1 is on the node of the administration structure, over one link therefore."""
+    """APPL1 is on the node of the administration structure, so over one link."""
     name, found = "", dict[str, Node]()
     while not found or found["APPL1"] is not found["admin"]:
         name = new_group_name()
@@ -48,11 +48,11 @@ def group_with_one_home(cluster: Cluster, data_dir: Path) -> TestGroup:
 
 
 def move_away(cluster: Cluster, group: TestGroup) -> Node:
-    """Move APPL1 off the node of the administration structure; who has it now."""
+    """Move APPL1 off the node of the administration structure. Return the node that has it now."""
     key = group.group.structure("APPL1").messages
     target = next(node for node in cluster.primaries if node is not homes(cluster, group.group.name)["admin"])
     cluster.move(key, target)
-    # Whoever asks there next is told where it went.
+    # The next request there is redirected.
     group.group.command(group.group.structure("APPL1").owners, "HLEN", group.group.structure("APPL1").owners)
     return target
 
@@ -75,7 +75,7 @@ def test_a_renewal_waits_for_no_call_to_a_node_that_hangs(cluster: Cluster, tmp_
 
 
 def test_a_renewal_waits_for_no_wake_up_at_a_node_that_hangs(cluster: Cluster, tmp_path: Path) -> None:
-    """Who waits in a structure is woken when another one has failed, or the manager quiesces."""
+    """A waiter in a structure is woken when another structure has failed, or the manager quiesces."""
     group = spread_group(cluster, tmp_path)
     process = group.process()
     waiting = group.connect(process=process)

@@ -1,4 +1,4 @@
-"""A structure loses its keys while units of work are in doubt there: whoever ends one is told what is lost of it.
+"""A structure loses its keys while units of work are in doubt there: the program that ends one learns of the loss.
 
 The unit of work of these tests put into Q, in APPL1, and into OTHER, in APPL2; APPL1 is backed up, with a message on Q.
 """
@@ -30,13 +30,13 @@ XID = b"batch 7"
 
 @pytest.fixture
 def used(used: TestGroup) -> TestGroup:
-    """With a peer."""
+    """A group with a peer."""
     used.add_member("QM2")
     return used
 
 
 def work(group: TestGroup, queues: tuple[str, ...] = ("Q", "OTHER"), messages: int = 1) -> QueueManagerConnection:
-    """A program that has put into each of the queues."""
+    """A program that has put on each of the queues."""
     connection = group.connect()
     for name in queues:
         with connection.open(name, OpenOption.OUTPUT) as queue:
@@ -115,7 +115,7 @@ def test_those_that_are_committed_together_say_so(used: TestGroup, batch: Batch 
 
 
 def test_a_repeated_commit_gets_the_same_answer_before_its_completion(used: TestGroup) -> None:
-    """Who decided it lost its connection, and the coordinator asks anew at once."""
+    """The decider lost its connection, and the coordinator asks again at once."""
     prepare(used)
     first = used.connect()
     die_after_call(first.connection, 1)
@@ -128,7 +128,7 @@ def test_a_repeated_commit_gets_the_same_answer_before_its_completion(used: Test
 
 
 def test_a_structure_entered_before_it_failed_loses_no_later_work(used: TestGroup) -> None:
-    """The connection does not know of the failure; the unit of work is of afterwards, and whole."""
+    """The connection does not know of the failure. The unit of work began after it, and is whole."""
     coordinator = used.connect()
     coordinator.put1("Q", b"enters")
     lose(used)
@@ -164,8 +164,8 @@ def test_lost_before_the_last_chunk_is_lost(used: TestGroup) -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_the_group_completes_a_commit_killed_after_any_script_correctly(used: TestGroup, is_lost: bool) -> None:
-    """What is not there any more because it was applied is not lost."""
-    # That it failed before they were prepared says nothing.
+    """Work that is absent because it was applied is not lost."""
+    # A failure before the prepare does not count.
     lose(used)
     recover(used.group, "APPL1")
     before_the_last = 0
@@ -200,7 +200,7 @@ def test_the_group_completes_a_commit_killed_after_any_script_correctly(used: Te
 
 
 def test_of_two_that_commit_it_the_first_one_knows_better(used: TestGroup) -> None:
-    """It has applied everything before the structure failed, and what the other one finds says nothing."""
+    """It has applied everything before the structure failed, and the findings of the other one do not count."""
     prepare(used)
     second = used.connect()
 

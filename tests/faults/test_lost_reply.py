@@ -1,4 +1,4 @@
-"""A call or its reply is lost on the way: 2009, nothing is sent twice, and what is there fits one of two outcomes."""
+"""A call or its reply is lost: 2009, nothing is sent twice, and the state fits one of two outcomes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FIRST: Contents = ((b"1", 0), (b"2", 0))
 
 @dataclass
 class Lossy:
-    """A group as it is, and one connection to it through a proxy."""
+    """A group, and one connection to it through a proxy."""
 
     group: TestGroup
     proxy: Proxy
@@ -94,7 +94,7 @@ def take_and_put_later(lossy: Lossy) -> None:
 
 
 def take_and_fill(lossy: Lossy) -> None:
-    """From now on a put of many is refused behind its first call."""
+    """From now on a put of many messages is refused after its first call."""
     take(lossy)
     lossy.group.repository("QM1").alter("QLOCAL", "Q", {"max_depth": 150})
 
@@ -213,7 +213,7 @@ def test_a_lost_mqconnx_leaves_its_tag_to_the_recovery(lossy: Lossy, is_done: bo
 
 
 def test_a_lost_registration_of_a_program_holds_nothing(lossy: Lossy) -> None:
-    """Its lease runs out; nobody knows its token."""
+    """Its lease runs out, and its token is unknown."""
     before = set(lossy.group.group.client().zrange(lossy.group.group.keys.leases, 0, -1))
     lossy.proxy.lose_reply("admin/register_process")
     with pytest.raises(MQIError) as caught:

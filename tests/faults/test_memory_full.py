@@ -1,4 +1,4 @@
-"""Redis is full: puts fail with 2192 and leave nothing half done; getting goes on, and makes room."""
+"""Redis is full: puts fail with 2192 and leave nothing half done; gets go on and make room."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Full:
     other: Queue
 
     def fill(self) -> None:
-        """From now on the server refuses what needs memory."""
+        """From now on the server refuses commands that need memory."""
         self.limit(1)
 
     def limit(self, used: int) -> None:
-        """Let the server use so many bytes; 0 is no limit."""
+        """Let the server use this many bytes; 0 is no limit."""
         with self.server.client() as client:
             client.config_set("maxmemory", used)
 
@@ -159,7 +159,7 @@ def test_units_of_work_with_puts_can_be_ended(full: Full) -> None:
 @pytest.mark.invariant(1)
 @pytest.mark.parametrize("sent_by", ["MQCMIT", "MQGET"])
 def test_a_unit_of_work_with_a_refused_asynchronous_put_never_commits(full: Full, sent_by: str) -> None:
-    """One put of two, in two structures, is not there: neither may be."""
+    """One of two puts, in two structures, is missing: neither may be there."""
     full.other.put(b"other", options=PutOption.SYNCPOINT)
     full.queue.put(LARGE, options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
     full.fill()
@@ -235,7 +235,7 @@ def test_expired_messages_make_room_even_if_other_reports_find_none(full: Full, 
 
 
 def reason_of_put(full: Full) -> MQRC:
-    """How one more large put ends."""
+    """The result of one more large put."""
     try:
         full.queue.put(LARGE)
     except MQIError as error:

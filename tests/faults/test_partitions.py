@@ -68,7 +68,7 @@ class Program:
         self._threads: list[threading.Thread] = []
 
     def begin(self, call: Callable[[], object]) -> None:
-        """Call something in a thread of the program; `outcomes` takes what it returned, or its reason code."""
+        """Call a function in a thread of the program. `outcomes` gets its result, or its reason code."""
 
         def run() -> None:
             try:
@@ -90,14 +90,14 @@ class Program:
 
 @pytest.fixture
 def program(network: Network, server: Remote, tmp_path: Path) -> Iterator[Program]:
-    """With a lease that no test outlasts: it is the peers that take it for dead."""
+    """The lease outlasts every test: only the peers take the program for dead."""
     program = Program(network, server, tmp_path)
     yield program
     program.close()
 
 
 class Monitor:
-    """What Redis has been asked since."""
+    """The calls to Redis since then."""
 
     def __init__(self, server: Remote) -> None:
         self._client = server.client()
@@ -120,7 +120,7 @@ class Monitor:
 
 
 def waits(server: Remote, connection: QueueManagerConnection) -> bool:
-    """Whether its wait has arrived, and it knows that: the kernel has nothing to send once more."""
+    """Whether its wait has arrived, and its kernel knows that and has nothing to send again."""
     with server.client() as client:
         is_blocked = any(each["cmd"] == "blpop" for each in client.client_list())
     sockets: Any = connection.connection._link._by_endpoint.values()
@@ -155,7 +155,7 @@ def test_a_call_that_arrives_after_the_recovery_changes_nothing(
 
 
 def test_calls_and_waits_go_on_after_a_short_cut(network: Network, server: Remote, program: Program) -> None:
-    """Each happens once, and none of them fails."""
+    """Each call happens once, and none fails."""
     program.begin(lambda: program.queue.get(GetOption.WAIT | GetOption.NO_SYNCPOINT, wait_ms=-1).body)
     until(lambda: waits(server, program.connection), "it waits", PATIENCE_S)
     network.cut("app")
@@ -178,7 +178,7 @@ def test_calls_and_waits_go_on_after_a_short_cut(network: Network, server: Remot
 def test_a_wait_notices_that_the_machine_of_redis_is_another_one(
     network: Network, server: Remote, tmp_path: Path
 ) -> None:
-    """Its power failed and came back within a lease: whoever asks is told, and who only waits must find out."""
+    """Its power failed and came back within a lease: a caller is told at once, and a waiter must find out."""
     program = Program(network, server, tmp_path, lease_ms=6_000)
     try:
         program.begin(lambda: program.queue.get(GetOption.WAIT | GetOption.NO_SYNCPOINT, wait_ms=-1))
@@ -198,7 +198,7 @@ def test_a_wait_notices_that_the_machine_of_redis_is_another_one(
 def test_a_program_that_stays_cut_off_gets_2009(
     network: Network, server: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lease_ms: int, silence_s: float
 ) -> None:
-    """Whether it waits or calls; its own lease tells it, and so does its kernel alone."""
+    """Whether it waits or calls, it learns of the partition from its own lease and from its kernel."""
     monkeypatch.setattr("sharedq.members.group.silence_of", lambda _: silence_s)
     program = Program(network, server, tmp_path, lease_ms=lease_ms)
     try:

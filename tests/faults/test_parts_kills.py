@@ -1,4 +1,4 @@
-"""Agents that are killed while messages go to a shared queue by them and past them: all come once, and in order."""
+"""Agents are killed while messages for a shared queue go through them and past them: all come once, in order."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.support.scenes import until
 pytestmark = pytest.mark.faults
 
 AGENTS = 5
-#: After that an agent lives this long at least, and at most so much longer, seconds.
+#: After that an agent lives at least this long, and at most this much longer, in seconds.
 LIFE_S, SPREAD_S = 0.2, 0.3
 
 
 class Sender:
-    """Sends numbered messages from QM1 until it is told to stop, now and then one that only the agent delivers."""
+    """Sends numbered messages from QM1 until it is told to stop; some of them only the agent can deliver."""
 
     def __init__(self, group: TestGroup, seed: str) -> None:
         self._queue = group.connect("QM1").open("Q", OpenOption.OUTPUT, qmgr_name="QM2")
@@ -56,7 +56,7 @@ class Sender:
 
 
 class Receiver:
-    """Gets whatever comes to Q at QM2, waiting for each message."""
+    """Gets each message that comes to Q at QM2, and waits for it."""
 
     def __init__(self, group: TestGroup) -> None:
         self._queue = group.connect("QM2").open("Q", OpenOption.INPUT_SHARED)
@@ -89,13 +89,13 @@ def test_killed_again_and_again_nothing_is_lost_doubled_or_overtaken(group: Test
     with Sender(group, seed) as sender:
         for _ in range(AGENTS):
             agent = _agent(group)
-            # A busy machine may be slow to send: the agent lives until it has been spared a message.
+            # A busy machine may be slow to send, so the agent lives until a message has passed it.
             until(lambda: moved_by_puts(group.group, "QM2") > 0, "a put has gone past the agent")
             time.sleep(LIFE_S + chance.random() * SPREAD_S)
             agent.process.kill()
             agent.process.communicate()
             past_it += moved_by_puts(group.group, "QM2")
-            # What is sent meanwhile stays, or goes past it while nothing is before it.
+            # Messages sent meanwhile stay, or pass it while none is before them.
             time.sleep(chance.random() * SPREAD_S)
             _recover_agents(group, receiver)
     last = _agent(group)
@@ -107,7 +107,7 @@ def test_killed_again_and_again_nothing_is_lost_doubled_or_overtaken(group: Test
 
 
 def _agent(group: TestGroup) -> Program:
-    """QM2's agent, which waits or is at work."""
+    """QM2's agent, either waiting or at work."""
     agent = Program(group.settings, "QM2")
     agent.ask("serve")
     part = group.group.structure("APPL1").queue(part_in("APPL1", "QM2").queue)
@@ -116,7 +116,7 @@ def _agent(group: TestGroup) -> Program:
 
 
 def _recover_agents(group: TestGroup, receiver: Receiver) -> None:
-    """What the dead processes of QM2 left behind, by the one that lives."""
+    """The survivor recovers the work of QM2's dead processes."""
     client, leases = group.group.client(), group.group.keys.leases
     connection = group.connect("QM2", receiver.process).connection
     found: Any = client.zrange(leases, 0, -1)

@@ -1,4 +1,4 @@
-"""Redis is killed in the middle of units of work and comes back: everything acknowledged is there, nothing twice."""
+"""Redis is killed in the middle of units of work and comes back: acknowledged messages are there, none twice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENOUGH = 40
 
 @dataclass
 class History:
-    """Bodies by outcome: the call succeeded, it failed, or nobody knows."""
+    """Bodies by outcome: the call succeeded, failed, or has an unknown outcome."""
 
     ok: list[bytes] = field(default_factory=list)
     failed: list[bytes] = field(default_factory=list)
@@ -41,7 +41,7 @@ class History:
 
 @dataclass
 class Run:
-    """What all programs of one round share."""
+    """The state that all programs of one round share."""
 
     group: TestGroup
     acknowledged: int = 0
@@ -129,7 +129,7 @@ def test_acknowledged_messages_survive_and_none_comes_twice(server: Server, tmp_
                     total.unknown += history.unknown
         server.start()
         with suppress(MQIError):
-            # The group's own link learns that Redis was away, once.
+            # The group's own link learns once that Redis was away.
             group.group.members()
         for process in processes:
             process.stop_renewing()

@@ -179,7 +179,7 @@ CASES = [(name, script) for name, pair in PAIRS.items() for script in pair.scrip
 
 @pytest.fixture
 def ready(group: TestGroup) -> TestGroup:
-    """Q with a message on it, an alias of it, EMPTY, OTHER in another structure."""
+    """Q with a message on it, an alias of it, EMPTY, and OTHER in another structure."""
     group.define_shared("Q")
     group.define_shared("EMPTY")
     group.define_structure("APPL2")
@@ -246,14 +246,14 @@ def test_nothing_is_left_of_a_program_that_is_killed(
 
 
 def made_for_good(name: str, script: str, fault: str) -> int:
-    """A permanent queue stays from the moment in which it is open, to that in which it is deleted."""
+    """A permanent queue stays from the moment in which it is open to the moment of its deletion."""
     if name != "make a permanent queue":
         return 0
     return int(script == ("structure/open" if fault in AFTER else "structure/delete_queue"))
 
 
 def inject(group: TestGroup, monkeypatch: pytest.MonkeyPatch, pair: Pair, script: str, fault: str) -> Injection:
-    """Arm the fault, and what the pair has to meet before."""
+    """Arm the fault, and do what the pair must meet before."""
     if pair.also:
         Injection(pair.also, "2035").arm(monkeypatch)
     injection = Injection(script, fault, then=putting(group, pair))
@@ -262,7 +262,7 @@ def inject(group: TestGroup, monkeypatch: pytest.MonkeyPatch, pair: Pair, script
 
 
 def putting(group: TestGroup, pair: Pair) -> Callable[[], object]:
-    """Another program that puts a message, where it is to."""
+    """Another program puts a message, if the case needs it."""
     if not pair.put_meanwhile:
         return lambda: None
     queue = group.connect().open("EMPTY", OpenOption.OUTPUT)
@@ -270,14 +270,14 @@ def putting(group: TestGroup, pair: Pair) -> Callable[[], object]:
 
 
 def disconnect(connection: QueueManagerConnection) -> None:
-    """Whatever happened before, a program's MQDISC ends its connection."""
+    """MQDISC of a program ends its connection, after any fault."""
     with suppress(MQIError):
         connection.disconnect()
     assert connection.connection.is_ended
 
 
 def recover_what_was_lost(group: TestGroup, process: Process) -> None:
-    """What the manager's watch does, once the group knows what was lost."""
+    """The work of the manager's watch, after the group knows of the loss."""
     until(lambda: not process._abandoned, "the lost connections are told")
     leases: Any = group.group.client().zrange(group.group.keys.leases, 0, -1)
     for lease in map(bytes.decode, leases):
@@ -286,17 +286,17 @@ def recover_what_was_lost(group: TestGroup, process: Process) -> None:
 
 
 def assert_nothing_is_left(group: TestGroup, process: str, *, made: int = 0) -> None:
-    """No key, field or member names a connection of the program; and queues can be used as before."""
+    """No key, field or member names a connection of the program, and the queues can be used as before."""
     with group.connect() as coordinator:
         for unit in coordinator.recover():
-            # In doubt, or its coordinator was told that its end was refused: the coordinator ends it.
+            # It is in doubt, or its coordinator was told that its end was refused: the coordinator ends it.
             (coordinator.commit_prepared if unit.outcome == "C" else coordinator.backout_prepared)(unit.xid)
     client, token = group.group.client(), f"{process}.".encode()
     for key in keys_of(group):
         assert token not in key
         kind: Any = client.type(key)
         names: Any = []
-        # What is dead and how it was recovered is remembered.
+        # The dead and their recoveries are remembered.
         if kind in (b"hash", b"zset") and not key.endswith((b":fence", b":recoveries")):
             names = client.hkeys(key) if kind == b"hash" else client.zrange(key, 0, -1)
         assert [name for name in names if token in name] == [], key
@@ -310,7 +310,7 @@ def assert_nothing_is_left(group: TestGroup, process: str, *, made: int = 0) -> 
 
 
 def test_mqopen_resolves_a_name_again_that_changes_meanwhile(ready: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MQOPEN has no 2041, and leaves no handle behind where its name led before."""
+    """MQOPEN has no 2041, and leaves no handle at the former destination of its name."""
     repository = ready.repository("QM1")
     alter = partial(repository.alter, "QALIAS", "NICK", {"target": "EMPTY"})
     Injection("structure/open", "none", then=alter).arm(monkeypatch)
@@ -335,11 +335,11 @@ def test_a_name_that_always_changes_is_given_up(ready: TestGroup, monkeypatch: p
 
 
 def test_a_message_found_after_a_refused_wait_is_returned(ready: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wait and the look at the queue are one write: Redis was busy for the one, and not any more for the other."""
+    """The wait and the look at the queue are one write: Redis was busy for the first, and no longer for the second."""
     then = putting(ready, PAIRS["wait, and be woken"])
     Injection("BLPOP", "2195 for the first of the write", then=then).arm(monkeypatch)
     queue = ready.connect().open("EMPTY", OpenOption.INPUT_SHARED)
-    # Not handed over: it takes any length.
+    # It is not handed over, because the get accepts any length.
     assert queue.get(GetOption.WAIT, wait_ms=30_000, max_length=100).body == b"for whoever waits"
 
 
@@ -363,7 +363,7 @@ def test_a_refused_mqclose_leaves_the_queue_open(
 def test_an_mqdisc_that_cannot_close_leaves_the_rest_to_the_group(
     ready: TestGroup, monkeypatch: pytest.MonkeyPatch, tag: str
 ) -> None:
-    """What it has put is committed."""
+    """Its puts are committed."""
     process = ready.process()
     connection = ready.connect(process=process, tag=tag)
     connection.open("EMPTY", ALONE).put(b"2", options=PutOption.SYNCPOINT)
@@ -383,7 +383,7 @@ def test_a_value_of_the_wrong_type_does_not_end_the_connection(ready: TestGroup)
     assert queue.get().body == b"1"
 
 
-# Where a slot moves (2346) the agent waits on after it.
+# If a slot moves (2346), the agent goes on waiting on it.
 @pytest.mark.parametrize("reason", [each for each in REFUSALS if each != MQRC.CF_STRUC_IN_USE])
 def test_an_agent_whose_wait_is_refused_waits_no_more(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, reason: int
@@ -411,7 +411,7 @@ def test_an_agent_whose_wait_cannot_be_ended_is_recovered(group: TestGroup, monk
 
 
 def waiting_agent(group: TestGroup) -> AgentOfQM2:
-    """It has found nothing, and is registered as one that waits."""
+    """It has found nothing, and is registered as a waiter."""
     group.add_member("QM2")
     agent = AgentOfQM2(group)
     assert agent.queue.move().is_waiting
@@ -420,7 +420,7 @@ def waiting_agent(group: TestGroup) -> AgentOfQM2:
 
 
 def waiters_of(agent: AgentOfQM2) -> list[Any]:
-    """Who waits on its part of the transmission queue, by number, and what the structure has of its own connection."""
+    """The number of waiters on its part of the transmission queue, and what the structure has of its own connection."""
     handle, client = agent.queue.handle, agent.group.group.client()
     owner = client.hget(handle.structure.keys.owners, agent.connection.token)
     assert client.zcard(handle.queue.waiters) == int(client.hget(handle.queue.queue, "nw") or 0)

@@ -35,7 +35,7 @@ def own_server() -> Iterator[Server]:
 
 
 def allow(server: Server, *rules: str) -> str:
-    """What the user app may do from now on; the URL with its password."""
+    """The rights of the user app from now on; the URL with its password."""
     server.client().execute_command("ACL", "SETUSER", "app", "reset", "on", ">secret", "~*", "&*", "+@all", *rules)
     return f"unix://app:secret@{server.socket}"
 
@@ -64,14 +64,14 @@ def test_every_script_asks_for_what_it_does() -> None:
 @pytest.mark.parametrize("pattern", ["%RW~{G:S}:*", "~{G:*"])
 @pytest.mark.parametrize("script", [name for name in script_names() if load_script(name).asked])
 def test_the_keys_of_the_group_are_enough(own_server: Server, script: str, pattern: str) -> None:
-    """The question is about the first key, whatever the command: also of one that takes two keys."""
+    """The check is about the first key, for every command, even for one with two keys."""
     link = Link(Deployment(allow(own_server, "resetkeys", pattern)))
     assert "may not run" not in refusal(link, script)
     link.close()
 
 
 def refusal(link: Link, script: str) -> str:
-    """Why a script did not like what it was given, if it did not."""
+    """The reason why a script refused its arguments, if it did."""
     try:
         link.call(script, [f"{{G:S}}:{n}" for n in range(60)], ["1"] * 40)
     except MQIError as error:
@@ -80,7 +80,7 @@ def refusal(link: Link, script: str) -> str:
 
 
 class Site:
-    """A group, and what the user app sees of it."""
+    """A group, and the user app's view of it."""
 
     def __init__(self, server: Server, data_dir: Path) -> None:
         self.server = server
@@ -103,7 +103,7 @@ def site(own_server: Server, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.mark.parametrize("command", load_script(ATTACH).asked)
 def test_a_program_that_lacks_a_right_opens_no_queue(site: Site, command: str) -> None:
-    """Many of them are for MQCONN or the name's resolution, and refused there."""
+    """Many of them belong to MQCONN or the name's resolution, and are refused there."""
     before = contents(site.group)[site.group.group.structure("APPL1").queue("Q").queue.encode()]
     with pytest.raises(MQIError) as caught:
         QueueManagerConnection(site.connect(f"-{command}")).open("Q", BOTH)
@@ -115,7 +115,7 @@ def test_a_program_that_lacks_a_right_opens_no_queue(site: Site, command: str) -
 @pytest.mark.unaccounted("what was done of the put is there, and igq fsck names it")
 @pytest.mark.parametrize("command", ["xadd", "hset", "zadd"])
 def test_a_right_taken_from_a_running_program_ends_its_connection(site: Site, command: str) -> None:
-    """Nobody can say what was done: 2009, as for a lost reply."""
+    """The outcome is unknown: 2009, as after a lost reply."""
     connection = site.connect()
     queue = QueueManagerConnection(connection).open("Q", BOTH)
     allow(site.server, f"-{command}")

@@ -1,4 +1,4 @@
-"""SCRIPT FLUSH at any moment: calls load what was forgotten, and no call runs without the one before it."""
+"""SCRIPT FLUSH at any moment: calls load forgotten scripts, and no call runs without the one before it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_call_works_after_a_flush(group: TestGroup) -> None:
 def test_a_flush_between_two_repeated_calls_breaks_the_connection(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both were unknown, so both were sent again; and then the first one ran, and the second was unknown anew."""
+    """Both were unknown, so both were sent again. Then the first one ran, and the second was unknown again."""
     group.define_shared("Q")
     link = group.group.new_link()
     keys = group.group.structure("APPL1")
@@ -97,7 +97,7 @@ def test_flushes_between_calls_of_one_write_at_most_break_the_connection(group: 
             try:
                 queue = queue or group.connect().open("Q", BOTH)
                 unknown[body] += 1
-                # Somewhere in the three calls, each of which takes about half a millisecond, or behind them.
+                # Somewhere in the three calls, each of which takes about half a millisecond, or after them.
                 turns.put(moments.uniform(0.0, 0.003))
                 # With a CorrelId's worth of difference a put and its commit are two calls in one write.
                 queue.put(body, options=LATER)

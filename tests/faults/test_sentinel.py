@@ -19,14 +19,14 @@ BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 
 @pytest.fixture
 def pair() -> Iterator[SentinelPair]:
-    """A pair of the test's own: it kills the primary."""
+    """A pair for one test, which kills the primary."""
     pair = SentinelPair()
     yield pair
     pair.close()
 
 
 def is_reached(group: TestGroup) -> bool:
-    """Whether the group can be asked: between two primaries there is none."""
+    """Whether the group answers. Between two primaries it does not."""
     try:
         return group.group.member("QM1") is not None
     except MQIError as error:
@@ -37,7 +37,7 @@ def is_reached(group: TestGroup) -> bool:
 
 @pytest.mark.invariant(7)
 def test_fail_over(pair: SentinelPair, tmp_path: Path) -> None:
-    """With WAIT for the replica nothing that was acknowledged is lost, nothing is there twice, work goes on."""
+    """With WAIT for the replica no acknowledged message is lost, none is there twice, and work goes on."""
     careful = TestGroup(pair.url, tmp_path, wait_replicas=1, wait_replicas_timeout_ms=60_000)
     careful.add_member("QM1")
     careful.define_structure("APPL1")
@@ -55,7 +55,7 @@ def test_fail_over(pair: SentinelPair, tmp_path: Path) -> None:
     with pytest.raises(MQIError) as caught:
         connection.commit()
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
-    # The pair has no replica any more; who goes on knows what that means, and says so.
+    # The pair has no replica any more. A program that goes on knows that, and reports it.
     group = TestGroup(pair.url, tmp_path, group=careful.group.name)
     try:
         until(lambda: is_reached(group), "the Sentinels name the new primary")

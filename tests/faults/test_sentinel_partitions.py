@@ -40,7 +40,7 @@ def pair(network: Network, tmp_path: Path) -> Iterator[RemotePair]:
 
 
 class Sides:
-    """The group as programs on either machine see it. Those that are careful wait for a replica."""
+    """The group from programs on either machine. Careful programs wait for a replica."""
 
     def __init__(self, network: Network, pair: RemotePair, data_dir: Path) -> None:
         self.network, self.pair = network, pair
@@ -64,18 +64,18 @@ class Sides:
 
     @property
     def old_url(self) -> str:
-        """Of the old primary, for somebody who asks no Sentinel."""
+        """The URL of the old primary, for a program that asks no Sentinel."""
         return f"redis://{self.pair.old.address}"
 
     def cut(self) -> None:
-        """Part the sides; returns when the replica has been promoted."""
+        """Part the sides. Returns when the replica has been promoted."""
         split(self.network, OLD_SIDE, NEW_SIDE)
 
     def wait_for_promotion(self) -> None:
         until(self.pair.is_promoted, "the replica is promoted", PATIENCE_S)
 
     def heal(self) -> None:
-        """Let the sides hear each other; returns when the old primary follows the new one."""
+        """Let the sides hear each other. Returns when the old primary follows the new one."""
         rejoin(self.network, OLD_SIDE, NEW_SIDE)
         until(self.pair.is_demoted, "the old primary follows the new one", PATIENCE_S)
 
@@ -97,7 +97,7 @@ def sides(network: Network, pair: RemotePair, tmp_path: Path) -> Iterator[Sides]
 
 
 def put(group: TestGroup, body: bytes) -> int:
-    """Put with a connection of its own; the reason code, 0 when it is acknowledged."""
+    """Put over a new connection. Returns the reason code, 0 if it was acknowledged."""
     try:
         with group.connect().open("Q", OpenOption.OUTPUT) as queue:
             queue.put(body)
@@ -107,7 +107,7 @@ def put(group: TestGroup, body: bytes) -> int:
 
 
 def on_queue(group: TestGroup) -> list[bytes]:
-    """All that is there, by browsing."""
+    """All messages on the queue, by browsing."""
     found: list[bytes] = []
     with group.connect().open("Q", OpenOption.BROWSE) as queue:
         while True:
@@ -130,7 +130,7 @@ def test_with_wait_nothing_is_acknowledged_that_is_not_kept(sides: Sides) -> Non
         queue.put(b"uncommitted", options=PutOption.SYNCPOINT)
     sides.cut()
     with inside(network, "west"):
-        # The old primary does all of this: it is only never acknowledged.
+        # The old primary does all of this. It is only never acknowledged.
         with pytest.raises(MQIError) as caught:
             connection.commit()
         assert caught.value.reason == MQRC.CONNECTION_BROKEN
@@ -144,18 +144,18 @@ def test_with_wait_nothing_is_acknowledged_that_is_not_kept(sides: Sides) -> Non
         assert put(careful, b"unknown still") == MQRC.CONNECTION_BROKEN
     sides.heal()
     with inside(network, "west"):
-        # Who asked the old primary by its own address is refused by it now; who asks the Sentinels goes on.
+        # A program at the address of the old primary is refused by it now. A program that asks the Sentinels goes on.
         assert put(careful, b"to a replica") == MQRC.CONNECTION_BROKEN
         back = sides.group(sides.pair.url, is_careful=True)
         until(lambda: put(back, b"west") == 0, "the old primary acknowledges as a replica", PATIENCE_S)
         found = on_queue(back)
         assert found[: len(kept) + 1] == [*kept, b"east"]
-        # What failed may have been done, once the new primary had its replica.
+        # A failed call may have been done, after the new primary had its replica.
         assert set(found[len(kept) + 1 :]) == {b"west"}
 
 
 def test_without_wait_only_what_was_not_replicated_is_lost(sides: Sides) -> None:
-    """The price, as docs/how-to/operate.md states it: the old primary acknowledges what nobody will ever see."""
+    """The price, as docs/how-to/operate.md states it: the old primary acknowledges messages that are lost later."""
     network = sides.network
     with inside(network, "west"):
         bold = sides.group(sides.old_url)
@@ -174,7 +174,7 @@ def test_without_wait_only_what_was_not_replicated_is_lost(sides: Sides) -> None
 
 
 def test_min_replicas_bounds_what_an_old_primary_acknowledges(sides: Sides) -> None:
-    """It refuses all writes as soon as it has not heard of its replica for min-replicas-max-lag seconds."""
+    """It refuses all writes after it has not heard of its replica for min-replicas-max-lag seconds."""
     network = sides.network
     for name, value in (("min-replicas-to-write", 1), ("min-replicas-max-lag", 2)):
         sides.pair.old.ask("CONFIG", "SET", name, value)
@@ -202,7 +202,7 @@ def structure_of(group: TestGroup) -> str:
 
 
 def test_a_program_at_an_isolated_primary_goes_on_with_the_new_one(sides: Sides) -> None:
-    """Its calls are not answered, which its lease ends; then the Sentinels tell it where to go."""
+    """Its calls get no answer until its lease ends. Then the Sentinels tell it where to go."""
     network = sides.network
     with inside(network, "east"):
         group = sides.group(sides.pair.url, lease_ms=10_000)

@@ -1,4 +1,4 @@
-"""Sentinels that ask for a password: that of the URL or their own, and what a refusal says."""
+"""Sentinels that ask for a password: that of the URL or their own, and the text of a refusal."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def primary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 @pytest.fixture(params=["redis-sentinel", "embedded"])
 def start_sentinel(request: pytest.FixtureRequest, primary: Node, tmp_path: Path) -> Iterator[StartSentinel]:
-    """Starts a Sentinel with some lines of configuration; its port."""
+    """Starts a Sentinel with some lines of configuration. Returns its port."""
     binary = shutil.which("redis-sentinel") if request.param == "redis-sentinel" else str(find_server())
     if binary is None:
         pytest.skip("there is no redis-sentinel here")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sharedq.redis.packing import Packer, Word, pack
 
-#: Packs numbers, interrupted again and again; a process that crashes says nothing.
+#: Packs numbers, interrupted again and again. A process that crashes prints nothing.
 _INTERRUPTED = """
 import random, signal
 from sharedq.redis.packing import Packer, pack

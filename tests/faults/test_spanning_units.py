@@ -1,4 +1,4 @@
-"""Seed 000, groups that span units of work: docs/examples/spanning_units.py, killed on either side of every commit."""
+"""Groups that span units of work: docs/examples/spanning_units.py, killed before and after every commit."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(group: TestGroup, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_killed(group: TestGroup, *arguments: str) -> int:
-    """Start the example again and again, killed each time, until a run has nothing left to commit; number of runs."""
+    """Start the example again after each kill until a run has nothing to commit. Returns the number of runs."""
     for number in range(40):
         when = ("before", "after")[number % 2]
         done = run(group, "-c", DRIVER, when, EXAMPLE, *arguments)

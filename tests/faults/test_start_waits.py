@@ -1,4 +1,4 @@
-"""A manager that starts while a part of Redis is away for a moment: it waits, says what for, and goes on."""
+"""A manager starts while a part of Redis is away for a moment: it waits, says for what, and goes on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT_S = 120.0
 
 
 class Starting:
-    """A manager as a process; what it says goes to a file."""
+    """A manager as a process. Its output goes to a file."""
 
     def __init__(self, url: str, data_dir: Path, group: str, **settings: Any) -> None:
         data_dir.mkdir(exist_ok=True)
@@ -38,7 +38,7 @@ class Starting:
             )
 
     def wait_for(self, words: str) -> str:
-        """The line that has them."""
+        """The line that contains them."""
         until(lambda: self._line(words) or self.process.poll() is not None, words, LIMIT_S)
         line = self._line(words)
         assert line, self._output.read_text()
@@ -48,11 +48,11 @@ class Starting:
         return next((line for line in self._output.read_text().splitlines() if words in line), "")
 
     def count(self, words: str) -> int:
-        """How often it has said so."""
+        """The number of times it has said so."""
         return self._output.read_text().count(words)
 
     def stop(self) -> None:
-        """Stop it in good order."""
+        """Stop it cleanly."""
         self.process.terminate()
         assert self.process.wait(LIMIT_S) == 0, self._output.read_text()
 
@@ -98,7 +98,7 @@ def test_a_node_of_a_cluster_is_away(start: Callable[..., Starting], away: str) 
 
 
 def test_a_primary_that_sentinels_watch_is_away(start: Callable[..., Starting]) -> None:
-    # Until it has said that it waits, nobody takes the place of the primary.
+    # Until it says that it waits, no other takes the place of the primary.
     pair, name = SentinelPair(down_after_ms=3_600_000), new_group_name()
     try:
         pair.primary.kill()

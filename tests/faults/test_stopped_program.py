@@ -36,7 +36,7 @@ def program(group: TestGroup) -> Iterator[Program]:
 
 
 def stop_and_recover(group: TestGroup, program: Program) -> None:
-    """SIGSTOP; its lease runs out; its manager shuts it out and resolves what it left."""
+    """SIGSTOP. Its lease runs out, and its manager shuts it out and resolves its work."""
     os.kill(program.process.pid, signal.SIGSTOP)
     process = program.token.rpartition(".")[0]
     assert group.group.client().zadd(group.group.keys.leases, {process: 1}, xx=True, ch=True) == 1
@@ -78,7 +78,7 @@ def test_another_getter_gets_the_message_for_a_getter_stopped_in_its_wait(group:
         assert other.answer() in ("first", "second")
         assert other.does("wait") in ("first", "second")
         os.kill(program.process.pid, signal.SIGCONT)
-        # The message may have been on its way to it already; keeping it is another matter.
+        # The message may have been on its way to it already. It cannot keep it, though.
         assert program.answer() in ("first", "second", BROKEN)
         assert program.does("commit") == BROKEN
     finally:

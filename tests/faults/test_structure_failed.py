@@ -139,7 +139,7 @@ def test_an_old_handle_says_so_and_stays_useless(used: TestGroup, name: str) -> 
     assert drain(other) == [b"the connection goes on"]
 
 
-#: They read what is there, and change nothing.
+#: They only read, and change nothing.
 HARMLESS = ("MQINQ", "MQPUT that is too long")
 
 
@@ -166,7 +166,7 @@ def test_old_exclusive_input_excludes_no_other_and_takes_nothing(used: TestGroup
 
 
 def waiter_of(group: TestGroup, got: list[object]) -> tuple[threading.Thread, Connection]:
-    """A program that waits for ever for a second message."""
+    """A program that waits without limit for a second message."""
     connection = group.connect()
     queue = connection.open("Q", ALL)
     queue.get()
@@ -185,7 +185,7 @@ def waiter_of(group: TestGroup, got: list[object]) -> tuple[threading.Thread, Co
 
 
 def test_a_wait_ends_when_the_group_learns_of_the_failure(used: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    # It is not to look by itself.
+    # It must not look on its own.
     monkeypatch.setattr(waiting, "BLOCK_MAX_S", 3600.0)
     got: list[object] = []
     thread, connection = waiter_of(used, got)
@@ -230,7 +230,7 @@ def test_the_group_learns_once_of_each_failure(used: TestGroup) -> None:
         known = failure_of(group, "APPL1")
         assert known is not None
         assert (known.is_failed, known.count, told()) == (False, count, 2 * count)
-    # Also one that nobody saw.
+    # Also a failure that no process noticed.
     lose(used)
     recover(group, "APPL1")
     assert told() == 6
@@ -248,7 +248,7 @@ def test_an_older_observation_is_not_reported(used: TestGroup) -> None:
 
 
 class Program(threading.Thread):
-    """Puts, gets, waits and units of work over both structures, opening anew what has failed, until told to stop."""
+    """Puts, gets, waits and works over both structures, and reopens what has failed, until told to stop."""
 
     def __init__(self, group: TestGroup, number: int, stop: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -346,7 +346,7 @@ def test_under_load_nothing_is_half_done_and_old_handles_do_nothing(
     for program in programs:
         for body, outcome in program.moved:
             assert there[body] == (outcome != "BACKED_OUT"), (body, outcome)
-    # What a queue holds and what is registered there is of this life of the structure alone.
+    # The contents and registrations of a queue belong to this life of the structure only.
     keys = used.group.structure("APPL1")
     state: Any = used.group.client().hgetall(keys.queue("Q").queue)
     assert [int(state.get(name, 0)) for name in (b"pu", b"gu", b"ip", b"op", b"nw")] == [0] * 5

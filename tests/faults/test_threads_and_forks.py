@@ -71,7 +71,7 @@ def test_a_call_waits_for_the_wait_of_another_thread(group: TestGroup) -> None:
 
 
 def test_threads_that_connect_and_disconnect_share_a_registration(group: TestGroup) -> None:
-    """The end of the last connection must not take the registration from one that is about to be made."""
+    """The end of the last connection must not take the registration from a connection that is about to be made."""
 
     def come_and_go(_: int) -> None:
         for _ in range(20):
@@ -94,7 +94,7 @@ def test_a_reserved_registration_outlives_the_last_connection(group: TestGroup) 
 
 
 def in_child(act: Callable[[], str]) -> str:
-    """What *act* says in a forked child."""
+    """The result of *act* in a forked child."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -105,7 +105,7 @@ def in_child(act: Callable[[], str]) -> str:
             answer = traceback.format_exc()
         finally:
             os.write(writing, answer.encode())
-            # Past the handlers of the parent's test run.
+            # Exit past the handlers of the parent's test run.
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as answers:
@@ -165,7 +165,7 @@ def test_a_forked_child_makes_connections_of_its_own(group: TestGroup) -> None:
 
 
 def test_a_child_forked_in_the_middle_of_a_call_can_work(group: TestGroup) -> None:
-    """Locks that another thread holds at that moment are never given back in the child."""
+    """Locks that another thread holds at that moment are never released in the child."""
     group.define_shared("Q")
     connection = group.connect()
     queue = connection.open("Q", BOTH)

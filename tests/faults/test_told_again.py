@@ -1,4 +1,4 @@
-"""A coordinator that asks again is answered only by what enough replicas have, though the answer changes nothing."""
+"""A coordinator that asks again gets only answers that enough replicas have, even if the answer changes nothing."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_a_commit_that_finds_it_failed_says_that_a_part_of_it_is_lost(used: Test
 
 
 def test_messages_of_the_get_sent_with_such_a_commit_are_put_back(used: TestGroup) -> None:
-    """The program is told of the commit only: it would never see that message."""
+    """The program only learns of the commit: it would never see that message."""
     connection = used.connect()
     queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
     for body in (b"first", b"second"):
@@ -162,7 +162,7 @@ def test_a_dead_programs_work_in_other_structures_is_backed_out(used: TestGroup)
 
 
 def test_old_handles_and_work_are_gone_even_if_registrations_are_left(used: TestGroup) -> None:
-    """Not everything was lost: whoever was registered there is so still, with a unit of work."""
+    """Not everything was lost: an owner that was registered there still is, with a unit of work."""
     connection = used.connect()
     queue, _ = work_in_both(connection)
     keys = used.group.structure("APPL1")

@@ -1,4 +1,4 @@
-"""What a call is answered where replicas are waited for and something else is wrong, too."""
+"""Answers of calls that wait for replicas if something else is wrong, too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.faults
 
 
 class Site:
-    """A server without any replica, and a program that waits for one."""
+    """A server without a replica, and a program that waits for one."""
 
     def __init__(self, data_dir: Path) -> None:
         self.server = Server()
@@ -27,7 +27,7 @@ class Site:
         self.group.define_shared("Q")
 
     def open_carefully(self) -> Queue:
-        # Connected and open while nobody was waited for.
+        # It connected and opened while no call waited for replicas.
         connection = self.group.connect()
         queue = connection.open("Q", OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
         connection.connection._link._wait = (1, 1)
@@ -56,14 +56,14 @@ def test_no_replica_has_the_change(site: Site) -> None:
 
 
 def test_a_refusal_keeps_its_own_reason(site: Site) -> None:
-    """Nothing was done, so no replica could have had it."""
+    """Nothing was done, so no replica could have it."""
     queue = site.open_carefully()
     site.server.client().config_set("maxmemory", 1)
     assert reason_of(queue) == MQRC.STORAGE_MEDIUM_FULL
 
 
 def test_a_primary_that_has_become_a_replica_breaks_the_connection(site: Site) -> None:
-    """It takes no writes, and refuses to wait for replicas as well."""
+    """It accepts no writes, and refuses to wait for replicas as well."""
     queue = site.open_carefully()
     site.server.client().replicaof("127.0.0.1", "1")
     assert reason_of(queue) == MQRC.CONNECTION_BROKEN

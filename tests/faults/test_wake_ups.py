@@ -1,4 +1,4 @@
-"""No wake-up is lost: not by a waiter that gives up, nor by one that the message does not fit."""
+"""No wake-up is lost: neither by a waiter that gives up, nor by one that the message does not fit."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def waiters(group: TestGroup) -> int:
 
 
 def state_of(group: TestGroup, queue: Queue) -> object:
-    """What the structure knows of a connection's waiting: "" not, "W"... waiting, "K"... woken, not yet back."""
+    """The waiting state of a connection in the structure: "" none, "W"... waiting, "K"... woken and not yet back."""
     return group.group.client().hget(group.group.structure("APPL1").owners, queue.connection.token)
 
 
 @pytest.mark.parametrize("waiter", [b"A", b"C" + CORREL], ids=["any message", "by CorrelId"])
 def test_one_that_gives_up_passes_its_wake_up_on(group: TestGroup, waiter: bytes) -> None:
-    """It was woken in the moment that its interval ended."""
+    """It was woken in the moment in which its interval ended."""
     group.define_shared("Q")
     both = [group.connect().open("Q", BOTH) for _ in range(2)]
     for queue in both:
@@ -62,7 +62,7 @@ def test_a_waiter_that_gives_up_unwoken_wakes_no_other(group: TestGroup) -> None
 
 
 def test_a_message_that_does_not_fit_whom_it_woke_wakes_the_next(group: TestGroup) -> None:
-    """A MsgId that igq made names the message alone; whether the CorrelId fits is seen by whoever is woken."""
+    """A MsgId that igq made identifies the message alone. The woken waiter checks whether the CorrelId fits."""
     group.define_shared("Q")
     putter, picky, general = (group.connect().open("Q", BOTH) for _ in range(3))
     md = putter.put(b"1", options=PutOption.SYNCPOINT)
@@ -94,14 +94,14 @@ def test_a_wait_that_an_alter_ends_leaves_no_waiter(group: TestGroup) -> None:
             waiting.result(30)
     assert caught.value.reason == MQRC.GET_INHIBITED
     assert state_of(group, queue) == b""
-    # A wait left behind would have this one refused with 2219.
+    # After a wait that was left, this one would be refused with 2219.
     other.put(b"1")
     assert other.get(GetOption.WAIT, wait_ms=1).body == b"1"
     assert on_queue(group, "Q") == []
 
 
 def test_a_deleted_queue_wakes_a_waiter_without_a_handle(group: TestGroup) -> None:
-    """As the agent does: the shared transmit queue can be deleted under it."""
+    """The agent does the same: the shared transmit queue can be deleted while it waits."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     handle = copy(queue.handle)
@@ -119,7 +119,7 @@ def test_a_deleted_queue_wakes_a_waiter_without_a_handle(group: TestGroup) -> No
 
 
 def register_many(queue: Queue, first: int, count: int, waiter: bytes) -> list[str]:
-    """What so many connections leave that wait on the queue; their tokens, in the order of their entries."""
+    """The entries of this many connections that wait on the queue; their tokens, in the order of their entries."""
     process = queue.connection.process.token
     return [register_one(queue, f"{process}.{number}", waiter) for number in range(first, first + count)]
 
@@ -147,7 +147,7 @@ def register_one(queue: Queue, token: str, waiter: bytes) -> str:
 
 
 def states(group: TestGroup, tokens: list[str]) -> list[bytes]:
-    """The first letters of what the structure knows of their waiting."""
+    """The first letters of their waiting states in the structure."""
     owners = group.group.structure("APPL1").owners
     found: Any = group.group.client().hmget(owners, tokens)
     return [(state or b"")[:1] for state in found]
@@ -155,7 +155,7 @@ def states(group: TestGroup, tokens: list[str]) -> list[bytes]:
 
 @pytest.mark.unaccounted("those who wait are written by hand")
 def test_all_browses_are_woken_however_many(group: TestGroup) -> None:
-    """A script wakes 256; whoever comes back wakes the next, and waiting again takes no one's turn."""
+    """A script wakes 256. Each one that comes back wakes the next, and a new wait takes no other's turn."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     tokens = register_many(queue, 1000, 600, b"B")
@@ -166,7 +166,7 @@ def test_all_browses_are_woken_however_many(group: TestGroup) -> None:
     for token in tokens[:2]:
         register_one(queue, token, b"B")
     assert states(group, tokens) == [b"W"] * 2 + [b"K"] * 598
-    # Who waits again, and whoever came meanwhile, are no part of that.
+    # New waits, and waiters that came meanwhile, do not count for that.
     putter.put(b"2")
     assert states(group, tokens) == [b"K"] * 600
     assert group.group.client().hmget(group.group.structure("APPL1").queue("Q").queue, "nw", "wk") == [b"0", None]
@@ -174,7 +174,7 @@ def test_all_browses_are_woken_however_many(group: TestGroup) -> None:
 
 @pytest.mark.unaccounted("those who wait are written by hand")
 def test_a_put_while_browses_are_being_woken_wakes_all_of_them(group: TestGroup) -> None:
-    """Also those that were woken before it, and wait again."""
+    """Also waiters that were woken before it, and wait again."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     tokens = register_many(queue, 1000, 600, b"B")
@@ -195,7 +195,7 @@ def test_a_put_while_browses_are_being_woken_wakes_all_of_them(group: TestGroup)
 
 @pytest.mark.unaccounted("those who wait are written by hand")
 def test_a_dead_waiters_wake_up_reaches_a_fitting_waiter(group: TestGroup) -> None:
-    """Nobody knows what it was for, so everyone looks: those that are woken wake the rest."""
+    """Its purpose is unknown, so every waiter looks: the woken ones wake the rest."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     fitting = register_many(queue, 1000, 2, b"C" + b"z" * 24)

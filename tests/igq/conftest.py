@@ -1,4 +1,4 @@
-"""QM2 with the parts of its agent, and QM1 that puts to its queues; QM2 that was used, and is down."""
+"""QM2 with the parts of its agent, and QM1 that puts to its queues; and a QM2 that was used and is down."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def put(agent: AgentOfQM2) -> Put:
 
 @pytest.fixture
 def fresh(group: TestGroup) -> TestGroup:
-    """QM1 with messages on a queue of its own and on a shared one, and a group object."""
+    """QM1 with messages on its own queue and on a shared one, and a group object."""
     group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     group.define_shared("SHARED")
     group.define_private("QM1", "KEPT")
@@ -48,7 +48,7 @@ def fresh(group: TestGroup) -> TestGroup:
 
 @pytest.fixture
 def down(fresh: TestGroup) -> TestGroup:
-    """QM2 besides, which was used for all that there is, and has stopped."""
+    """And QM2, which has used everything that a member can use, and has stopped."""
     membership = start(fresh)
     repository = fresh.repository("QM2")
     repository.make_transmit_parts("QM2")

@@ -22,7 +22,7 @@ _EVENT = re.compile(r"\bredis\.call\(\s*\"([A-Z]+)\"|\b(cjson\.decode|(?<!struct
 
 @cache
 def events(name: str) -> tuple[str, ...]:
-    """Commands, and calls of what could fail by itself, in the order of the source, functions where they are called."""
+    """Commands, and calls that could fail, in the order of the source, with functions where they are called."""
     text = _COMMENT.sub("", source_of(name))
     functions = {match[1] or match[3]: match[2] or match[4] for match in _FUNCTION.finditer(text)}
 
@@ -40,7 +40,7 @@ def events(name: str) -> tuple[str, ...]:
 
 
 def after_first_write(name: str) -> tuple[str, list[str]]:
-    """The first write of a script, or "", and what comes after it, sorted."""
+    """The first write of a script, or "", and the commands after it, sorted."""
     order = events(name)
     first = next((place for place, event in enumerate(order) if event in WRITES), None)
     return ("", []) if first is None else (order[first], sorted(set(order[first + 1 :])))
@@ -61,7 +61,7 @@ def listing() -> str:
 
 
 def main() -> None:
-    """Write the list anew."""
+    """Write the list again."""
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     PAGE.write_text(before + BEGIN + "\n" + listing() + "\n" + END + rest.partition(END)[2], "utf-8")
 

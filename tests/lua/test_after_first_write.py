@@ -1,4 +1,4 @@
-"""The list of what each script does after its first write is that of the sources; each entry has a reason."""
+"""The list of each script's commands after its first write matches the sources. Each entry has a reason."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sharedq.redis.script_source import commands_of, script_names
 from tests.lua.after_first_write import BEGIN, END, PAGE, after_first_write, events, listing
 from tests.lua.commands import READS, WRITES
 
-#: What docs/reference/scripts.md says why it cannot fail.
+#: The calls for which docs/reference/scripts.md says why they cannot fail.
 REASONED = READS | WRITES | {"unpack"}
-#: Where it decodes JSON after a write: it was written by that script itself.
+#: A script that decodes JSON after a write wrote that JSON itself.
 DECODES_LATE = {"admin/claim": "the next of several targets; the records of the members and of recoveries"}
 
 

@@ -1,4 +1,4 @@
-"""What the header of a Lua script promises, held against its body."""
+"""The promises of each Lua script's header, held against its body."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ UNFENCED = {
     "structure/wake": "a wake-up in vain costs a call",
     "structure/wake_all": "a wake-up in vain costs a call",
 }
-#: Commands whose work nothing in the script limits, and what does.
+#: Commands whose work the script does not limit, and their limits.
 UNBOUNDED = {
     ("admin/define_object", "HKEYS"): "the managers of a group",
     ("admin/leave", "ZRANGE"): "the managers and programs of a group, once in a manager's life",
@@ -103,7 +103,7 @@ class Source:
         return re.sub(r"--.*", "", self.body)
 
     def numbered(self, section: str) -> tuple[set[int], int | None]:
-        """Numbers that a section lists, and from where on it takes any (`7..`), if it does."""
+        """The numbers that a section lists, and the number from which it takes any (`7..`), if it does."""
         text = self.sections[section]
         variadic = re.search(r"^\s+(\d*)\.\.", text, re.MULTILINE)
         first = (int(variadic[1]) if variadic[1] else 1000) if variadic else None
@@ -219,7 +219,7 @@ def test_keys_and_arguments_are_those_of_the_header(name: str, section: str) -> 
 
 @pytest.mark.parametrize("name", [*script_names(), *(f"prelude/{piece}" for piece in PIECES)])
 def test_no_key_is_made_up(name: str) -> None:
-    """Keys come from KEYS, or are a declared base with something behind it: Redis Cluster finds the node by KEYS."""
+    """Keys come from KEYS, or are a declared base with a suffix: Redis Cluster finds the node by KEYS."""
     bases = {
         number
         for number, text in re.findall(r"(\d+) +\w+ +(\w+)", read(name).sections.get("KEYS", ""))
@@ -237,7 +237,7 @@ def test_no_key_is_made_up(name: str) -> None:
 
 @pytest.mark.parametrize("name", script_names())
 def test_commands_are_known(name: str) -> None:
-    """So that a command that writes cannot be taken for one that reads."""
+    """So a command that writes cannot be taken for one that reads."""
     assert commands(reached_code(name)) <= WRITES | READS
     assert "redis.pcall" not in reached_code(name)
 
@@ -267,7 +267,7 @@ def test_reasons_are_those_of_the_header(name: str) -> None:
     text = read(name).sections["REASONS"]
     told = dict(re.findall(r"\b(\d{4}) ([A-Z][A-Z0-9_]+)\b", text))
     assert {number: MQRC[reason].value for number, reason in told.items()} == {n: int(n) for n in told}
-    # What stands in a reply's list is a reason too; what a fence compares with is none of ours.
+    # A value in a reply's list is a reason too. A value that a fence compares with is not.
     returned = set(re.findall(r"\bMQRC\.([A-Z0-9_]+)", reached_code(name)))
     assert returned == set(told.values())
 

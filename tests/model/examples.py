@@ -1,4 +1,4 @@
-"""How many random programs a model is held against, and how long each may be."""
+"""The number of random programs that a model is compared with, and their length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.support.server import Server
 
 _ASKED = os.environ.get("MODEL_EXAMPLES")
-#: As many examples as were asked for take as long as they take.
+#: Any requested number of examples may take its time.
 in_time = pytest.mark.timeout(300 if _ASKED is None else 0)
 
 

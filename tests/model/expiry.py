@@ -1,4 +1,4 @@
-"""Time that passes for what expires, without anybody waiting for it."""
+"""Makes time pass for expiring messages, without a wait."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_dead(record: bytes) -> bool:
 
 
 def let_time_pass(client: Any, keys: StructureKeys, queue: str) -> None:
-    """Every message that expires at all has expired: its record, and where that moment is noted elsewhere."""
+    """Let every expiring message expire: its record, and the other places with that time."""
     then = struct.pack(">q", _LONG_AGO)
     for name, record in client.hgetall(keys.messages).items():
         if record[0] & _HAS_EXPIRY:

@@ -1,4 +1,4 @@
-"""A model of groups and segments: the seeds' sentences about MQGET, by looking at all messages each time."""
+"""A model of groups and segments: IBM's sentences about MQGET, by a look at all messages each time."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.model.grouped_puts import left_open, pieces, placed
 
 @dataclass
 class Unit:
-    """The unit of work of a connection: what it put and got; of the latter, what a backout leaves got."""
+    """The unit of work of a connection: its puts and gets; of the gets, those that a backout leaves."""
 
     put: list[Message] = field(default_factory=list)
     got: list[Message] = field(default_factory=list)
     skipped: list[Message] = field(default_factory=list)
-    #: How many messages it may hold.
+    #: The most messages that it may hold.
     limit: int = 10_000
 
     @property
@@ -43,32 +43,32 @@ class Unit:
         return self.limit - len(self.put) - len(self.got)
 
     def end(self, got: Sequence[Message] = ()) -> None:
-        """The next one begins, with what was *got* already."""
+        """Begin the next one, with messages that are *got* already."""
         self.put, self.got, self.skipped = [], list(got), []
 
 
 @dataclass
 class Program:
-    """A handle of a connection: what it retains, its browse cursor."""
+    """A handle of a connection: its retained state, its browse cursor."""
 
     unit: Unit
     gets: Open | None = None
     browses: Open | None = None
     puts: Open | None = None
-    #: What it retained before each change in the unit of work.
+    #: The retained state before each change in the unit of work.
     gets_before: list[Open | None] = field(default_factory=list)
     puts_before: list[Open | None] = field(default_factory=list)
     browse_is_logical: bool | None = None
     cursor: Place = BEFORE_ALL
     begins_at: Place = BEFORE_ALL
     under_cursor: Message | None = None
-    #: Arrival numbers of what the handle has locked.
+    #: Arrival numbers of messages that the handle has locked.
     locked: set[int] = field(default_factory=set)
-    #: Arrival numbers of what it has marked for itself.
+    #: Arrival numbers of messages that it has marked for itself.
     marked: set[int] = field(default_factory=set)
 
     def restore(self) -> None:
-        """Its unit of work was backed out."""
+        """Undo the changes of a unit of work that was backed out."""
         if self.gets_before:
             self.gets = self.gets_before[0]
         if self.puts_before:
@@ -81,7 +81,7 @@ class Program:
 
 @dataclass
 class Attributes:
-    """Of the queue."""
+    """The attributes of the queue."""
 
     default_priority: int = 0
     is_fifo: bool = False
@@ -91,7 +91,7 @@ class Attributes:
     are_puts_inhibited: bool = False
 
     def effective_priority(self, message: Message) -> int:
-        """Where a message that arrives now is placed."""
+        """The place of a message that arrives now."""
         if self.is_fifo:
             return self.default_priority
         begins = message.flags & ANY_IN_GROUP and (message.seq, message.offset) == (1, 0)
@@ -99,14 +99,14 @@ class Attributes:
 
 
 class GroupedModel:
-    """One queue. ``connections``: for each handle the connection that it is of."""
+    """One queue. ``connections``: the connection of each handle."""
 
     def __init__(self, connections: Sequence[int], together: Iterable[int] = ()) -> None:
-        #: Programs whose handles co-operate, and the arrival numbers of what is marked for all of them.
+        #: Programs whose handles co-operate, and the arrival numbers of messages that are marked for all of them.
         self.together, self.marked_together = set(together), set[int]()
         self.queue = Attributes()
         self.available: list[Message] = []
-        #: Arrival numbers of what has expired.
+        #: Arrival numbers of expired messages.
         self.dead: set[int] = set()
         self.units = {connection: Unit() for connection in connections}
         self.programs = [Program(self.units[connection]) for connection in connections]
@@ -114,7 +114,7 @@ class GroupedModel:
         self._looking: Program | None = None
 
     def in_order(self) -> list[Message]:
-        """What can be got by whoever looks (by default, by those who have nothing locked), in physical order."""
+        """The available messages, in physical order, for a handle (default: one that has nothing locked)."""
         hidden = {arrival for program in self.programs if program is not self._looking for arrival in program.locked}
         hidden |= self.dead
         return sorted(
@@ -123,7 +123,7 @@ class GroupedModel:
         )
 
     def marked(self) -> list[set[int]]:
-        """Arrival numbers of what is marked, by program; at last those of the co-operating set."""
+        """Arrival numbers of marked messages, by program; the last entry is the co-operating set."""
         return [*(program.marked for program in self.programs), self.marked_together]
 
     # -- MQPUT -----------------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class GroupedModel:
             program.forget()
 
     def backout(self, number: int) -> None:
-        """MQBACK: what is marked to skip it goes on in the next unit of work, everything else is undone."""
+        """MQBACK: a message marked to skip it stays got in the next unit of work. Everything else is undone."""
         unit = self.programs[number].unit
         kept = unit.skipped
         unit.got = [message for message in unit.got if message not in kept]
@@ -189,7 +189,7 @@ class GroupedModel:
         return [program for program in self.programs if program.unit is unit]
 
     def _undo(self, unit: Unit) -> None:
-        """Also what the handles retain is what it was."""
+        """The retained state of the handles is restored, too."""
         self.available += [replace(message, backout_count=message.backout_count + 1) for message in unit.got]
         for program in self._of(unit):
             program.restore()
@@ -204,28 +204,28 @@ class GroupedModel:
                 self.reopen(number)
 
     def reopen(self, number: int) -> None:
-        """MQCLOSE and MQOPEN: the unit of work goes on, without anything to restore for the handle."""
+        """MQCLOSE and MQOPEN: the unit of work goes on, with no state to restore for the handle."""
         self.programs[number] = Program(self.programs[number].unit)
 
     def reopen_all(self) -> None:
-        """All are closed before the first is opened again: also the marks of the co-operating set are gone."""
+        """All are closed before the first is opened again, so the marks of the co-operating set are gone."""
         for number in range(len(self.programs)):
             self.reopen(number)
         self.marked_together = set()
 
     def let_time_pass(self) -> None:
-        """What expires does, wherever it is."""
+        """Let expiring messages expire, wherever they are."""
         there = [*self.available, *(each for unit in self.units.values() for each in (*unit.put, *unit.got))]
         self.dead |= {message.arrival for message in there if message.expires}
 
     # -- what is complete ------------------------------------------------------------------------------------------
 
     def is_message_complete(self, message: Message) -> bool:
-        """All segments of its logical message are there."""
+        """Whether all segments of its logical message are there."""
         return not message.is_segment or self._segments(message.group_id, message.seq, 0) is not None
 
     def is_group_complete(self, message: Message) -> bool:
-        """All messages of its group are there."""
+        """Whether all messages of its group are there."""
         if not message.is_member:
             return True
         if not message.flags & ANY_IN_GROUP:
@@ -240,7 +240,7 @@ class GroupedModel:
         return highest in last and whole == set(range(1, highest + 1))
 
     def _segments(self, group_id: bytes, seq: int, offset: int) -> list[Message] | None:
-        """The segments from *offset* to the last; None when one is missing."""
+        """The segments from *offset* to the last; None if one is missing."""
         for each in self.in_order():
             if each.is_segment and (each.group_id, each.seq, each.offset) == (group_id, seq, offset):
                 if each.flags & LAST_SEGMENT:
@@ -272,7 +272,7 @@ class GroupedModel:
         if not ask.browse:
             program.locked -= {item.arrival for item in items}
         elif got.message is not None and got.reason != MQRC.TRUNCATED_MSG_FAILED:
-            # What is browsed next ends the lock on what was browsed before; under the cursor it is the same message.
+            # A browse of another message unlocks the previous one. Under the cursor it is the same message.
             if not (ask.browse == "under" and ask.lock):
                 program.locked = set()
             if ask.lock:
@@ -282,14 +282,14 @@ class GroupedModel:
         return got
 
     def fitting(self, number: int, ask: Ask) -> list[Message]:
-        """What an MQGET could return now, in order; for who waits it may be more than the first."""
+        """The messages that an MQGET could return now, in order. A waiting one may get more than the first."""
         program = self._looking = self.programs[number]
         found = list(self._candidates(program, ask, self._current(program, ask)))
         self._looking = None
         return found
 
     def refusals(self, number: int, ask: Ask) -> set[MQRC]:
-        """Why an MQGET that waits could be refused, by what of `fitting` it finds first."""
+        """The reason for which a waiting MQGET may be refused, given the first message that `fitting` finds."""
         program = self._looking = self.programs[number]
         current, reasons = self._current(program, ask), set[MQRC]()
         for found in self._candidates(program, ask, current):
@@ -301,7 +301,7 @@ class GroupedModel:
         return reasons
 
     def served(self, number: int, ask: Ask, found: Message) -> None:
-        """A wait has ended with this message, as an MQGET that finds it would."""
+        """End a wait with this message, as an MQGET that finds it would."""
         program = self._looking = self.programs[number]
         if ask.browse:
             program.locked = set()
@@ -315,7 +315,7 @@ class GroupedModel:
         self._looking = None
 
     def refuses(self, number: int, ask: Ask) -> MQRC:
-        """Why a get is refused, or finds nothing, without a look at the queue."""
+        """The reason for which a get is refused, or finds nothing, without a look at the queue."""
         program = self.programs[number]
         wrong = MQRC.OPTIONS_ERROR if self._has_wrong_options(number, ask) else MQRC.NONE
         return wrong or self._refused(program, ask, self._current(program, ask))
@@ -326,7 +326,7 @@ class GroupedModel:
         return (is_for_the_set and number not in self.together) or is_excluded
 
     def _get(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
-        """The answer, and the physical messages it is about."""
+        """The answer, and the physical messages that it is about."""
         if ask.browse == "under":
             return self._browse_under_cursor(program, ask)
         if ask.under_cursor:
@@ -353,7 +353,7 @@ class GroupedModel:
 
     @staticmethod
     def _current(program: Program, ask: Ask) -> Open | None:
-        """What the call goes on with."""
+        """The state that the call continues."""
         if ask.browse == "first":
             return None
         return program.browses if ask.browse else program.gets
@@ -393,14 +393,14 @@ class GroupedModel:
 
     @staticmethod
     def _returned(whole: Message, ask: Ask) -> Got:
-        """What fits the buffer."""
+        """The part that fits the buffer."""
         if len(whole.body) <= ask.room:
             return Got(MQRC.NONE, whole)
         reason = MQRC.TRUNCATED_MSG_ACCEPTED if ask.cuts else MQRC.TRUNCATED_MSG_FAILED
         return Got(reason, replace(whole, body=whole.body[: ask.room]))
 
     def _mark(self, program: Program, ask: Ask, found: Message) -> bool:
-        """Mark and unmark what is browsed; false when the set has marked it already."""
+        """Mark and unmark the browsed message. False if the set has marked it already."""
         if "c" in ask.marks and found.arrival in self.marked_together:
             return False
         for letter, marked in (("h", program.marked), ("c", self.marked_together)):
@@ -445,7 +445,7 @@ class GroupedModel:
         return MQRC.NO_MSG_UNDER_CURSOR if self._is_passed_over(program, ask, found) else found
 
     def _is_enough_there(self, program: Program, ask: Ask, under: Message) -> bool:
-        """Of what the message under the cursor belongs to."""
+        """The group or logical message of the message under the cursor."""
         current = self._current(program, ask) if ask.logical and ask.level != "complete" else None
         if ask.level == "messages" and not current:
             return self.is_group_complete(under)
@@ -490,7 +490,7 @@ class GroupedModel:
                 each
                 for each in self.in_order()
                 if (each.group_id, each.seq, each.offset) == (current.group_id, *current.next) and each.is_member
-                # A whole message is there whatever the segment at its place lacks.
+                # A whole message counts, whatever the segment at its place lacks.
                 if not ask.level or current.in_message or self.is_message_complete(each)
             ]
         behind = BEFORE_ALL
@@ -523,13 +523,13 @@ class GroupedModel:
             if ask.is_in_unit(message):
                 program.gets_before.append(current)
             else:
-                # What is done outside stands, also where the unit of work is backed out.
+                # A change outside the unit of work stays, even if the unit is backed out.
                 program.gets_before.clear()
         return warning
 
     @staticmethod
     def _leaves(current: Open, ask: Ask, message: Message) -> MQRC:
-        """Why a get does not go on with what is open."""
+        """The reason why a get does not continue the open group or message."""
         if (message.group_id, message.seq, message.offset) != (current.group_id, *current.next):
             return current.reason
         return MQRC.NONE if ask.is_in_unit(message) == current.in_unit else MQRC.INCONSISTENT_UOW

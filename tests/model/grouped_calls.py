@@ -1,4 +1,4 @@
-"""What the model of groups is about: messages, what is asked of it, what it answers."""
+"""The values of the model of groups: messages, calls, answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Message:
 
     @property
     def place(self) -> Place:
-        """The smallest is got first."""
+        """The smallest one is got first."""
         return (9 - self.effective_priority, self.arrival)
 
     @property
@@ -74,7 +74,7 @@ class Open:
 
     @property
     def next(self) -> tuple[int, int]:
-        """MsgSeqNumber and Offset of what comes next."""
+        """MsgSeqNumber and Offset of the next message."""
         return (self.seq, self.offset) if self.in_message else (self.seq + 1, 0)
 
 
@@ -115,7 +115,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Put:
-    """An MQPUT. In logical order the group fields of the message say nothing."""
+    """An MQPUT. In logical order the group fields of the message have no effect."""
 
     message: Message
     logical: bool = False
@@ -124,7 +124,7 @@ class Put:
 
 @dataclass(frozen=True)
 class Got:
-    """What an MQGET answered: the reason, and unless it failed the message."""
+    """The answer to an MQGET: the reason, and unless it failed the message."""
 
     reason: MQRC
     message: Message | None = None

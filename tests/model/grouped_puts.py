@@ -1,4 +1,4 @@
-"""The putting half of the model of groups: IBM's table of what MQPUT sets, row by row."""
+"""The puts of the model of groups: IBM's table of the fields that MQPUT sets, row by row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNIT = 16
 
 
 def placed(asked: Put, current: Open | None, generated: bytes) -> tuple[MQRC, Message]:
-    """The message with its group fields, and NONE, a warning or why it is refused."""
+    """The message with its group fields, and NONE, a warning or the reason of a refusal."""
     message, flags = asked.message, asked.message.flags
     flags |= IN_GROUP if flags & LAST_IN_GROUP else 0
     flags |= SEGMENT if flags & LAST_SEGMENT else 0
@@ -41,7 +41,7 @@ def placed(asked: Put, current: Open | None, generated: bytes) -> tuple[MQRC, Me
 
 
 def _leaves(asked: Put, message: Message, current: Open | None) -> MQRC:
-    """Why it does not go on with what is open, if that matters."""
+    """The reason why it does not continue the group, if that matters."""
     if current is None or not (asked.logical or current.was_logical):
         return MQRC.NONE
     goes_on = (message.group_id, message.seq, message.offset) == (current.group_id, *current.next)
@@ -56,7 +56,7 @@ def _leaves(asked: Put, message: Message, current: Open | None) -> MQRC:
 
 
 def left_open(asked: Put, message: Message) -> Open | None:
-    """What is retained once it is put."""
+    """The retained state after the put."""
     in_message = message.is_segment and not message.flags & LAST_SEGMENT
     is_last = bool(message.flags & LAST_IN_GROUP)
     in_group = bool(message.flags & IN_GROUP)
@@ -77,7 +77,7 @@ def left_open(asked: Put, message: Message) -> Open | None:
 
 
 def pieces(message: Message, max_length: int) -> list[Message] | None:
-    """The physical messages that hold it; None: it is too long."""
+    """The physical messages that hold it. None if it is too long."""
     if len(message.body) <= max_length:
         return [message]
     if not message.flags & MAY_SEGMENT:

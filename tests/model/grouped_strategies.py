@@ -31,14 +31,14 @@ MARKS = {
     "C": int(GetOption.UNMARK_BROWSE_CO_OP),
     "s": int(GetOption.UNMARKED_BROWSE_MSG),
 }
-#: Members that may come in any order and more than once: GroupId, MsgSeqNumber, Offset, MsgFlags, bytes, Persistence.
+#: Members in any order, possibly repeated: GroupId, MsgSeqNumber, Offset, MsgFlags, bytes, Persistence.
 Member = tuple[bytes, int, int, int, int, int]
 MEMBERS: list[Member] = [
     *[(b"A" * 24, 1, 0, MIG, 6, 0), (b"A" * 24, 2, 0, MIG, 6, 0), (b"A" * 24, 3, 0, LMIG, 6, 0)],
     *[(b"B" * 24, 1, 0, MIG, 6, 1), (b"B" * 24, 2, 0, LMIG | SEG, 6, 1), (b"B" * 24, 2, 6, LMIG | LSEG, 6, 1)],
     *[(b"C" * 24, 1, 0, SEG, 6, 1), (b"C" * 24, 1, 6, SEG, 6, 1), (b"C" * 24, 1, 12, LSEG, 0, 1)],
     *[(b"D" * 24, 1, 0, MIG | SEG, 6, 0), (b"D" * 24, 1, 6, MIG | LSEG, 6, 0), (b"D" * 24, 2, 0, LMIG, 6, 0)],
-    # One more that says it is the last.
+    # A second last one.
     (b"A" * 24, 2, 0, LMIG, 6, 0),
     (b"E" * 24, 1, 0, LMIG, 6, 0),
     (b"F" * 24, 1, 0, MAY, 6, 0),
@@ -46,7 +46,7 @@ MEMBERS: list[Member] = [
 ]
 #: With a segment more that says it is the last: which segments are put together is up to who takes one of them first.
 MORE_MEMBERS = [*MEMBERS, (b"C" * 24, 1, 6, LSEG, 6, 1)]
-#: MsgFlags of what is put in logical order, and the length: what is longer than the queue takes may be split.
+#: MsgFlags of messages in logical order, and the length. A message longer than MAXMSGL may be split.
 LOGICAL_PUTS = [
     *[(0, 6), (MIG, 6), (MIG, 6), (LMIG, 6), (SEG, 6), (SEG, 6), (LSEG, 6), (LSEG, 0), (SEG, 0)],
     *[(MIG | SEG, 6), (MIG | LSEG, 6), (LMIG | SEG, 6), (LMIG | LSEG, 6)],
@@ -54,7 +54,7 @@ LOGICAL_PUTS = [
 ]
 CORREL_IDS = [b"", b"", b"X" * 24, b"Y" * 24]
 
-#: Most buffers are long enough; bodies have six bytes, or more where segments are put together.
+#: Most buffers are long enough. Bodies have six bytes, or more if segments are put together.
 whole_groups = st.sampled_from(sorted({member[0] for member in MEMBERS})).flatmap(
     lambda group_id: st.permutations([member for member in MEMBERS if member[0] == group_id])
 )

@@ -1,10 +1,10 @@
-"""A model of queues: what MQPUT, MQGET, MQCMIT and MQBACK of several connections do, in plain Python."""
+"""A model of queues: MQPUT, MQGET, MQCMIT and MQBACK of several connections, in plain Python."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-#: A cursor that has not come to any message yet.
+#: A cursor that is on no message yet.
 BEFORE_ALL = (-1, -1)
 
 
@@ -18,23 +18,23 @@ class Message:
     correl_id: bytes
     arrival: int = -1
     backout_count: int = 0
-    #: It was put, asynchronously, by a definition that is no longer in force: it will not arrive.
+    #: An asynchronous put by a definition that is no longer in force: the message will not arrive.
     is_doomed: bool = False
 
     @property
     def place(self) -> tuple[int, int]:
-        """The smallest is got first."""
+        """The smallest one is got first."""
         return (9 - self.priority, self.arrival)
 
 
 @dataclass
 class Program:
-    """A connection: its unit of work, what it has not sent yet, and its browse cursors."""
+    """A connection: its unit of work, its unsent puts, and its browse cursors."""
 
     put: list[Message] = field(default_factory=list)
     got: list[Message] = field(default_factory=list)
     pending: list[Message] = field(default_factory=list)
-    #: A put of its unit of work has failed: the commit will.
+    #: A put of its unit of work has failed, so the commit will fail.
     has_failed: bool = False
     #: Queues that were altered since it asked for them; those that it knows as inhibited; and those where an
     #: asynchronous put of its has failed. Of the last two its next one asks.
@@ -53,23 +53,23 @@ class Model:
         self._arrivals = 0
 
     def on_queue(self, queue: str) -> list[Message]:
-        """What can be got, in delivery order."""
+        """The available messages, in delivery order."""
         return sorted((m for m in self.available if m.queue == queue), key=lambda m: m.place)
 
     def alter(self, queue: str) -> None:
-        """ALTER QLOCAL of something that makes no difference here."""
+        """ALTER QLOCAL of an attribute that makes no difference here."""
         for program in self.programs:
             program.stale.add(queue)
             for message in program.pending:
                 message.is_doomed = message.is_doomed or message.queue == queue
 
     def ask(self, number: int, queue: str) -> None:
-        """A call that is answered finds the definition that is in force."""
+        """An answered call learns the definition in force."""
         self.send_pending(number)
         self.learn(number, queue)
 
     def learn(self, number: int, queue: str) -> None:
-        """The definition that is in force allows everything."""
+        """The definition in force allows everything."""
         self.programs[number].stale.discard(queue)
         self.programs[number].inhibited.discard(queue)
 
@@ -89,7 +89,7 @@ class Model:
         program.pending.append(message)
 
     def send_pending(self, number: int) -> None:
-        """What was buffered arrives, with the next call that needs an answer."""
+        """Buffered puts arrive with the next call that needs an answer."""
         program = self.programs[number]
         for message in program.pending:
             if message.is_doomed:
@@ -129,10 +129,10 @@ class Model:
         return None
 
     def commit(self, number: int) -> bool:
-        """MQCMIT; false where it ends with 2003."""
+        """MQCMIT. False if it ends with 2003."""
         program = self.programs[number]
         if program.has_failed:
-            # Nothing more is sent; of the definitions that it would have gone by the next put asks.
+            # Nothing more is sent. The next put asks for the definitions that it would have used.
             program.asks |= {message.queue for message in program.pending}
         else:
             self.send_pending(number)
@@ -144,12 +144,12 @@ class Model:
         return True
 
     def backout(self, number: int) -> None:
-        """MQBACK, by itself or by its recoverer."""
+        """MQBACK, by the program or its recoverer."""
         program = self.programs[number]
         self.available += [replace(message, backout_count=message.backout_count + 1) for message in program.got]
         program.put, program.got, program.pending, program.has_failed = [], [], [], False
 
     def replace_program(self, number: int) -> None:
-        """Another program takes its place; what this one left undone is backed out."""
+        """Another program takes its place. Its unfinished work is backed out."""
         self.backout(number)
         self.programs[number] = Program()

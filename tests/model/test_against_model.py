@@ -26,7 +26,7 @@ from tests.support.server import Server
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.SET
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 PROGRAMS = 3
-#: The one that opens its queues through aliases.
+#: The connection that opens its queues through aliases.
 BY_ALIAS = 2
 #: Queue -> structure. A unit of work over both needs a decision record.
 QUEUES = {"Q": "APPL1", "R": "APPL2"}
@@ -134,7 +134,7 @@ class Against(RuleBasedStateMachine):
 
     @rule(number=programs, queue=queues, setter=st.integers(0, BY_ALIAS - 1))
     def set_inhibited_for_a_while(self, number: int, queue: str, setter: int) -> None:
-        """MQSET, by whomever."""
+        """MQSET, by any connection."""
         opened = self.opened[number][queue]
         for value in (1, 0):
             self.opened[setter][queue].set({IntSelector.INHIBIT_GET: value, IntSelector.INHIBIT_PUT: value})

@@ -57,7 +57,7 @@ from tests.support.members import TestGroup
 from tests.support.server import Server
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
-#: Of each handle the connection; and those that co-operate in browsing.
+#: The connection of each handle, and the handles that co-operate in browsing.
 HANDLES = (0, 0, 1, 2)
 TOGETHER = (1, 2)
 #: The last one's units of work are small.
@@ -80,7 +80,7 @@ class Grouped(RuleBasedStateMachine):
         super().__init__()
         self.group = TestGroup(self.url, self.where)
         self.group.add_member("QM1")
-        # Marks of the set last until somebody ends them: the model knows no time.
+        # Marks of the set last until a call ends them: the model knows no time.
         self.group.repository("QM1").alter_qmgr("QM1", {"mark_interval_ms": -1})
         self.model = GroupedModel(HANDLES, TOGETHER)
         self.model.queue.max_length = MAX_LENGTH
@@ -89,7 +89,7 @@ class Grouped(RuleBasedStateMachine):
         self.connections: list[QueueManagerConnection] = []
         self.queues: list[Queue] = []
         self.count = 0
-        #: By arrival: scores, MsgIds, and of what was returned once MsgTokens.
+        #: By arrival: scores, MsgIds, and MsgTokens of messages that were returned.
         self.scores: dict[int, int] = {}
         self.msg_ids: dict[int, bytes] = {}
         self.tokens: dict[int, bytes] = {}
@@ -139,7 +139,7 @@ class Grouped(RuleBasedStateMachine):
         in_unit: bool,
         expires: bool,
     ) -> None:
-        """Of these the first may expire, and has a priority of its own."""
+        """The first of these may expire, and has its own priority."""
         for at, (group_id, seq, offset, flags, length, persistence) in enumerate(members):
             place = (priorities[bool(at)], persistence, correl_id, group_id, seq, offset, flags)
             message = Message(self._body()[:length], *place, expires=expires and not at)
@@ -176,7 +176,7 @@ class Grouped(RuleBasedStateMachine):
         logical: bool,
         expires: bool,
     ) -> None:
-        """Also without the option: what goes on with the group, or says another place than the next one."""
+        """Also without the option: a message that continues the group, or names another place than the next one."""
         for flags, length in members:
             body = (self._body() * 7)[:length]
             message = Message(body, 0, persistence, flags=flags, expires=expires)
@@ -187,7 +187,7 @@ class Grouped(RuleBasedStateMachine):
 
     @staticmethod
     def _is_of_kind(message: Message, current: Open) -> bool:
-        """One place is not both a segment's and a whole message's: a group where it is means nothing."""
+        """A place is not both a segment's and a whole message's: such a group means nothing."""
         is_in_group = bool(message.flags & LMIG)
         return is_in_group == current.in_group and (message.is_segment or not current.in_message)
 
@@ -262,7 +262,7 @@ class Grouped(RuleBasedStateMachine):
 
     @rule(number=programs, level=st.sampled_from(sorted(LEVELS)), in_unit=st.booleans(), times=st.integers(2, 6))
     def walk(self, number: int, level: str, in_unit: bool, times: int) -> None:
-        """What most programs do: logical order, call after call."""
+        """The usual program: logical order, call after call."""
         for _ in range(times):
             self.get(number, Ask(logical=True, level=level, in_unit=in_unit))
 
@@ -281,7 +281,7 @@ class Grouped(RuleBasedStateMachine):
 
     @rule(number=programs, level=st.sampled_from(["", "complete"]), logical=st.booleans(), in_unit=st.booleans())
     def lock_and_take(self, number: int, level: str, logical: bool, in_unit: bool) -> None:
-        """What locks are for."""
+        """The usual use of locks."""
         self.browse(number, Ask(browse="first", level=level, logical=logical, lock=True))
         self.get(number, Ask(under_cursor=True, level=level, logical=logical, in_unit=in_unit))
 
@@ -291,14 +291,14 @@ class Grouped(RuleBasedStateMachine):
 
     @rule(number=programs, marks=st.sampled_from(["hs", "cs"]), times=st.integers(2, 6))
     def sweep(self, number: int, marks: str, times: int) -> None:
-        """What marks are for: always from the start, each message once."""
+        """The usual use of marks: always from the start, each message once."""
         for _ in range(times):
             self.browse(number, Ask(browse="first", marks=marks))
 
     @precondition(lambda self: any(program.locked for program in self.model.programs))
     @rule(how=st.sampled_from(["first", "next", "under"]), room=st.sampled_from([5, 0]), lock=st.booleans())
     def browse_into_too_short_a_buffer(self, how: str, room: int, lock: bool) -> None:
-        """By whoever has something locked: 2080 ends no lock, and moves nothing."""
+        """By a handle that has a lock: 2080 ends no lock, and moves nothing."""
         number = next(at for at, program in enumerate(self.model.programs) if program.locked)
         logical = how == "next" and bool(self.model.programs[number].browse_is_logical)
         self.browse(number, Ask(browse=how, logical=logical, lock=lock, room=room))
@@ -306,27 +306,27 @@ class Grouped(RuleBasedStateMachine):
     @precondition(lambda self: any(self.model.marked()))
     @rule(in_unit=st.booleans())
     def get_what_is_marked(self, in_unit: bool) -> None:
-        """By somebody who has marked nothing: with it go its marks."""
+        """By a handle that has marked nothing: its marks go with it."""
         self.get(len(HANDLES) - 1, Ask(in_unit=in_unit))
 
     @rule(number=programs)
     def unlock(self, number: int) -> None:
         had, locked = self.queues[number].unlock(), self.model.programs[number].locked
-        # Something that has expired may be locked still, or have been discarded.
+        # An expired message may still be locked, or have been discarded.
         is_known = not locked or locked - self.model.dead
         expected = self.model.unlock(number) == MQRC.NONE
         assert had == expected or not is_known
 
     @rule(number=programs)
     def close_and_open(self, number: int) -> None:
-        """MQCLOSE ends a lock, and forgets what was retained."""
+        """MQCLOSE ends a lock, and forgets the retained state."""
         self.queues[number].close()
         self.queues[number] = self._open(number)
         self.model.reopen(number)
 
     @rule()
     def close_and_open_all(self) -> None:
-        """With the last handle that co-operates, the marks of the set are gone."""
+        """The marks of the set go with its last handle."""
         for queue in self.queues:
             queue.close()
         self.queues = [self._open(number) for number in range(len(HANDLES))]
@@ -340,7 +340,7 @@ class Grouped(RuleBasedStateMachine):
             return Got(error.reason)
 
     def _known(self, ask: Ask) -> Ask:
-        """It may name messages that never arrived, or that nobody has seen."""
+        """It may name messages that never arrived, or that no call has returned."""
         arrival = ask.arrival if ask.arrival in self.msg_ids else 0
         return replace(ask, arrival=arrival, by_token=ask.by_token and arrival in self.tokens)
 
@@ -385,7 +385,7 @@ class Grouped(RuleBasedStateMachine):
 
     @rule(number=programs, count=st.integers(1, 5), unit=units)
     def get_many(self, number: int, count: int, unit: tuple[bool, bool]) -> None:
-        """A batch also ends in front of what has expired."""
+        """A batch also ends before an expired message."""
         ask, expected = Ask(in_unit=unit[0], if_persistent=unit[1]), list[Got]()
         if any(unit) and count > self.model.programs[number].unit.room:
             return
@@ -422,7 +422,7 @@ class Grouped(RuleBasedStateMachine):
 
     @rule(connection=connections)
     def leave(self, connection: int) -> None:
-        """MQDISC commits, and closes what is open."""
+        """MQDISC commits, and closes everything."""
         self.connections[connection].disconnect()
         self.model.commit(HANDLES.index(connection))
         self.model.replace_connection(connection)
@@ -456,7 +456,7 @@ class Grouped(RuleBasedStateMachine):
         bodies = [record[int.from_bytes(record[3:5]) :] for record in records if not is_dead(record)]
         assert bodies == [message.body for message in self.model.in_order()]
         assert int(client.hget(queue.queue, "gm") or 0) == len(members)
-        # What has expired is counted, and locked, until somebody looks at it.
+        # An expired message is counted, and locked, until a call looks at it.
         living = [len(program.locked - self.model.dead) for program in self.model.programs]
         locked = [len(program.locked) for program in self.model.programs]
         assert sum(living) <= int(client.hget(queue.queue, "lk") or 0) <= sum(locked)
@@ -477,7 +477,7 @@ class Grouped(RuleBasedStateMachine):
 
     @invariant()
     def the_marks_agree(self) -> None:
-        """Of each holder, as far as they are to be seen: what is locked is hidden."""
+        """The marks of each holder, as far as they are visible: locked messages are hidden."""
         client, base = self.group.group.client(), self.queues[0].handle.queue.marks_of
         holders = [f"{queue.connection.token}#{queue.handle.number}" for queue in self.queues]
         there = {message.arrival for message in self.model.in_order()}

@@ -30,16 +30,16 @@ from tests.support.scenes import until
 from tests.support.server import Server
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
-#: Programs that get; the one behind them puts.
+#: Programs that get. The last one puts.
 GETTERS, PUTTER = 5, 5
 STEPS = 30
 LONG_MS = 120_000
 
-#: Groups whose messages have segments, which come from behind.
+#: Groups whose messages have segments, which arrive last first.
 PERSISTENT = [[member for member in reversed(MEMBERS) if member[0] == name * 24] for name in (b"B", b"C")]
-#: Messages in a unit of work of a program that gets, at most.
+#: The most messages in a unit of work of a program that gets.
 ROOM = 3
-#: What has come is for a wait, and must not be had.
+#: A message has come for a wait that must not have it.
 REFUSED = (
     MQRC.SYNCPOINT_LIMIT_REACHED,
     MQRC.INCONSISTENT_UOW,
@@ -73,7 +73,7 @@ browses = st.builds(
 
 
 class Waits(RuleBasedStateMachine):
-    """The same calls on the group and on the model, but that waits end in an order that the model is told."""
+    """The same calls on the group and on the model. Waits end in an order that the model is told."""
 
     url = ""
     where = Path()
@@ -99,7 +99,7 @@ class Waits(RuleBasedStateMachine):
 
     @rule(number=getters, ask=st.one_of(asks, asks, browses))
     def get(self, number: int, ask: Ask) -> None:
-        """It waits where nothing is there, and is answered as always where something is."""
+        """It waits if nothing is there, and gets the usual answer if something is."""
         if number in self.waits:
             return
         expected = self.model.get(number, ask)
@@ -116,7 +116,7 @@ class Waits(RuleBasedStateMachine):
             options = options_of(ask) | GetOption.WAIT
             self.waits[number] = ask, self.pool.submit(self.queues[number].get, options, **arguments)
         else:
-            # Nothing can come that fits: no wait, but what the handle had locked is free.
+            # Nothing that fits can come: no wait, but the handle's locked message is free.
             with pytest.raises(NoMsgAvailable):
                 self.queues[number].get(options_of(ask), **asked(ask, {}, {}))
         self._settle()
@@ -126,7 +126,7 @@ class Waits(RuleBasedStateMachine):
         have_put=st.sets(getters),
     )
     def wait_for_what_comes(self, crowd: list[Ask], have_put: set[int]) -> None:
-        """On an empty queue, all who are free, some with a unit of work under way."""
+        """All free programs wait on an empty queue, some with a unit of work under way."""
         for number in have_put:
             self.put_in_unit(number)
         while self.model.in_order():
@@ -141,7 +141,7 @@ class Waits(RuleBasedStateMachine):
         members=st.sampled_from(PERSISTENT),
     )
     def wait_for_something_whole(self, crowd: list[Ask], have_put: set[int], members: list[Member]) -> None:
-        """Which not all of them may have, that comes piece by piece."""
+        """A group that not all of them may have, and that comes piece by piece."""
         self.wait_for_what_comes(crowd, have_put)
         self.put_members(members, 0, b"", in_unit=False)
 
@@ -188,7 +188,7 @@ class Waits(RuleBasedStateMachine):
 
     @rule(number=getters)
     def put_in_unit(self, number: int) -> None:
-        """What it may get from now on is less, or nothing outside its unit of work."""
+        """From now on it may get less, or nothing outside its unit of work."""
         if number not in self.waits and self.model.units[number].room:
             self._put(Message(self._body()), in_unit=True, number=number)
 
@@ -257,24 +257,24 @@ class Waits(RuleBasedStateMachine):
     # -- what must agree -------------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Until each wait has ended or goes on; then nobody waits for what is there."""
+        """Wait until each wait has ended or goes on. Then no program waits for a message that is there."""
         waiters = self.queues[PUTTER].handle.queue.waiters
         client = self.group.group.client()
 
         def is_settled() -> bool:
-            # Who is registered has looked, and was not woken since.
+            # A registered waiter has looked, and was not woken since.
             waiting = sum(not future.done() for _, future in self.waits.values())
-            # In this order: who is refused ends, and wakes another one before that.
+            # The order matters: a refused waiter ends, and wakes another one before that.
             return client.zcard(waiters) == waiting
 
         until(is_settled, "every wait has ended or goes on")
         done = [number for number, (_, future) in self.waits.items() if future.done()]
-        # What was refused, or browsed, may have been got, or locked, since.
+        # A refused or browsed message may have been got, or locked, since.
         for number in sorted(done, key=self._went_away):
             ask, future = self.waits.pop(number)
             error = future.exception()
             if isinstance(error, MQIError) and error.reason in REFUSED:
-                # Whoever took what was first before that is in `done`, too.
+                # The getter of an earlier first message is in `done`, too.
                 assert error.reason in self.model.refusals(number, ask)
                 continue
             self._served(number, ask, future.result())
@@ -288,13 +288,13 @@ class Waits(RuleBasedStateMachine):
         assert client.hlen(keys.messages) == len(there) + held
 
     def _went_away(self, number: int) -> tuple[bool, bool]:
-        """Whether its wait ended with a message that is not on the queue any more; not at all."""
+        """Whether its wait ended with a message that is no longer on the queue."""
         ask, future = self.waits[number]
         return future.exception() is None, not ask.browse or ask.lock
 
     def _served(self, number: int, ask: Ask, got: RealMessage) -> None:
         found = self.arrived[got.md.msg_id]
-        # Back from a unit of work it is another message to the model, but for its place.
+        # After a unit of work it is another message to the model, except for its place.
         now = next((each for each in self.model.available if each.arrival == found.arrival), found)
         self.model.served(number, ask, now)
         assert got.body.startswith(found.body)

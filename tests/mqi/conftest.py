@@ -12,7 +12,7 @@ from tests.support.members import TestGroup
 
 @pytest.fixture
 def pool() -> Iterator[ThreadPoolExecutor]:
-    """Threads for calls that wait; it ends when they have."""
+    """Threads for calls that wait. The pool ends after its calls."""
     with ThreadPoolExecutor(4) as executor:
         yield executor
 

@@ -23,7 +23,7 @@ Call = Callable[[], tuple[MQCC, MQRC]]
 
 @dataclass
 class Scene:
-    """A queue, and a handle for everything."""
+    """A queue, and a handle that is open for everything."""
 
     group: TestGroup
     name: str = "Q"
@@ -60,7 +60,7 @@ class Scene:
             self.has(body, group_id=GROUP_ID, msg_seq_number=seq, offset=offset, msg_flags=flags, **md)
 
     def did(self, outcome: tuple[MQCC, MQRC]) -> None:
-        """What leads to the scene worked."""
+        """The call that leads to the scene worked."""
         assert outcome == (MQCC.OK, MQRC.NONE)
 
 
@@ -76,7 +76,7 @@ class Case:
 
     @property
     def processes(self) -> bool:
-        """Whether the call did what was asked."""
+        """Whether the call did its work."""
         return self.comp_code == WARNING and self.reason not in (MQRC.TRUNCATED_MSG_FAILED, MQRC.NO_MSG_LOCKED)
 
 

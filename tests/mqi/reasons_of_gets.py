@@ -1,4 +1,4 @@
-"""What MQGET ends with: options, handles and attributes, and what is on the queue."""
+"""The reasons of MQGET: options, handles and attributes, and the messages on the queue."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def an_alias_that_leads_elsewhere(s: Scene) -> Call:
 
 
 def delete_under_its_handle(s: Scene) -> None:
-    """A queue that is open cannot be deleted; the agents' own way of getting has no handle."""
+    """A queue that is open cannot be deleted. The agents' own way of getting has no handle."""
     handle = copy(s.handle)
     s.did(verbs.mqclose(s.connection, s.handle))
     s.handle = handle

@@ -1,4 +1,4 @@
-"""What MQGET ends with where groups, segments and units of work are concerned; and MQCMIT."""
+"""The reasons of MQGET that concern groups, segments and units of work; and those of MQCMIT."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def a_second_message_that_is_to_skip_the_backout(s: Scene) -> Call:
 
 @provokes(MQRC.BACKED_OUT, changes="aqrig", handle=True)
 def a_commit_of_an_asynchronous_put_that_failed(s: Scene) -> Call:
-    """Its unit of work ends: what it got is back."""
+    """Its unit of work ends, so its message is back."""
     s.group.define_shared("FULL", max_depth=1)
     full = s.open("FULL")
     s.did(s.put(at=full))

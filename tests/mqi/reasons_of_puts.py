@@ -1,4 +1,4 @@
-"""What MQPUT ends with."""
+"""The reasons of MQPUT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of programs, ids and messages that are not what a call takes."""
+"""Names of programs, ids and messages that a call does not accept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.members import TestGroup
     [
         ("payroll", "payroll"),
         ("p" * 40, "p" * 28),
-        # Whole characters: the last one would be cut.
+        # Whole characters, because the last one would be cut.
         ("p" * 27 + "é", "p" * 27),
         ("pay\udcffroll", "pay?roll"),
         ("\n\x1b[31m", "\n\x1b[31m"),

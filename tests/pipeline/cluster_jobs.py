@@ -30,7 +30,7 @@ SETTLED = 1_000
 
 
 def main() -> None:
-    """One after the other."""
+    """Run them one after the other."""
     told = json.loads(sys.argv[1])
     directory = Path(told["data_dir"])
     at = ("--group", told["group"], "--url", told["url"], "--master", told["master"])
@@ -50,7 +50,7 @@ def main() -> None:
             ("flow", "--output", str(directory / "flow")),
         )
         saw: dict[str, int] = {job: run([job, *arguments, *at]) for job, *arguments in jobs}
-        # Whatever the commands have said about signals and streams, this is the last line.
+        # Whatever the commands did to signals and streams, this is the last line.
         saw |= copy_journal(spark, told, directory) | settle(spark, told["workers"], directory)
     print(json.dumps(saw))
 
@@ -73,7 +73,7 @@ def copy_journal(spark: SparkSession, told: dict[str, str], directory: Path) -> 
 
 
 def settle(spark: SparkSession, workers: str, directory: Path) -> dict[str, int]:
-    """A table is written by executors that die before it is read."""
+    """Executors write a table and die before it is read."""
     with keeping(directory / "scratch"):
         table = settled(spark.range(0, SETTLED, 1, 4))
         killed = executors(workers)

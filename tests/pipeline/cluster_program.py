@@ -20,7 +20,7 @@ ROWS = 1_000
 
 
 def main() -> None:
-    """Read, write, and take; in this order."""
+    """Read, write and take, in this order."""
     told = json.loads(sys.argv[1])
     at = {"url": told["url"], "group": told["group"], "qmgr": "QM1"}
     with spark_session(Path(told["data_dir"]), master=told["master"], is_small=True) as spark:
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def where_workers_have_the_code(spark: SparkSession) -> list[str]:
-    """The files that workers import the pipeline from."""
+    """The files from which workers import the pipeline."""
 
     def look(_: int) -> str:
         import igq.pipeline
@@ -50,13 +50,13 @@ def read(spark: SparkSession, at: dict[str, str]) -> dict[str, Any]:
 
 
 def write(spark: SparkSession, at: dict[str, str]) -> None:
-    """Rows into INBOX."""
+    """Write rows into INBOX."""
     rows = spark.range(0, ROWS, 1, 4).select(F.col("id").cast("string").alias("data"))
     rows.write.format("igq").options(**at, queue="INBOX").mode("append").save()
 
 
 def take(spark: SparkSession, at: dict[str, str], directory: str) -> None:
-    """All of ORDERS to COPY, as a stream."""
+    """Move all of ORDERS to COPY, as a stream."""
     orders = spark.readStream.format("igq").options(**at, queue="ORDERS", stream="move", maxMessagesPerTrigger="100")
     moving = orders.option("rowsPerPartition", "20").load().select("data", "priority").writeStream.format("igq")
     moving = moving.options(**at, queue="COPY").option("checkpointLocation", f"{directory}/checkpoint")

@@ -28,7 +28,7 @@ def executors(workers: str) -> list[int]:
 
 
 class Cluster:
-    """Has its own processes only; they know nothing of this source tree."""
+    """The cluster has its own processes only, which know nothing of this source tree."""
 
     def __init__(self, directory: Path, workers: int = 2) -> None:
         self._directory = directory
@@ -38,7 +38,7 @@ class Cluster:
             "JAVA_HOME": str(java_home),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
-            # A test has no manager that recovers what ran out of its lease.
+            # A test has no manager that recovers programs with expired leases.
             "IGQ_LEASE_MS": "600000",
         }
         self._processes: list[subprocess.Popen[str]] = []
@@ -49,11 +49,11 @@ class Cluster:
 
     @property
     def workers(self) -> str:
-        """Process ids of the workers, with commas."""
+        """Process ids of the workers, separated by commas."""
         return ",".join(str(process.pid) for process in self._processes[1:])
 
     def _start(self, program: str, arguments: list[str], sign: str) -> str:
-        """Start a process of Spark's and wait until it says that it is there; what it says."""
+        """Start a process of Spark and wait until it says that it is there. Returns its line."""
         spark_class = Path(pyspark.__file__).parent / "bin" / "spark-class"
         place = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
         process = subprocess.Popen(
@@ -84,7 +84,7 @@ class Cluster:
             pytest.fail(f"{program} did not start:\n{''.join(lines)}")
 
     def close(self) -> None:
-        """End all of it; executors end with their workers."""
+        """End all of it. Executors end with their workers."""
         for process in reversed(self._processes):
             process.terminate()
             try:

@@ -52,7 +52,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         ended_early = server.poll()
         server.terminate()
-        # Drains what it still says, so that it cannot block on a full pipe.
+        # Drain its remaining output, so that it cannot block on a full pipe.
         said = server.communicate(timeout=30)[0]
     assert ended_early is None, f"the server ended by itself with status {ended_early}: {said}"
 
@@ -67,9 +67,9 @@ def journal(redis_url: str) -> Iterator[HandWrittenJournal]:
 
 @pytest.fixture(autouse=True)
 def _signals_are_left_alone() -> Iterator[None]:
-    """A source has a process of its own; what it does about signals would stay in that of the tests."""
+    """A source has its own process. Its signal handlers would stay in the process of the tests."""
     before = signal.getsignal(signal.SIGTERM)
-    # Not by the fixture that a test may undo.
+    # Do not use the fixture, which a test may undo.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("igq.pipeline.datasource.queue.stream.end_in_good_order", lambda _: None)
         yield
@@ -86,13 +86,13 @@ def drivers(group: TestGroup) -> Iterator[Drivers]:
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Checkpoint:
-    """One that a test writes."""
+    """A checkpoint that a test writes."""
     return Checkpoint(tmp_path / "checkpoint")
 
 
 @pytest.fixture
 def command(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Runs `igq pipeline` with the session of these tests; a session of its own costs each command ten seconds."""
+    """Runs `igq pipeline` with the session of these tests. A new session costs each command ten seconds."""
 
     @contextmanager
     def the_session(*_: Any, **__: Any) -> Iterator[SparkSession]:

@@ -21,12 +21,12 @@ from igq.pipeline.jobs.requeue import Letter, Requeuer
 from sharedq.messages.message import Message
 from tests.pipeline.dying_source import Death
 
-#: Of the driver; and of the worker that takes messages off their queue, or puts them back.
+#: Steps of the driver; and of the worker that takes messages off their queue, or puts them back.
 ARCHIVE_STEPS = ("begun", "written", "one archived", "archived", "removed")
 TAKING_STEPS = ("first taken", "within a unit", "between units")
 REQUEUE_STEPS = ("begun", "told")
 MOVING_STEPS = ("first moved", "within a unit", "between units")
-#: How many it has taken, or moved, when who has outlived another one goes on beside it.
+#: The number of messages that it has taken, or moved, when a survivor goes on beside it.
 _MEETING = 20
 _DEATH = "DYING_JOB_TOLD"
 
@@ -100,7 +100,7 @@ def main() -> int:
 
 
 def _around(function: Callable[..., Any], before: str, behind: str) -> Callable[..., Any]:
-    """With a step before it, and one behind."""
+    """With a step before it, and one after it."""
 
     def stepping(*args: Any, **kwargs: Any) -> Any:
         death().at(before)
@@ -112,7 +112,7 @@ def _around(function: Callable[..., Any], before: str, behind: str) -> Callable[
 
 
 def _adding(adding: Callable[[Archive], Any]) -> Callable[[Archive], Any]:
-    """With a step where all is written, and nothing is at its place."""
+    """With a step at which everything is written, and nothing is in its final place."""
 
     @contextmanager
     def stepping(archive: Archive) -> Iterator[Path]:

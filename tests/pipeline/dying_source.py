@@ -54,14 +54,14 @@ BACKGROUND_STEPS = (
     "claimed ahead",
 )
 EXECUTOR_STEPS = ("reading", "read", "writing", "prepared")
-#: Of a batch write.
+#: Steps of a batch write.
 JOB_STEPS = ("putting", "put", "committing job", "ending job")
 _MEETING_STEPS = ("planning", "putting")
 
 
 @dataclass(frozen=True)
 class Death:
-    """Which steps are deadly."""
+    """The steps at which a process dies."""
 
     steps: tuple[str, ...] = ()
     scratch: str = ""
@@ -70,14 +70,14 @@ class Death:
 
     @classmethod
     def told(cls, options: dict[str, str]) -> Death:
-        """Take the options about it out of *options*."""
+        """Take these options out of *options*."""
         steps, scratch, victim, outlive = (options.pop(name, "") for name in ("die", "scratch", "victim", "outlive"))
         return cls(
             tuple(filter(None, steps.split(","))), scratch, int(victim or 0), float(outlive) if outlive else None
         )
 
     def meet(self) -> None:
-        """This driver is at work: let who has outlived the one before go on beside it."""
+        """Report that this driver is at work, so that a survivor of the one before goes on beside it."""
         if self.scratch:
             self._at_work.touch()
 
@@ -86,7 +86,7 @@ class Death:
         return Path(self.scratch) / "at work"
 
     def at(self, step: str) -> None:
-        """Die here, if this is the step and nobody has died there yet."""
+        """Die here, if this is the step and no process has died there yet."""
         if step in _MEETING_STEPS:
             self.meet()
         if step not in self.steps:
@@ -96,7 +96,7 @@ class Death:
         except FileExistsError:
             return
         if self.outlive is not None:
-            # Neither the driver's process group nor that of Spark's workers, which is told when Java is gone.
+            # Neither the driver's process group nor that of Spark's workers, which learn that Java is gone.
             os.setpgid(0, 0)
         if self.victim:
             os.killpg(self.victim, signal.SIGKILL)
@@ -123,7 +123,7 @@ def is_in_background() -> bool:
 
 @dataclass
 class DyingEnding(Ending):
-    """Dies in the middle of what is decided."""
+    """Dies in the middle of a decision."""
 
     death: Death
 
@@ -144,7 +144,7 @@ class DyingEnding(Ending):
 
 
 class DyingClaims(Claims):
-    """Dies between what it does to the queue."""
+    """Dies between two changes of the queue."""
 
     death = Death()
     _units = 0
@@ -162,7 +162,7 @@ class DyingClaims(Claims):
     def decide(self, claims: str) -> Ending:
         if not self._is_finishing:
             if "deciding" in self.death.steps and is_in_background():
-                # Too late: what follows is in Spark's checkpoint by then.
+                # Too late: the next batch is in Spark's checkpoint by then.
                 _is_planned.wait(60)
             self.death.at("deciding")
         found = super().decide(claims)
@@ -185,7 +185,7 @@ class DyingClaims(Claims):
         got = super()._get(connection, queue, count)
         self._units += 1
         if self._units > 1:
-            # One unit of work is prepared, another one not.
+            # One unit of work is prepared, and another one is not.
             self.death.at("claiming ahead" if is_in_background() else "claiming")
         return got
 
@@ -230,7 +230,7 @@ _CLAIMS = ("settings", "queue", "qmgr", "name", "per_unit", "whole_groups")
 
 
 class DyingWriter(QueueStreamWriter):
-    """Dies in an executor, or where the batch is committed."""
+    """Dies in an executor, or at the commit of the batch."""
 
     def __init__(self, schema: StructType, options: SourceOptions, death: Death, *, overwrite: bool) -> None:
         super().__init__(schema, options, overwrite=overwrite)
@@ -249,7 +249,7 @@ class DyingWriter(QueueStreamWriter):
 
 
 class DyingJobWriter(QueueWriter):
-    """A batch write: dies in an executor, or where all is committed."""
+    """A batch write: dies in an executor, or at the commit of everything."""
 
     def __init__(self, schema: StructType, options: SourceOptions, death: Death, *, overwrite: bool) -> None:
         super().__init__(schema, options, overwrite=overwrite)

@@ -13,7 +13,7 @@ from igq.pipeline.spark.session import spark_session
 
 
 def main() -> None:
-    """Run until everything that is there has been copied."""
+    """Run until the whole journal has been copied."""
     url, group, data_dir, target, checkpoint = sys.argv[1:]
     with spark_session(Path(data_dir), master="local[2]", is_small=True) as spark:
         spark.dataSource.register(JournalSource)

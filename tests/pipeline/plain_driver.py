@@ -22,13 +22,13 @@ from igq.pipeline.datasource.queue.stream import Offset
 from igq.pipeline.schemas import QUEUE
 from tests.pipeline.dying_source import Death, DyingReader
 
-#: Where it can die besides.
+#: Further steps at which it can die.
 PLAIN_STEPS = ("written down", "processed", "noted")
 DIFFERS = 3
 
 
 class Driver:
-    """One query that takes what is there, from wherever its predecessor died."""
+    """One query that takes the messages, from the point at which its predecessor died."""
 
     def __init__(self, told: dict[str, Any]) -> None:
         self._directory = Path(told["directory"])
@@ -38,7 +38,7 @@ class Driver:
         self._reader = DyingReader(QUEUE, SourceOptions(options, queue_stream.OPTIONS), self._death)
 
     def run(self) -> None:
-        """Until nothing is left."""
+        """Run until the queue is empty."""
         self._reader.prepareForTriggerAvailableNow()
         if not self._path("offset", 0).exists():
             self._write("offset", 0, self._reader.initialOffset())
@@ -78,7 +78,7 @@ class Driver:
         return self._directory / f"{what}-{number}"
 
     def _write(self, what: str, number: int, value: object) -> None:
-        """Whole, or not at all."""
+        """Write it whole, or not at all."""
         path = self._directory / "being written"
         path.write_text(json.dumps(value))
         path.rename(self._path(what, number))

@@ -1,4 +1,4 @@
-"""Small random journals with planted defects: what managers, programs, agents and peers do, in any order."""
+"""Small random journals with planted defects: managers, programs, agents and peers at work, in any order."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from tests.pipeline.support import HandWrittenJournal, detail
 
 TRANSMIT = "SYSTEM.QSG.TRANSMIT.QUEUE"
-#: What may be planted, and the finding that it must give.
+#: Defects that may be planted, and the finding for each.
 DEFECTS = ("lost", "duplicated", "out_of_sequence", "unexpected")
 
 
 @dataclass
 class Message:
-    """One that is stored."""
+    """A message that is stored."""
 
     structure: str
     queue: str
@@ -40,7 +40,7 @@ class RandomHistory:
     groups: int = 0
 
     def write(self) -> None:
-        """Write the journal, and let the structures hold what is on queues at the end."""
+        """Write the journal, and let the structures hold the messages that are on queues at the end."""
         self.journal.define("APPL1", "@EWR", "@JFK")
         chance = self.chance = random.Random(self.seed)
         defects = set(chance.sample(DEFECTS, 2))
@@ -56,7 +56,7 @@ class RandomHistory:
             else:
                 act()
             if step > self.steps // 3:
-                # In one order: a seed is one history.
+                # In one order, so that a seed gives one history.
                 defects -= {name for name in sorted(defects) if chance.random() < 0.2 and self.plant(name)}
         for unit, messages in open_gets[1:]:
             self.end(unit, messages)
@@ -84,7 +84,7 @@ class RandomHistory:
             self.journal_put(undone, unit, is_inside=True)
             self.journal.undo(structure, queue, unit, [message.id for message in undone], ms=self.now_ms)
             if chance.random() < 0.3:
-                # One that has nothing left, and may never end.
+                # An empty unit of work, which may never end.
                 other = self.unit(unit.partition("/")[0])
                 again = self.new(structure, queue, "", "", 1)
                 self.journal_put([again], other, is_inside=True)
@@ -134,7 +134,7 @@ class RandomHistory:
         (self.gone if event == "commit" else self.waiting).extend(messages)
 
     def hop(self) -> None:
-        """An agent moves what is on the transmission queue, or gets it and puts it into the other structure."""
+        """An agent moves messages of the transmission queue, or gets and puts them into the other structure."""
         for message in [message for message in self.waiting if message.queue == TRANSMIT]:
             agent = f"{message.structure[1:]}.1.9.1"
             if self.chance.random() < 0.7:
@@ -203,7 +203,7 @@ class RandomHistory:
         )
 
     def take(self) -> Message | None:
-        """A message to be got: mostly the first of its queue."""
+        """A message to get, usually the first of its queue."""
         there = [message for message in self.waiting if message.queue != TRANSMIT]
         if not there:
             return None

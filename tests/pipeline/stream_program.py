@@ -17,7 +17,7 @@ from tests.pipeline.dying_source import DyingSource
 
 
 def main() -> None:
-    """Run until everything that is there has been moved."""
+    """Run until all messages have been moved."""
     told = json.loads(sys.argv[1])
     with spark_session(Path(told["data_dir"]), master=told["master"], spark_log="error", is_small=True) as spark:
         spark.dataSource.register(DyingSource)
@@ -35,7 +35,7 @@ def main() -> None:
         try:
             query.awaitTermination()
         except Exception as error:
-            # It can tell what happened only as long as there is a session.
+            # It can print the cause only while there is a session.
             print(error, file=sys.stderr)
             raise
 

@@ -1,4 +1,4 @@
-"""Drivers of streaming queries, what they read, and the manager's watch over them."""
+"""Drivers of streaming queries, their batches, and the managers' watch over them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Drivers:
         self._all: list[QueueStreamReader] = []
 
     def start(self, **more: str) -> QueueStreamReader:
-        """One more; the one before has died, and its connections were recovered."""
+        """Start one more. The one before has died, and its connections were recovered."""
         for reader in self._all:
             die(reader)
         told = {"url": str(self.group.settings.redis_url), "group": self.group.group.name, "qmgr": "QM1"}
@@ -60,7 +60,7 @@ class Drivers:
 
 
 class Checkpoint:
-    """One of a query with sources of ours and one of another kind, as Spark writes it."""
+    """The checkpoint of a query with our sources and one of another kind, as Spark writes it."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory
@@ -81,14 +81,14 @@ class Checkpoint:
 
 
 def die(reader: QueueStreamReader) -> None:
-    """What it has claimed stays so, and its name is free: as behind the recovery of one that was killed."""
+    """Its claims stay, and its name is free: as after the recovery of a driver that was killed."""
     rest(reader)
     reader._ahead._work = None
     reader._claims.let_go()
 
 
 def rest(reader: QueueStreamReader) -> None:
-    """Return when nothing goes on in the background any more."""
+    """Return when no background work is left."""
     if reader._ahead._work is not None:
         reader._ahead._work.claimed.exception()
 
@@ -110,13 +110,13 @@ def in_doubt(group: TestGroup) -> int:
 
 
 def others(group: TestGroup) -> list[int]:
-    """Processes besides this one that are connected, or were and are still to be recovered."""
+    """Other processes that are connected, or were and still need a recovery."""
     told: Any = group.group.client().hvals(group.group.keys.processes)
     return [pid for pid in (json.loads(text)["pid"] for text in told) if pid != os.getpid()]
 
 
 def wait_for_survivor(directory: Path, step: str) -> None:
-    """Until the process that has outlived the others at *step* has gone on and ended."""
+    """Wait until the survivor at *step* has gone on and ended."""
     told = directory / f"{step}, outlived"
     until(lambda: told.exists() and told.read_text(), "it goes on", 120)
     until(lambda: is_dead(int(told.read_text())), "it ends", 120)
@@ -156,7 +156,7 @@ class Watch:
 
 
 def is_dead(pid: int) -> bool:
-    """Whether a process has ended, though perhaps nobody has asked how."""
+    """Whether a process has ended, even if its parent has not waited for it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:

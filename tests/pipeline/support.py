@@ -21,7 +21,7 @@ class HandWrittenJournal:
     numbers: dict[str, int] = field(default_factory=dict)
 
     def define(self, *structures: str) -> None:
-        """Make structures known, numbered from 1."""
+        """Define structures, numbered from 1."""
         for name in structures:
             self.numbers[name] = len(self.numbers) + 1
             definition = json.dumps({"number": self.numbers[name]})
@@ -69,11 +69,11 @@ class HandWrittenJournal:
         return self._add(structure, ms, e="transfer", o=owner, q=queue, t=target, i=" ".join(ids))
 
     def give_back(self, structure: str, queue: str, owner: str, ids: Sequence[str], *, ms: int | None = None) -> str:
-        """What a waiting get was handed and never had."""
+        """A message that a waiting get was handed and never had."""
         return self._add(structure, ms, e="return", o=owner, q=queue, i=" ".join(ids))
 
     def undo(self, structure: str, queue: str, unit: str, ids: Sequence[str], *, ms: int | None = None) -> str:
-        """What an MQPUT had stored that was refused in its middle."""
+        """Messages stored by an MQPUT that was refused halfway."""
         return self._add(structure, ms, e="undo", o=unit.partition("/")[0], q=queue, u=unit, i=" ".join(ids))
 
     def expire(
@@ -87,7 +87,7 @@ class HandWrittenJournal:
         unit: str = "",
         ms: int | None = None,
     ) -> str:
-        """With a unit of work: taken to be reported, which that is to do."""
+        """With a unit of work: the message is taken for its report, which that unit puts."""
         return self._add(structure, ms, e=event, o=owner, q=queue, u=unit, i=" ".join(ids))
 
     def prepare(self, structure: str, unit: str, *, ms: int | None = None) -> str:
@@ -104,7 +104,7 @@ class HandWrittenJournal:
         recoverer: str = "",
         ms: int | None = None,
     ) -> str:
-        """Commit or back out; by a peer when *recoverer* is named."""
+        """Commit or back out; *recoverer* names the peer that does it."""
         owner = recoverer or unit.partition("/")[0]
         return self._add(structure, ms, e=event, o=owner, u=unit, n=str(messages), r="1" if recoverer else "")
 

@@ -1,4 +1,4 @@
-"""A run as a demo leaves it: a journal and both sides' records, clean or with defects that a test plants."""
+"""A run as a demo leaves it: a journal and both sides' records, clean or with planted defects."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ class SyntheticRun:
         return ids
 
     def deliver(self, copies: list[Copy], ids: list[str], serial: int) -> None:
-        """One unit of work that gets the group, as the defects have it."""
+        """One unit of work that gets the group, with the defects."""
         igq = copies[0].path == "igq"
         taken = [at for at in range(len(copies)) if not igq or copies[at].row not in self.lost]
-        # From the end: who was moved once is not met again.
+        # From the end, so that a moved member is not met again.
         for at in reversed(range(len(taken) - 1)):
             if igq and copies[taken[at]].row in self.swapped:
                 taken[at], taken[at + 1] = taken[at + 1], taken[at]
@@ -138,7 +138,7 @@ class SyntheticRun:
                 self.journal.get(structure, queue, owner, [ids[at]], ms=self.now_ms)
 
     def die_with(self, copies: list[Copy], ids: list[str]) -> None:
-        """A consumer gets the group and dies before its commit; a peer backs its work out."""
+        """A consumer gets the group and dies before its commit. A peer backs its work out."""
         owner = f"{copies[0].source}.1.6.1"
         unit = f"{owner}/99"
         structure, queue = copies[0].structure, copies[0].queue

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.spark
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 TEXT = "".join((PAGES / name).read_text("utf-8") for name in ("spark.md", "jobs.md"))
 SHELL = "".join(re.findall(r"^```sh\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE))
-#: Those with a cluster run in test_cluster.py.
+#: Examples with a cluster run in test_cluster.py.
 COMMANDS = [command for command in re.findall(r"^igq pipeline (.*)$", SHELL, flags=re.M) if "--master" not in command]
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
 
@@ -78,7 +78,7 @@ def test_the_first_program_runs_alone(group: TestGroup, tmp_path: Path) -> None:
     group.connect("QM2").put1("ORDERS", b"first")
     place = {"IGQ_GROUP": group.group.name, "IGQ_REDIS_URL": str(group.settings.redis_url)}
 
-    # As a reader has it: no variable of Spark's is set.
+    # As for a reader: no variable of Spark is set.
     told = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "JAVA_HOME"))}
     command = [sys.executable, "program.py"]
     ended = subprocess.run(
@@ -131,7 +131,7 @@ def test_the_page_names_every_job() -> None:
     assert [job.name for job in app.registered_commands if f"| `{name_of(job)}` |" not in TEXT] == []
 
 
-#: Rows of the table of options: which, of what jobs.
+#: Rows of the table of options: the options, and their jobs.
 COMMON = TEXT.partition("## Options that mean the same")[2]
 OPTIONS = re.findall(r"^\| (`--[^|]*) \| (all[^|]*|`[^|]*) \| .* \|$", COMMON, flags=re.M)
 

@@ -30,7 +30,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "jobs.md").read_text("ut
 pytestmark = pytest.mark.spark
 
 Command = Callable[..., Result]
-#: Each job that writes tables: its arguments, and the schema of each table; that of "" is in the directory itself.
+#: Each job that writes tables: its arguments, and the schema of each table. The table "" is in the directory itself.
 WRITTEN: dict[str, dict[str, StructType]] = {
     "journal": {"": schemas.JOURNAL},
     "journal --input STORED": {"": schemas.JOURNAL},
@@ -103,7 +103,7 @@ def test_the_page_names_every_table_that_a_job_writes() -> None:
 
 
 def test_an_archive_is_as_its_schema_says(spark: SparkSession, used: TestGroup, tmp_path: Path) -> None:
-    """What it is partitioned by is in the names of its directories."""
+    """The columns that it is partitioned by are in the names of its directories."""
     archive = Archive.open(tmp_path / "archive")
     assert archive.group == used.group.name
     (file, *_) = archive.directory.rglob("*.parquet")
@@ -119,7 +119,7 @@ def test_an_archive_is_as_its_schema_says(spark: SparkSession, used: TestGroup, 
 
 
 def described(schema: StructType) -> list[tuple[str, str, str]]:
-    """Parquet says of every column that it can be null."""
+    """In Parquet every column can be null."""
     return [(field.name, field.dataType.simpleString(), json.dumps(field.metadata)) for field in schema.fields]
 
 

@@ -1,4 +1,4 @@
-"""Every state that a model can reach: breadth first, so the first violation found has a shortest way to it."""
+"""Visits every state that a model can reach, breadth first, so the first violation found has a shortest path."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Properties(Generic[State]):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A property that does not hold, and the steps to where it does not."""
+    """A property that does not hold, and the steps to the violation."""
 
     name: str
     complaint: str
@@ -44,7 +44,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What there is: how many states and steps, how far the farthest state is, what was done, and a violation."""
+    """The result: numbers of states and steps, the distance of the farthest state, the scripts, and a violation."""
 
     states: int
     steps: int
@@ -62,7 +62,7 @@ class Exploration(Generic[State]):
         self._steps, self._properties = steps, properties
         self._numbers = {start: 0}
         self._states = [start]
-        #: How each state was found: from which, by what; how far it is; and all states that a step leads from to it.
+        #: For each state: its predecessor and step, its distance, and all states that a step leads to it from.
         self._ways = [(-1, "")]
         self._depths = [0]
         self._before: list[list[int]] = [[]]
@@ -76,7 +76,7 @@ class Exploration(Generic[State]):
 
     def _explore(self) -> Violation | None:
         numbers, of_steps = self._numbers, self._properties.of_steps
-        for number, state in enumerate(self._states):  # it grows meanwhile
+        for number, state in enumerate(self._states):  # It grows meanwhile
             for step in self._steps(state):
                 found = numbers.setdefault(step.state, len(self._states))
                 is_new = found == len(self._states)

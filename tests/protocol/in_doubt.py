@@ -31,14 +31,14 @@ from tests.protocol.world import (
     replaced,
 )
 
-#: Places of those who end it; O is between the two.
+#: Places of the processes that end it. O is between the two.
 K, R3 = 0, 2
 _WHO = ("K", "O", "R3")
 _SCRIPTS = {COMMITTING: "structure/commit", BACKING_OUT: "structure/backout"}
 
 
 class InDoubtProtocol(Protocol):
-    """As `Protocol`, from where V has done its work in both structures."""
+    """As `Protocol`, from the state in which V has done its work in both structures."""
 
     def __init__(self, scenario: Scenario, rules: Rules) -> None:
         super().__init__(scenario, rules)
@@ -47,7 +47,7 @@ class InDoubtProtocol(Protocol):
     def start(self) -> World:
         """The first state."""
         at_work = self._scenario.in_doubt
-        # Where recoverers of V presume that it is to be backed out, commit is what can go wrong.
+        # If recoverers of V presume a backout, a commit is the outcome that can go wrong.
         says = Ender("decide", "" if "K" in at_work else COMMITTING)
         starts = zip(_WHO, (Ender("decide", COMMITTING), says, Ender("claim")), strict=True)
         coordinator, operator, recoverer = (start if who in at_work else Ender() for who, start in starts)
@@ -147,7 +147,7 @@ class InDoubtProtocol(Protocol):
         if number == K and doubt.is_fenced:
             yield Step(who, "admin/decide_prepared: 2009", _ender_at(world, number, Ender()))
             return
-        # Before it is in doubt there is no such id, and who asked may ask again.
+        # Before it is in doubt its id is unknown, and the caller may ask again.
         for how in (ender.how or COMMITTING + BACKING_OUT) if doubt.state else "":
             if doubt.state not in ("?", how) and self._rules.end_of_doubt_is_decided_first:
                 yield Step(who, f"admin/decide_prepared: {doubt.state}", _ender_at(world, number, Ender()))
@@ -159,7 +159,7 @@ class InDoubtProtocol(Protocol):
                 yield Step(who, "admin/decide_prepared", _ender_at(world._replace(doubt=decided), number, now))
 
     def _recovering(self, world: World, verb: str, name: str) -> Steps:
-        """R3: K is taken for dead, at any moment, and shut out; then it is looked what K decided."""
+        """R3: K is taken for dead, at any moment, and shut out. Then R3 reads what K decided."""
         doubt = world.doubt
         if verb == "claim":
             is_fenced = self._rules.coordinator_is_shut_out_first
@@ -178,7 +178,7 @@ class InDoubtProtocol(Protocol):
             yield Step("R3", "read of what is in doubt", _ender_at(changed, R3, now))
 
     def _ended_apart(self, world: World, structure: int, how: str) -> World:
-        """The next chunk of what was set apart: as that of any unit of work, which stands elsewhere."""
+        """The next chunk of the prepared work, as for any unit of work that is stored elsewhere."""
         there = world.units
         apart = self._ended(world._replace(units=world.doubt.units), structure, how)
         return apart._replace(units=there, doubt=world.doubt._replace(units=apart.units))
@@ -186,7 +186,7 @@ class InDoubtProtocol(Protocol):
 
 def _set_apart(world: World, structure: int) -> World:
     unit = world.units[structure]
-    # Not what has begun to be backed out, or was set apart before.
+    # Except work whose backout has begun, or that was set apart before.
     if unit is None or unit.state != ACTIVE:
         return world
     apart = world.doubt._replace(units=replaced(world.doubt.units, structure, unit))

@@ -7,7 +7,7 @@ from tests.protocol.world import BACKING_OUT, CHUNK, COMMITTING, FAILED, OK, POS
 
 
 def one_state(world: World) -> str:
-    """1. A message is in one state: available, in one unit of work, or gone; what was there first never vanishes."""
+    """1. A message is in one state: available, in one unit of work, or gone. A present message never vanishes."""
     places = _places(world)
     wrong = [message for message, found in places.items() if len(found) > 1]
     wrong += [message for message in ("m", "n") if message not in places]
@@ -15,7 +15,7 @@ def one_state(world: World) -> str:
 
 
 def fencing(before: World, step: Step[World]) -> str:
-    """2. Once V is shut out of a structure it changes no message there, and after the claim it decides nothing."""
+    """2. After V is shut out of a structure it changes no message there, and after the claim it decides nothing."""
     after = step.state
     if step.who == "K":
         return _coordinator_fenced(before, after)
@@ -50,7 +50,7 @@ def _coordinator_fenced(before: World, after: World) -> str:
 
 
 def one_decision(world: World) -> str:
-    """3. A unit of work is committed or backed out, never partly one and partly the other; in doubt, as was decided."""
+    """3. A unit of work is committed or backed out as a whole; if it is prepared, as was decided."""
     ways = set(world.ended[X] + world.ended[Y])
     if world.doubt.was_prepared and not ways <= {world.doubt.state[-1]}:
         return f"it was prepared, and ended {world.ended} where {world.doubt.state} was decided"
@@ -73,7 +73,7 @@ def bounded(before: World, step: Step[World]) -> str:
 
 
 def position(world: World) -> str:
-    """5. A queue stands in the order of arrival, whatever came back to it."""
+    """5. A queue keeps the order of arrival, whatever comes back to it."""
     for there in world.available:
         places = [POSITIONS[message] for message in there]
         if places != sorted(places):
@@ -82,12 +82,12 @@ def position(world: World) -> str:
 
 
 def sequence(world: World) -> str:
-    """6. What the serialized stream holds leaves X, and appears on Y, in its order."""
+    """6. The messages of the serialized stream leave X, and appear on Y, in its order."""
     for log in (world.delivered, world.appeared):
         for first, second in (("m", "n"), ("p", "q")):
             if first in log and second in log and log.index(second) < log.index(first):
                 return f"{second} overtook {first}"
-    # What was overtaken may also never come.
+    # An overtaken message may also never come.
     if "n" in world.delivered and "m" not in world.delivered:
         return "n overtook m"
     return ""
@@ -109,7 +109,7 @@ def once(world: World) -> str:
 
 
 def outcomes(world: World) -> str:
-    """9. A commit that is said to have failed has not happened, and no call happens twice."""
+    """9. A commit that is reported as failed has not happened, and no call happens twice."""
     if world.outcome == FAILED and (world.is_decided or COMMITTING in world.ended[X] + world.ended[Y]):
         return "a commit that was said to have failed took place"
     log = world.appeared
@@ -117,7 +117,7 @@ def outcomes(world: World) -> str:
 
 
 def is_at_rest(world: World) -> bool:
-    """Whether the dead V is forgotten: nothing of it is left, and its successor has come to its end."""
+    """Whether the dead V is forgotten: nothing of it is left, and its successor has finished."""
     is_forgotten = world.is_resolved and world.units == (None, None) == world.doubt.units
     if world.doubt.was_prepared and not world.doubt.state.startswith("done"):
         return False
@@ -125,7 +125,7 @@ def is_at_rest(world: World) -> bool:
 
 
 def _places(world: World) -> dict[str, tuple[str, ...]]:
-    """Where each message is; one that stands twice in the same place has it twice."""
+    """The place of each message. A message that is twice in one place has that place twice."""
     places: dict[str, tuple[str, ...]] = {}
 
     def add(message: str, place: str) -> None:
@@ -134,7 +134,7 @@ def _places(world: World) -> dict[str, tuple[str, ...]]:
     for structure in (X, Y):
         for message in world.available[structure]:
             add(message, f"available {structure}")
-        # Set apart is not elsewhere: it is the same unit of work.
+        # Work that is set apart is not elsewhere: it is the same unit of work.
         for unit in (world.units[structure], world.doubt.units[structure]):
             for kind, message in unit.operations if unit is not None else ():
                 add(message, f"unit of work {structure} {kind}")

@@ -37,10 +37,10 @@ from tests.protocol.world import (
 )
 
 Steps = Iterator[Step[World]]
-#: A script, what it leads to, and where the recoverer is then.
+#: A script, the state that it leads to, and the recoverer's place then.
 RecovererSteps = Iterator[tuple[str, World, Recoverer]]
 _SCRIPTS = {COMMITTING: "structure/commit", BACKING_OUT: "structure/backout"}
-#: What V does behind its unit of work, in this order.
+#: V's steps after its unit of work, in this order.
 LEAVING = ("detach X", "detach Y", "forget", "disconnect")
 
 
@@ -60,7 +60,7 @@ class Protocol:
         return World(is_y_defined=self._scenario.is_y_defined)
 
     def steps(self, world: World) -> Steps:
-        """Whatever may happen next."""
+        """All possible next steps."""
         if world.lease == HELD:
             yield Step("clock", "a lease runs out", world._replace(lease=LAPSED))
         if not world.is_y_defined:
@@ -158,7 +158,7 @@ class Protocol:
         elif verb == "disconnect":
             yield Step("V", "admin/disconnect", going._replace(tag=world.tag.replace("V", ""), is_known=False))
         elif name not in self._scenario.structures:
-            # It never was there.
+            # It was never there.
             yield Step("V", "the call returns", going)
         elif not world.registered[structure] or world.units[structure] is not None:
             yield Step("V", "structure/detach: 2009", self._broken(world))
@@ -189,7 +189,7 @@ class Protocol:
             if world.is_resolved:
                 yield "admin/claim: nothing", world, Recoverer(at="over")
             elif world.lease != HELD:
-                # Also where somebody has the claim, which may have run out.
+                # Also if another process has the claim, which may have run out.
                 yield "admin/claim", self._claimed(world, who), Recoverer(at="list")
         elif world.claimant != who:
             yield "admin/finish_recovery: lost", world, Recoverer()
@@ -237,7 +237,7 @@ class Protocol:
         elif mine.at == "end":
             now = mine._replace(at="read", how="")
             if not world.dead[structure]:
-                # One that was overtaken meanwhile finds nobody dead here; it begins anew, as after any error.
+                # A recoverer that was overtaken meanwhile finds no dead here. It begins again, as after any error.
                 now = Recoverer()
             else:
                 world = self._ended(world, structure, mine.how)
@@ -293,7 +293,7 @@ class Protocol:
         return self._dropped(world, structure, how) if self._rules.effect_and_record_change_together else world
 
     def _dropped(self, world: World, structure: int, how: str) -> World:
-        """What was applied leaves the unit of work, which remembers how it must go on."""
+        """Applied operations leave the unit of work, which remembers how it must go on."""
         unit = world.units[structure]
         if unit is None:
             return world
@@ -344,7 +344,7 @@ def _recoverer_at(world: World, number: int, now: Recoverer) -> World:
 
 
 def _next_structure(mine: Recoverer, same: str, then: str) -> Recoverer:
-    """Go on with the next structure that was listed, or with what follows."""
+    """Continue with the next structure of the list, or with the next phase."""
     if mine.structure + 1 < mine.listed:
         return Recoverer(same, mine.structure + 1, mine.listed)
     return Recoverer(then, X, mine.listed)

@@ -26,7 +26,7 @@ def explored(scenario: Scenario, rules: Rules, properties: Properties[World]) ->
 
 
 def only(name: str) -> Properties[World]:
-    """One property alone: what a variant breaks besides must not hide whether this one notices."""
+    """One property alone: other violations of a variant must not hide whether this property notices it."""
     return Properties(
         of_states={each: complain for each, complain in PROPERTIES.of_states.items() if each == name},
         of_steps={each: complain for each, complain in PROPERTIES.of_steps.items() if each == name},

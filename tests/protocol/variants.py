@@ -1,4 +1,4 @@
-"""Deliberately broken variants of the protocol, one or more for each invariant, and what each of them breaks."""
+"""Deliberately broken variants of the protocol, at least one for each invariant, and the property that each breaks."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Pair = tuple[T, T]
 
 X, Y = 0, 1
 NAMES = ("X", "Y")
-#: A message's place on its queue is fixed when it arrives; these arrive in this order.
+#: A message's place on its queue is fixed when it arrives. These arrive in this order.
 POSITIONS = {"m": 1, "n": 2, "p": 3, "q": 4}
 GET, PUT = "G", "P"
 #: States of a unit of work: active, committing, backing out.
@@ -50,7 +50,7 @@ class Recoverer(NamedTuple):
 
 
 class Ender(NamedTuple):
-    """Where somebody is who ends what is in doubt, and how: commit (C) or back out (B)."""
+    """The place of a process that ends work in doubt, and the outcome: commit (C) or back out (B)."""
 
     at: str = "over"
     how: str = ""
@@ -119,17 +119,17 @@ def replaced(pair: Pair[T], index: int, value: T) -> Pair[T]:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What V does before it commits or backs out, and what that is called."""
+    """V's steps before it commits or backs out, and their names."""
 
     name: str
     work: tuple[str, ...]
     is_y_defined: bool = True
-    #: Who takes part where an external coordinator prepares it, besides V and W.
+    #: The processes besides V and W if an external coordinator prepares the work.
     in_doubt: tuple[str, ...] = ()
 
     @property
     def structures(self) -> tuple[str, ...]:
-        """Those that V's unit of work touches."""
+        """The structures that V's unit of work touches."""
         return NAMES if "put Y" in self.work else NAMES[:1]
 
 
@@ -137,16 +137,16 @@ SPANNING = Scenario(
     "one unit of work in two structures", ("attach X", "check X", "get X", "attach Y", "check Y", "put Y")
 )
 LATE = Scenario("the second structure is defined late", SPANNING.work, is_y_defined=False)
-#: V has done its work, and prepares it; its recoverers and whoever ends it are at work at the same time.
+#: V has done its work, and prepares it. Its recoverers and the processes that end it are at work at the same time.
 PREPARED = Scenario("a unit of work is prepared, recovered and ended", SPANNING.work, in_doubt=("V", "R1", "R2", "O"))
-#: V died when it had set one half apart; who ends it may die, too.
+#: V died when it had set one half apart. The process that ends it may die, too.
 ENDED = Scenario("a unit of work in doubt is ended from several sides", SPANNING.work, in_doubt=("R2", "K", "O", "R3"))
 LARGE = Scenario("one unit of work in one structure, in two chunks", ("attach X", "check X", "get X", "put X"))
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How the protocol works. Each switch, turned off, breaks it."""
+    """The rules of the protocol. Each switch, turned off, breaks it."""
 
     scripts_look_their_caller_up: bool = True
     structures_are_marked: bool = True

@@ -1,4 +1,4 @@
-"""Programs find the group as they do in real life: by the environment."""
+"""Programs find the group as they do in real use: by the environment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def qsg(redis_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     group.define_shared("ORDERS")
     programs_group = group_for()
     yield group
-    # What the test's programs dropped ends before the group does; a caught exception holds its frames in a cycle.
+    # Connections that the test's programs dropped end before the group. A caught exception holds its frames in a cycle.
     gc.collect()
     settle()
     programs_group.leave()

@@ -1,4 +1,4 @@
-"""connect, QueueManager: the ways in, and the way out."""
+"""connect, QueueManager: the ways to connect, and to disconnect."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_forked_child_leaves_its_parents_connection_alone() -> None:
     qmgr.put1("ORDERS", b"of the parent", None, pymqi.PMO(Options=CMQC.MQPMO_SYNCPOINT))
     child = os.fork()
     if child == 0:
-        # As the end of the child's program does, and what must not commit.
+        # As the end of the child's program does, and must not commit.
         try:
             _disconnect_at_exit()
             qmgr.__del__()

@@ -1,4 +1,4 @@
-"""What a program finds under pymqi's names: the interface of pymqi 1.12, without publish/subscribe, PCF, properties."""
+"""The names that a program finds: the interface of pymqi 1.12, without publish/subscribe, PCF and properties."""
 
 from __future__ import annotations
 

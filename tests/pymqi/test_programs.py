@@ -114,7 +114,7 @@ def test_a_waiting_get_is_woken_by_a_put() -> None:
 
 
 def test_without_clearing_them_the_identifiers_select() -> None:
-    """What pymqi's documentation warns of: a get leaves identifiers, and the next get asks for them."""
+    """A trap that pymqi's documentation describes: a get leaves identifiers, and the next get asks for them."""
     queue = pymqi.Queue(pymqi.connect("QM1"), "ORDERS")
     queue.put(b"first")
     queue.put(b"second")

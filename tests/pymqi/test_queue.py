@@ -1,4 +1,4 @@
-"""Queue: when it opens, what put and get do with their arguments, how failures look."""
+"""Queue: the moment of its open, the arguments of put and get, and the form of failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group in which QM1 dies with everything unfinished that a manager can leave, and what must become of it."""
+"""A group in which QM1 dies with every kind of unfinished work of a manager, and the required result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Died(Exception):
 
 
 def die_after(connection: Connection, name: str) -> None:
-    """Have *connection*'s process die when Redis has run the script *name*, before it learns of that."""
+    """Let *connection*'s process die after Redis has run the script *name*, before it learns of that."""
     _interpose(connection, lambda call: call[0] == name, _die)
 
 
@@ -40,7 +40,7 @@ def die_after_call(connection: Connection, number: int) -> None:
 
 
 def after_call(connection: Connection, number: int, act: Callable[[], None]) -> None:
-    """Do something when Redis has run the *number*-th script of the connection from now on, and none after it."""
+    """Do something after Redis has run the *number*-th script of the connection from now on, and none after it."""
     numbers = count(1)
     _interpose(connection, lambda _call: next(numbers) == number, act)
 
@@ -67,7 +67,7 @@ def _interpose(connection: Connection, is_due: Callable[[Any], bool], act: Calla
 
     def call_then_act(calls: Sequence[Any]) -> list[Any]:
         replies = []
-        # One by one: of what is sent in one write the first may have arrived, and the rest not.
+        # One by one: of the scripts in one write the first may have arrived, and the rest not.
         for call in calls:
             replies += call_many([call])
             if is_due(call):
@@ -79,7 +79,7 @@ def _interpose(connection: Connection, is_due: Callable[[Any], bool], act: Calla
 
 @contextmanager
 def dying() -> Iterator[None]:
-    """What is done in here must end with the death of who does it."""
+    """Code within must end with the death of its process."""
     try:
         yield
     except Died:
@@ -89,7 +89,7 @@ def dying() -> Iterator[None]:
 
 @dataclass
 class Scene:
-    """The group, and QM1's connections by what they were doing."""
+    """The group, and QM1's connections by their work."""
 
     test: TestGroup
     victims: dict[str, QueueManagerConnection] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class Scene:
         self.leave_handed()
 
     def fill(self) -> None:
-        """Messages that everybody can see before the trouble."""
+        """Messages that every program can see before the trouble."""
         with self.test.connect("QM1") as connection:
             there = [("ORDERS", b"1"), ("ORDERS", b"2"), ("ORDERS", b"3"), ("LOCAL", b"p1"), ("HELD", b"held")]
             for queue, body in there:
@@ -176,7 +176,7 @@ class Scene:
             connection.backout()
 
     def leave_waiting(self) -> None:
-        """One that waits; one that was woken and never came back, and behind it a program of QM2 that waits too."""
+        """A waiter; and a waiter that was woken and never came back, with a program of QM2 that waits after it."""
         register_wait(self.victim("waiting").open("ORDERS", BOTH), b"C" + b"7" * 24)
         register_wait(self.victim("woken").open("LATE", BOTH), b"A")
         self.waiter = self.test.connect("QM2").open("LATE", BOTH)
@@ -189,7 +189,7 @@ class Scene:
         assert browser.get(GetOption.BROWSE_FIRST | GetOption.LOCK).body == b"held"
 
     def leave_handed(self) -> None:
-        """A message that a waiting get was handed, which has not come to block for it."""
+        """A message that was handed to a waiting get before it blocked for it."""
         register_wait(self.victim("handed").open("HANDED", BOTH), b"A!")
         self.test.connect("QM3").put1("HANDED", b"handed", MQMD(correl_id=b"h" * 24, persistence=1))
         assert self.messages("APPL1", "HANDED") == []
@@ -202,12 +202,12 @@ class Scene:
         assert group.client().zadd(group.keys.leases, {lease: 1}, xx=True, ch=True) == 1
 
     def expire_all(self, *leases: str) -> None:
-        """As `expire`, of those that there are."""
+        """As `expire`, for the leases and claims that exist."""
         group = self.test.group
         group.client().zadd(group.keys.leases, dict.fromkeys(leases, 1), xx=True)
 
     def recoverer(self, qmgr: str) -> Connection:
-        """A connection of *qmgr*'s own, as its peer watch uses."""
+        """A connection of *qmgr* itself, as its peer watch uses."""
         return self.test.connect(qmgr).connection
 
     def recover(self, by: str = "QM2", target: str = DEAD, **options: Any) -> RecoveryReport:
@@ -239,7 +239,7 @@ class Scene:
         return {name: int(value) for name, value in zip(names, values, strict=True) if value}
 
     def left_of(self, token: str = DEAD) -> list[str]:
-        """Every key and entry that still names an owner under *token*, but for fences and the recoveries."""
+        """Every key and entry that still names an owner under *token*, except fences and the recoveries."""
         client = self.test.group.client()
         found = []
         for key in self.keys():
@@ -268,7 +268,7 @@ class Scene:
         return dict(zip(keys, pipeline.execute(), strict=True))
 
     def restore(self, dumped: dict[bytes, bytes]) -> None:
-        """Make the group what it was when it was dumped."""
+        """Restore the group to its state at the dump."""
         pipeline = self.test.group.client().pipeline()
         pipeline.delete(*self.keys())
         for key, value in dumped.items():
@@ -276,7 +276,7 @@ class Scene:
         pipeline.execute()
 
     def outcome(self) -> dict[str, Any]:
-        """What programs can see of the scene, and what is left of the dead."""
+        """The scene as programs see it, and the remains of the dead."""
         return {
             "ORDERS": self.messages("APPL1", "ORDERS"),
             "BILLS": self.messages("APPL2", "BILLS"),
@@ -303,7 +303,7 @@ class Scene:
         }
 
 
-#: Everything once; what was got and not committed is back in its place, counted once.
+#: Everything once. A message that was got and not committed is back in its place, counted once.
 RESOLVED: dict[str, Any] = {
     "ORDERS": [(b"2", 1), (b"3", 0)],
     "BILLS": [(b"bill 1", 0)],
@@ -328,7 +328,7 @@ RESOLVED: dict[str, Any] = {
 
 
 def register_wait(queue: Queue, waiter: bytes) -> None:
-    """What MQGET with MQGMO_WAIT leaves in Redis before it blocks: nothing fits, so it is a waiter now."""
+    """The keys that MQGET with MQGMO_WAIT leaves in Redis before it blocks: nothing fits, so it is a waiter now."""
     keys: StructureKeys = queue.handle.structure.keys
     names: QueueKeys = queue.handle.queue
     token = queue.connection.token

@@ -1,4 +1,4 @@
-"""The account of a group's keys finds each orphan that is planted by hand, and in a healthy group nothing."""
+"""The account of a group's keys finds each planted orphan, and nothing in a healthy group."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def admin(group: TestGroup, kind: str) -> str:
 
 @pytest.fixture
 def used(group: TestGroup) -> TestGroup:
-    """Q with a message that is available; a reader and a writer are connected."""
+    """Q with an available message. A reader and a writer are connected."""
     group.define_shared("Q")
     group.connect().put1("Q", b"kept", MQMD(persistence=1))
     return group
@@ -55,7 +55,7 @@ def temporary(client: redis.Redis, group: TestGroup) -> None:
     client.hset(key(group, "q:Q"), "def", json.dumps(changed))
 
 
-#: What is planted, and what must be found: kind and field.
+#: A planted orphan, and the required finding: kind and field.
 PLANTED: dict[str, tuple[Plant, Kind, str]] = {
     "handle": (lambda r, g: r.hset(key(g, "h:Q"), f"{GONE}#1", "Q {}"), Kind.HANDLE, f"{GONE}#1"),
     "holding": (lambda r, g: r.sadd(key(g, f"o:{GONE}"), "Q\n1"), Kind.HOLDING, "Q 1"),

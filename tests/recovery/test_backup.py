@@ -1,4 +1,4 @@
-"""BACKUP and RECOVER CFSTRUCT: the backup of a structure in use is what it held at the backup's end, and comes back."""
+"""BACKUP and RECOVER CFSTRUCT: the backup of a structure in use has its contents at the backup's end."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Program:
         self.group, self.generator, self.left = group, random.Random(seed), calls
         self.connections = [group.connect() for _ in range(3)]
         self.queues = [{name: each.open(name, BOTH) for name in QUEUES} for each in self.connections]
-        #: By connection, what undoes a put that is under way: its next calls have to be refused.
+        #: By connection: what undoes an unfinished put. The next calls of that put have to be refused.
         self.under_way: dict[int, Callable[[], None]] = {}
         self.count = 0
 
@@ -84,7 +84,7 @@ class Program:
         queue.put_many(messages, options=self._option())
 
     def begin_put(self, connection: QueueManagerConnection, queue: Queue) -> None:
-        """Some calls of a put that takes more; the next one will be refused."""
+        """Some calls of a longer put. The next one will be refused."""
         native, first = connection.connection, persistent()
         savepoint = native.unit.savepoint("APPL1")
         queue.put(b"undone", first, options=PutOption.SYNCPOINT)
@@ -124,7 +124,7 @@ class Program:
         self.queues[number][queue.name] = connection.open(queue.name, BOTH)
 
     def leave(self) -> None:
-        """What is not committed is undone, and locks end."""
+        """Uncommitted work is undone, and locks end."""
         self.left = 0
         for undo in self.under_way.values():
             undo()
@@ -138,7 +138,7 @@ def test_changes_during_a_backup_count_as_of_its_end(
     structure: TestGroup, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(take, "_PAGE_MESSAGES", 3)
-    # Far behind the journal's end, a little, and never.
+    # Far after the journal's end, a little after it, and never.
     monkeypatch.setattr(take, "_ENTRIES", (1, 2, 500)[seed % 3])
     monkeypatch.setattr(take, "_LOOK_UPS", 5)
     monkeypatch.setattr(take, "_UNITS", 2)
@@ -192,7 +192,7 @@ def committed_up_to(group: TestGroup, position: str) -> dict[str, set[str]]:
 
 
 class Load:
-    """Putters and getters that go on until they are told to stop, each a thread with a connection of its own."""
+    """Putters and getters that go on until they are told to stop, each a thread with its own connection."""
 
     def __init__(self, group: TestGroup) -> None:
         self.group, self._is_over = group, threading.Event()
@@ -206,7 +206,7 @@ class Load:
         self._is_over.set()
         for thread in self._threads:
             thread.join()
-        # Those that failed are not among them.
+        # Failed puts are not among them.
         assert sorted(self._ended) == [1, 2, 3, 4, 5]
 
     def _go_on(self, work: Callable[[Queue, random.Random], None], number: int) -> None:
@@ -235,7 +235,7 @@ class Load:
             queue.get_many(generator.randrange(1, 5), GetOption.SYNCPOINT)
 
     def _has_enough(self) -> bool:
-        """Something must be left to be compared."""
+        """Messages must be left to be compared."""
         return self.group.repository("QM1").queue_status("FIFO").available > 2000
 
     def _get_much(self, queue: Queue, generator: random.Random) -> None:
@@ -444,7 +444,7 @@ def test_killed_after_any_script_of_a_backup_the_one_before_it_counts(filled: Te
         assert len(Backup(first.path, filled.group.name, "APPL1")) == first.messages
         calls += 3
     assert calls > 10
-    # That one came to its end.
+    # That one finished.
     assert len(Backup(first.path, filled.group.name, "APPL1")) == first.messages + 1
     expected["FIFO"] = content(filled)["FIFO"]
     lose(filled)

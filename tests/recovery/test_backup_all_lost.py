@@ -1,4 +1,4 @@
-"""RECOVER CFSTRUCT on the day when Redis comes back empty: the backup has the messages and all definitions."""
+"""RECOVER CFSTRUCT after Redis came back empty: the backup has the messages and all definitions."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Day:
             backup(self.group.group, structure)
 
     def defined(self) -> list[object]:
-        """What is defined in the application structures."""
+        """The definitions in the application structures."""
         repository = self.group.repository("QM1")
         queues = [each for each in repository.display_queues() if each.definition.name in QUEUES]
         assert len(queues) in (0, len(QUEUES))
         return [each.definition for each in queues]
 
     def begin_anew(self, *members: str) -> None:
-        """Members start after the loss, in this order; structures get other numbers with another one."""
+        """Members start after the loss, in this order. Another order gives structures other numbers."""
         name = self.group.group.name
         self.group.close()
         self.group = TestGroup(self.server.url, self.data_dir, group=name)
@@ -66,7 +66,7 @@ class Day:
             self.group.add_member(member)
 
     def check(self) -> None:
-        """All is there again, exactly."""
+        """Check that everything is there again, exactly."""
         assert content(self.group, QUEUES) == self.content
         assert self.defined() == self.definitions
 
@@ -113,7 +113,7 @@ def test_the_contents_of_the_backups_are_there_again(
 
 
 def test_messages_are_found_by_the_identifiers_that_they_had(day: Day) -> None:
-    """By those that igq generated, too, though the structure has another number now."""
+    """Also by identifiers that igq generated, although the structure has another number now."""
     flush(day)
     day.begin_anew("QM3", "QM2", "QM1")
     recover(day.group.group, "APPL1")
@@ -176,7 +176,7 @@ def test_an_open_queue_is_not_taken_from_its_program(day: Day) -> None:
 
 
 def test_an_empty_structure_that_lost_nothing_is_not_recovered(day: Day) -> None:
-    """What was got since would come again."""
+    """Messages got since would come again."""
     connection = day.group.connect()
     for name in QUEUES:
         with connection.open(name, BOTH) as queue:

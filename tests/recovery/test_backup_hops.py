@@ -43,7 +43,7 @@ class Hops:
         self.far.put(body, MQMD(**({"persistence": 1} | fields)), options=options)
 
     def persistent(self) -> list[list[tuple[bytes, bytes]]]:
-        """What is on the part and on FAR, in order: id, and the record but for its BackoutCount."""
+        """The contents of the part and of FAR, in order: id, and the record without its BackoutCount."""
         keys, client = self.group.group.structure("APPL1"), self.group.group.client()
         found = []
         for place in (PART, FAR):
@@ -64,7 +64,7 @@ def hops(group: TestGroup) -> Hops:
 def test_one_that_hops_while_it_is_made_is_in_it(
     hops: Hops, monkeypatch: pytest.MonkeyPatch, call: int, is_committed: bool
 ) -> None:
-    """Put or committed before one of its calls, moved before the same or the next: whatever had been asked by then."""
+    """Put or committed before one of its calls, moved before that or the next call, whatever was asked by then."""
     hops.put(b"0")
     hops.agent.serve()
     if is_committed:
@@ -118,7 +118,7 @@ def test_under_hops_it_holds_what_was_there_at_its_end(hops: Hops, monkeypatch: 
 
 
 def act(hops: Hops, chance: random.Random) -> None:
-    """Some of what a sender, the agent and a getter do."""
+    """Some calls of a sender, the agent and a getter."""
     for _ in range(chance.randrange(4)):
         choice = chance.random()
         if choice < 0.45:

@@ -1,4 +1,4 @@
-"""What BACKUP and RECOVER CFSTRUCT refuse and why, and what they answer."""
+"""Refusals of BACKUP and RECOVER CFSTRUCT with their reasons, and their answers."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_while_something_is_in_doubt_there_nothing_is_recovered(filled: TestGrou
         got = queue.get(GetOption.SYNCPOINT)
         queue.put(b"in doubt", persistent(), options=PutOption.SYNCPOINT)
     connection.prepare(b"xid")
-    # In doubt is not committed.
+    # Work in doubt is not committed.
     taken = backup(filled.group, "APPL1")
     assert taken.messages == 752
     lose(filled)

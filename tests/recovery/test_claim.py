@@ -1,4 +1,4 @@
-"""One recoverer for a target: who wins, who takes over, and what a recoverer that lost can still do."""
+"""One recoverer for a target: the winner, a take-over, and the calls of a recoverer that lost."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_dead_recoverer_claims_nothing(scene: Scene) -> None:
 
 
 def test_a_recoverer_whose_connection_was_recovered_claims_nothing(scene: Scene) -> None:
-    """Its fence went with the end of that recovery, and its claim would keep others waiting for a lease."""
+    """Its fence went with the end of that recovery, and its claim would make others wait for a lease."""
     zombie = scene.recoverer("QM2")
     assert scene.recover("QM3", zombie.process.token, force=True).is_resolved
     scene.expire(DEAD)

@@ -1,4 +1,4 @@
-"""Prepared units of work that belong to the group: any member ends them, wherever whoever does so dies."""
+"""Prepared units of work that belong to the group: any member ends them, after a death at any step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def group_units(scene: Scene) -> list[PreparedUnit]:
 
 
 def end(scene: Scene, how: str) -> bool:
-    """By QM2, which knows nothing of who prepared it."""
+    """By QM2, which knows nothing of the program that prepared it."""
     connection, whose = scene.test.connect("QM2"), scene.test.group.name
     if how == "together":
         return connection.commit_prepared_together([XID], for_group=True)
@@ -65,7 +65,7 @@ def test_another_member_ends_it(scene: Scene, how: str, is_down: bool) -> None:
 
 
 def test_the_program_that_prepares_it_dies_at_any_step(scene: Scene) -> None:
-    """Before the decision nothing is in doubt, and all is backed out; after it another member ends it at once."""
+    """Before the decision nothing is in doubt, and all is backed out. After it another member ends it at once."""
     for number in count(1):
         worker = put(scene)
         die_after_call(worker.connection, number)
@@ -99,7 +99,7 @@ def test_the_program_that_ends_it_dies_at_any_step(scene: Scene, how: str) -> No
             pass
         else:
             break
-        # A third program does the rest; a recovery would.
+        # A third program does the rest, as a recovery would.
         end(scene, how)
         assert (seen(scene), group_units(scene)) == (ENDS[how], [])
         break_even(scene)

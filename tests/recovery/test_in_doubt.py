@@ -24,12 +24,12 @@ from sharedq.reading.journal import read_entries
 from tests.recovery.scene import BOTH, DEAD, LARGE, TAG, Died, Scene, after_call, die_after_call
 
 XID = b"query 7, batch 12, partition 3"
-#: One ends before its last script.
+#: One of them ends before its last script.
 SCRIPTS_OF_PREPARE, SCRIPTS_OF_AN_END = 4, 6
 
 BULK = [b"%d" % n for n in range(LARGE)]
 Seen = dict[str, Any]
-#: What anybody sees while it is in doubt, and when it has ended one way or the other. BackoutCount behind each body.
+#: The visible messages while it is in doubt, and after each outcome. BackoutCount follows each body.
 IN_DOUBT: Seen = {"ORDERS": [(b"2", 0)], "BILLS": [], "LOCAL": [], "BULK": []}
 COMMITTED: Seen = {
     "ORDERS": [(b"2", 0)],
@@ -62,7 +62,7 @@ def work(scene: Scene, *, tag: str = "") -> QueueManagerConnection:
     bulk.put_many([(MQMD(), body) for body in BULK], options=PutOption.SYNCPOINT)
     bills = connection.open("BILLS", BOTH)
     connection.open("LOCAL", BOTH).put(b"local", options=PutOption.SYNCPOINT)
-    # Sent by what comes next.
+    # The next call sends it.
     bills.put(b"bill", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
     return connection
 
@@ -76,12 +76,12 @@ def prepared(scene: Scene, *, tag: str = "") -> QueueManagerConnection:
 
 
 def seen(scene: Scene) -> Seen:
-    """What is available."""
+    """The available messages."""
     return {queue: scene.messages(QUEUES[queue], queue) for queue in IN_DOUBT}
 
 
 def assert_ended(scene: Scene, expected: Seen) -> None:
-    """Ended, and nothing is left of it but that it is known to have ended."""
+    """Check that it has ended, and that only the record of its end is left."""
     assert seen(scene) == expected
     client = scene.test.group.client()
     for queue, structure in QUEUES.items():
@@ -95,14 +95,14 @@ def assert_ended(scene: Scene, expected: Seen) -> None:
 
 
 def journaled_as_prepared(scene: Scene) -> list[str]:
-    """The structures, each as often as its journal says that the unit of work was prepared."""
+    """The structures, each as often as its journal has the prepare of the unit of work."""
     client, names = scene.test.group.client(), ("@QM1", "APPL1", "APPL2")
     entries = ((name, entry) for name in names for entry in read_entries(client, scene.structure(name)))
     return [name for name, entry in entries if entry.fields[b"e"] == b"prepare"]
 
 
 def again_and_again(scene: Scene) -> Iterator[int]:
-    """1, 2, 3 ...; each time the group is again what it is now."""
+    """1, 2, 3 ...; each time the group is again as it is now."""
     dumped = scene.dump()
     for number in count(1):
         yield number
@@ -110,7 +110,7 @@ def again_and_again(scene: Scene) -> Iterator[int]:
 
 
 def a_program(scene: Scene, qmgr: str = "QM1") -> QueueManagerConnection:
-    """Another program, as it comes after its predecessor's death."""
+    """Another program, as it starts after its predecessor's death."""
     return scene.test.connect(qmgr)
 
 
@@ -121,7 +121,7 @@ def restart(scene: Scene, lease: str = DEAD) -> None:
     scene.test.add_member("QM1")
 
 
-# -- the way it is meant -------------------------------------------------------------------------------------------
+# -- the normal way ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -296,7 +296,7 @@ def assert_tag_in_use(scene: Scene) -> None:
     assert caught.value.reason == MQRC.CONN_TAG_IN_USE
 
 
-# -- who dies where ------------------------------------------------------------------------------------------------
+# -- deaths at each step -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.invariant(3)
@@ -356,7 +356,7 @@ def test_ended_before_the_recovery_of_a_death_in_prepare(orders: Scene, end: str
 @pytest.mark.invariant(3)
 @pytest.mark.parametrize("end", ENDS)
 def test_killed_after_any_script_of_its_end(orders: Scene, end: str) -> None:
-    """What was decided is completed by the recovery; before that it stays in doubt."""
+    """The recovery completes a decided end. Before the decision the work stays in doubt."""
     ended, expected = ENDS[end]
     prepared(orders).disconnect()
     for number in again_and_again(orders):

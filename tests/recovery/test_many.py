@@ -1,4 +1,4 @@
-"""Many dead at once: what is looked for is looked for once, and none waits for the trouble of another."""
+"""Many dead at once: each search is made once for all, and none waits for the trouble of another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOT = [b"%d" % number for number in range(60)]
 
 
 class Dead:
-    """A program of QM1's, some of whose connections are lost: each has got a message of its own, uncommitted."""
+    """A program of QM1, some of whose connections are lost. Each has got its own message, uncommitted."""
 
     def __init__(self, scene: Scene, connections: int, *, tags: bool = False) -> None:
         self.scene, self.process = scene, scene.test.process("QM1")
@@ -35,7 +35,7 @@ class Dead:
             self.tokens.append(lost.connection.token)
 
     def lose(self) -> list[Target]:
-        """Its connections are given up; the program lives on."""
+        """Its connections are given up, but the program lives."""
         for token in self.tokens:
             self.process.abandon(token)
         self.process._tell_abandoned()
@@ -51,7 +51,7 @@ def filled(scene: Scene) -> Scene:
 
 
 def counted(connection: Connection) -> Counter[str]:
-    """Writes of *connection* from now on, by the first command or script that is in them."""
+    """Writes of *connection* from now on, by the first command or script in them."""
     calls: Counter[str] = Counter()
     call_many, command, commands = connection.call_many, connection.command, connection.commands
 
@@ -77,7 +77,7 @@ def recovered(scene: Scene, targets: Sequence[Target], **options: Any) -> list[R
 
 
 def writes(scene: Scene, targets: Sequence[Target]) -> Counter[str]:
-    """What a recovery of *targets* asks of Redis, over a connection that has entered every structure."""
+    """The calls of a recovery of *targets* to Redis, over a connection that has entered every structure."""
     recoverer = scene.recoverer("QM1")
     for name in scene.test.group.structure_names():
         recoverer.access(name)
@@ -112,7 +112,7 @@ def test_the_group_learns_of_lost_connections_in_one_call(filled: Scene, monkeyp
 
 @pytest.mark.unaccounted("what others hold is written by hand")
 def test_others_work_costs_the_recovery_of_a_lost_connection_nothing(filled: Scene) -> None:
-    """It is asked for by name; only decisions, which are few, are looked through."""
+    """It is asked for by name. Only decisions, which are few, are searched."""
     before = writes(filled, Dead(filled, 1).lose())
     client, keys = filled.test.group.client(), filled.test.group.keys
     others: dict[Any, Any] = {f"QM1.1.{number}.1": "" for number in range(5_000)}
@@ -247,7 +247,7 @@ def test_targets_that_others_have_or_are_not_due_are_left_out(filled: Scene) -> 
 
 
 def test_killed_after_any_script_another_one_does_the_rest(filled: Scene) -> None:
-    """Also between scripts that were sent in one write: the first of them may have arrived, and the rest not."""
+    """Also between scripts of one write: the first of them may have arrived, and the rest not."""
     dead = Dead(filled, 3, tags=True)
     other = filled.test.connect("QM1", dead.process)
     other.open("BILLS", BOTH).put(b"never", options=PutOption.SYNCPOINT)

@@ -13,13 +13,13 @@ from sharedq.mqi.errors import MQIError
 from sharedq.session.connection import Connection
 from tests.recovery.scene import DEAD, RESOLVED, Died, Scene, after_call, die_after_call
 
-#: A whole recovery of the scene takes more scripts than this; a loop that ended before has missed some.
+#: A whole recovery of the scene takes more scripts than this. A shorter loop has missed some.
 SCRIPTS_MIN = 40
 DONE = (Outcome.RESOLVED, Outcome.NOTHING)
 
 
 def again_and_again(scene: Scene) -> Iterator[int]:
-    """1, 2, 3 ...; each time the group is again what it is now."""
+    """1, 2, 3 ...; each time the group is again as it is now."""
     dumped = scene.dump()
     for number in count(1):
         yield number
@@ -60,7 +60,7 @@ def test_overtaken_at_any_script_by_a_peer_nothing_is_done_twice(scene: Scene) -
             report = scene.recover_over(first)
             assert report.outcome in (Outcome.RESOLVED, Outcome.TAKEN_OVER, Outcome.NOTHING), f"at call {number}"
         except MQIError as error:
-            # Of those that it was just resolving none is dead any more.
+            # None of those that it was just resolving is dead any more.
             if error.reason != MQRC.CONNECTION_BROKEN or not overtakings:
                 raise
         assert scene.outcome() == RESOLVED, f"overtaken at call {number}"
@@ -82,7 +82,7 @@ def test_a_manager_killed_while_it_stops_is_finished_by_its_peers(scene: Scene) 
             scene.expire_all(DEAD, f"!{DEAD}")
             report = scene.recover("QM2")
             assert report.outcome in DONE, f"dead after call {number}"
-            # It died behind the last script but one: what is left is its own, and ends with its lease.
+            # It died after the last script but one: the rest is its own, and ends with its lease.
             if report.outcome is Outcome.NOTHING:
                 scene.expire_all(last.process.token)
                 assert scene.recover("QM2", last.process.token).is_resolved

@@ -1,4 +1,4 @@
-"""What nothing explains is repaired, and nothing is lost by it."""
+"""Unexplained keys are repaired, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tests.support.members import TestGroup
 from tests.support.scenes import dump
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
-#: What cannot be repaired without a decision of an operator's, or without losing something.
+#: Findings that cannot be repaired without an operator's decision, or without a loss.
 LEFT = {"prepared unit", "record", "missing record", "set aside", "version", "destination", "unknown", "tag of a unit"}
 LEFT |= {"agent", "structure", "lease", "recovery", "queue"}
 
 
 @pytest.fixture
 def used(group: TestGroup) -> TestGroup:
-    """Q with a message that is available."""
+    """Q with an available message."""
     group.define_shared("Q")
     group.connect().put1("Q", b"kept", MQMD(persistence=1))
     return group
 
 
 def forget(group: TestGroup, connection: QueueManagerConnection) -> None:
-    """As a program did that took what it had for closed: nothing tells whose it was any more."""
+    """As if a program had taken its handles for closed: nothing shows the owner any more."""
     token = connection.connection.token
     client = group.group.client()
     client.hdel(key(group, "own"), token)
@@ -44,7 +44,7 @@ def bodies(group: TestGroup, queue: str) -> list[bytes]:
 
 
 def mend(group: TestGroup) -> set[Kind]:
-    """Repair; which kinds there were. Nothing may be left."""
+    """Repair. Returns the kinds of findings. None may be left."""
     first, left = repair(group.group, group.connect().connection)
     assert left == []
     return {finding.kind for finding in first}

@@ -1,4 +1,4 @@
-"""What becomes of the work that a dead manager, program or connection left behind."""
+"""The work that a dead manager, program or connection left, after its recovery."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_the_fence_of_a_program_goes_with_its_recovery(scene: Scene) -> None:
     group = scene.test.group
     fences = [group.keys.fence, *(group.structure(name).fence for name in group.structure_names())]
     assert not any(group.client().exists(fence) for fence in fences)
-    # What it does late is refused, and leaves nothing.
+    # Its late calls are refused, and leave nothing.
     with pytest.raises(MQIError) as refused:
         connection.connection.access("APPL2")
     assert refused.value.reason == MQRC.CONNECTION_BROKEN

@@ -100,7 +100,7 @@ def test_work_that_must_be_read_is_not_committed_before_any_is_read(scene: Scene
         **dict.fromkeys(XIDS, (True, None)),
     }
 
-    # Again, by one that reads the same after a crash.
+    # Again, by a coordinator that reads the same after a crash.
     for _ in range(2):
         reader.note_read("QM1", read)
     assert coordinator(scene).commit_prepared_together(XIDS, Batch("query"))
@@ -108,12 +108,12 @@ def test_work_that_must_be_read_is_not_committed_before_any_is_read(scene: Scene
     reader.note_read("QM1", read)
     assert [unit.xid for unit in prepared_units(scene.test.group)] == [b"alone"]
     reader.close()
-    # Told again, whether anything was read is no question any more.
+    # On a repetition it does not matter whether anything was read.
     assert not coordinator(scene).commit_prepared_together(XIDS, Batch("query"))
 
 
 def test_unread_work_may_be_ended_by_its_name(scene: Scene) -> None:
-    """An operator knows what he does."""
+    """An operator decides at his own risk."""
     prepare(scene, *XIDS, must_be_read=True)
     assert coordinator(scene).backout_prepared(XIDS[1])
     assert coordinator(scene).commit_prepared(XIDS[0])
@@ -133,7 +133,7 @@ def test_decided_work_is_completed_without_a_reader(scene: Scene) -> None:
 
 @pytest.mark.invariant(3)
 def test_killed_after_any_script_all_or_none_is_committed(scene: Scene) -> None:
-    """Who dies before the decision has decided nothing; behind it the group completes every one."""
+    """A program that dies before the decision has decided nothing. After it the group completes every one."""
     prepare(scene, *XIDS)
     fates = []
     for number in again_and_again(scene):
@@ -213,7 +213,7 @@ def test_a_batch_that_is_kept_for_a_time_is_forgotten_then(scene: Scene) -> None
 
 
 def test_decided_again_by_another_it_is_that_ones_to_complete(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where its program is called what the record of a decision begins with."""
+    """Also if its program has the name that a record of a decision begins with."""
     monkeypatch.setattr("sharedq.session.connection.default_appl_name", lambda: b'"outcome":"B","by":"nobody"')
     prepare(scene, *XIDS)
     first, second = coordinator(scene), coordinator(scene)

@@ -1,4 +1,4 @@
-"""Whose lease ran out: decided from leases and a time, without Redis."""
+"""Leases that have run out: decided from leases and a time, without Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that wakes up after its recovery: whatever it calls next fails with 2009 and changes nothing."""
+"""A process that wakes up after its recovery: its next call of any kind fails with 2009 and changes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.agents import transfer_call
 
 @dataclass
 class Zombie:
-    """What a program of QM1 held when it stopped for too long."""
+    """The work of a program of QM1 that stopped for too long."""
 
     scene: Scene
     connection: QueueManagerConnection
@@ -70,7 +70,7 @@ def fence_another(zombie: Zombie) -> None:
 
 
 def end_for_another(zombie: Zombie, how: End) -> None:
-    """As a recoverer that is dead itself would end the unit of work of a program that lives."""
+    """As a recoverer that is itself dead would end the unit of work of a living program."""
     keys, connection, living = zombie.orders.handle.structure.keys, zombie.orders.connection, zombie.living.connection
     call = end_unit_call(keys, how, connection.token, living.token, living.unit.id, ["ORDERS"], -1, "0", chunk=500)
     connection.checked_call(*call)
@@ -83,7 +83,7 @@ def release_another(zombie: Zombie) -> None:
 
 
 def by_name(zombie: Zombie) -> Repository:
-    """How MQSET, and MQCLOSE with MQCO_DELETE, reach a queue once its handle has been looked at."""
+    """The calls by which MQSET, and MQCLOSE with MQCO_DELETE, reach a queue after the look at its handle."""
     connection = zombie.connection.connection
     return Repository(connection.group, connection.qmgr_name, caller=connection.token)
 
@@ -162,7 +162,7 @@ def test_its_connection_is_broken_for_good(zombie: Zombie) -> None:
 
 
 def test_a_put_does_not_wake_it_back_to_life(scene: Scene) -> None:
-    """A waiter leaves the waiters in the script that shuts it out: waking one registers it."""
+    """A waiter leaves the waiters in the script that shuts it out: waking it would register it."""
     waiting = scene.victim("waiting").open("LATE", BOTH)
     register_wait(waiting, b"A")
     scene.expire(DEAD)

@@ -1,1 +1,1 @@
-"""What several test suites share."""
+"""Code that several test suites share."""

@@ -1,4 +1,4 @@
-"""The account of a group's keys at the end of a test: whatever failed, nothing is left that nothing explains."""
+"""The account of a group's keys at the end of a test: after any failure, everything that is left is explained."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 
-#: Findings that are shown of one test.
+#: The most findings that are shown for one test.
 _SHOWN_MAX = 20
 
 __all__ = ["Finding", "account", "assert_accounted"]
 
 
 def assert_accounted(group: Group) -> None:
-    """Fail with what nothing explains. A group whose Redis the test has taken away has nothing to account for."""
+    """Fail with the unexplained keys. A group without its Redis has nothing to account for."""
     try:
         findings = account(group)
     except MQIError as error:

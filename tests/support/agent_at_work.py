@@ -20,7 +20,7 @@ PATIENCE_S = 120
 
 
 class AgentAtWork:
-    """QM1's agent in a thread of its own."""
+    """QM1's agent in its own thread."""
 
     def __init__(self, group: TestGroup) -> None:
         self.group, self.sink = group, io.StringIO()
@@ -28,7 +28,7 @@ class AgentAtWork:
         number = int(registered.token.rpartition(".")[2])
         self.process = KeptProcess(group.group, "QM1", registered.incarnation, number, time.monotonic() + 3600)
         self.agent = Agent(group.group, self.process, Channel(io.StringIO(), self.sink), AgentState("STARTING", 1, 0))
-        # What would end its process, which is the test's.
+        # The call would end its process, which is the test's.
         self.agent._movers._end = lambda *_: None
         self.failure: MQIError | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -41,7 +41,7 @@ class AgentAtWork:
             self.agent.run()
         except MQIError as error:
             self.failure = error
-            # What would end with its process.
+            # The state that would end with its process.
             self.agent._movers.stop()
             self.agent._reporter.end()
 

@@ -1,4 +1,4 @@
-"""The parts of an IGQ agent, run step by step, and what is on the queues it delivers to."""
+"""The parts of an IGQ agent, run step by step, and the queues that it delivers to."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class AgentOfQM2:
                 return moved
 
     def deliver(self) -> int:
-        """Move, then deliver what is left by puts."""
+        """Move, then deliver the rest by puts."""
         return sum(self.deliverer.deliver_from(self.queue, self.queue.take())) if self.move().is_stuck else 0
 
     def serve(self) -> None:
-        """Deliver what is on the queue, and wait."""
+        """Deliver the messages on the queue, and wait."""
         while not (moved := self.queue.move()).is_waiting:
             messages = self.queue.take() if moved.is_stuck else []
             if messages and self.carrier.carry(messages, self.queue.unchecked_version or ""):
@@ -64,7 +64,7 @@ class AgentOfQM2:
                 sum(self.deliverer.deliver_from(self.queue, messages if self.queue.has_taken else []))
 
     def carry(self) -> list[int]:
-        """Carry what is on the queue, batch by batch, as long as that can be done; messages of each batch."""
+        """Carry the messages on the queue, batch by batch, as long as possible. Returns the messages of each batch."""
         carried: list[int] = []
         messages = self.queue.take()
         while messages and self.carrier.carry(messages, self.queue.unchecked_version or ""):

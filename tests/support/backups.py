@@ -1,4 +1,4 @@
-"""Structures that are lost, backed up and recovered, for the tests of that."""
+"""Structures that are lost, backed up and recovered."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tests.support.members import TestGroup
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 QUEUES = ("FIFO", "PRIO", "GROUPS")
-#: Of each queue MsgId and data.
+#: MsgId and data of each queue.
 Content = dict[str, list[tuple[bytes, bytes]]]
 
 
-#: In one moment, whatever programs do meanwhile.
+#: All at one moment, whatever programs do meanwhile.
 _LOSE = """
 for _, key in ipairs(redis.call("KEYS", ARGV[1])) do redis.call("UNLINK", key) end
 """
 
 
 def lose(group: TestGroup, structure: str = "APPL1") -> None:
-    """The structure is gone, as though its server had lost it."""
+    """Lose the structure, as if its server had lost it."""
     group.group.client().eval(_LOSE, 0, f"{group.group.structure(structure).tag}:*")
     assert is_lost(group.group, structure)
 
@@ -76,7 +76,7 @@ def between_calls(group: TestGroup, monkeypatch: pytest.MonkeyPatch, each: Calla
 
 
 def killed_after(group: TestGroup, calls: int, work: Callable[[], object]) -> bool:
-    """Do *work* in a process that is killed behind so many scripts; whether it came so far."""
+    """Do *work* in a process that is killed after this many scripts. Returns whether it got that far."""
     pid = os.fork()
     if pid == 0:
         try:

@@ -31,20 +31,20 @@ from sharedq.settings.values import Settings
 
 
 class AgentThread(AgentChild):
-    """An agent with everything that it asks of Redis, in threads of its manager's process."""
+    """An agent with all of its calls to Redis, in threads of its manager's process."""
 
     def __init__(self, process: KeptProcess, *_: object) -> None:
         self.token = process.token
         self._process = process
         state = AgentState("STARTING", os.getpid(), 0)
         self._agent = Agent(Group(process.group.settings), process, NoChannel(), state)
-        # What would end its process, which is the test's.
+        # The call would end its process, which is the test's.
         self._agent._movers._end = lambda *_: None
         self._thread = threading.Thread(target=self._run, name=f"agent {self.token}", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        # Lost with its manager, as its process would be.
+        # It is lost with its manager, as its process would be.
         with contextlib.suppress(MQIError):
             self._agent.run()
 
@@ -68,7 +68,7 @@ class AgentThread(AgentChild):
 
 
 class NoChannel(Channel):
-    """What the agent says is heard by nobody."""
+    """No one reads the agent's messages."""
 
     def __init__(self) -> None:
         pass
@@ -112,17 +112,17 @@ class Member:
         self.incarnation.worker.end()
 
     def stop(self) -> None:
-        """Stop at once, in good order."""
+        """Stop at once, cleanly."""
         self._inbox.put(lambda: self.incarnation.request_stop(is_immediate=True))
         self._thread.join()
 
     @property
     def token(self) -> str:
-        """Of its incarnation."""
+        """The token of its incarnation."""
         return self._membership.token
 
     def heard(self, message_id: str, target: str) -> int:
-        """How often it has said a message about *target*."""
+        """The number of its messages about *target*."""
         return sum(each == message_id and fields.get("target") == target for each, fields in self.said)
 
     def _run(self) -> None:
@@ -169,7 +169,7 @@ class _CountingMembership(Membership):
 
 
 def waiting_agents(group: Group, names: Sequence[str]) -> int:
-    """How many agents of these managers have nothing to do but wait for messages."""
+    """The number of agents of these managers that only wait for messages."""
     found = 0
     for name in names:
         waiters = group.structure(f"@{name}").queue("SYSTEM.QSG.TRANSMIT.QUEUE").waiters

@@ -1,4 +1,4 @@
-"""Servers that run with the files of config/, as people deploy them."""
+"""Servers that run with the files of config/, as users deploy them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PASSWORD = "change-this-{}"
 
 
 def server_programs() -> list[str]:
-    """The servers that are installed here; where none is, the one that igq brings."""
+    """The installed servers; if there is none, the one that igq brings."""
     found = [path for name in ("redis-server", "valkey-server") if (path := shutil.which(name))]
     return found or [str(find_server())]
 

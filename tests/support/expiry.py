@@ -1,4 +1,4 @@
-"""What a manager does from time to time about messages whose time has passed."""
+"""The regular work of a manager on expired messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sharedq.session.connection import Connection
 
 
 def discard_expired(connection: Connection, structure: str) -> int:
-    """Discard, or report, the messages of a structure whose time has passed; how many those were."""
+    """Discard, or report, the expired messages of a structure. Returns their number."""
     sweep = Sweep(structure)
     while sweep.go_on(connection):
         pass

@@ -1,4 +1,4 @@
-"""Putting members of groups in any order, and reading what gets return, for the tests of groups."""
+"""Helpers for tests of groups: puts of members in any order, and the results of gets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def put_member(
     options: int = 0,
     **fields: Any,
 ) -> MQMD:
-    """Put one message of a group, or a segment, as its place is given: not in logical order."""
+    """Put one message of a group, or a segment, with its place given: not in logical order."""
     md = MQMD(version=2, group_id=group.ljust(24, b"."), msg_seq_number=seq, offset=offset, msg_flags=flags, **fields)
     return queue.put(body, md, options=options)
 
@@ -41,7 +41,7 @@ def put_logical(queue: Queue, body: bytes, flags: int = 0, *, options: int = 0, 
 
 
 def take(queue: Queue, options: int = 0, **kwargs: Any) -> bytes:
-    """Body of what a get returns; b"" when there is nothing."""
+    """Body of the message that a get returns; b"" if there is none."""
     try:
         return queue.get(options, **kwargs).body
     except MQIError as error:
@@ -69,7 +69,7 @@ def browse_all(queue: Queue, options: int = 0) -> list[bytes]:
 
 
 def matching(group: bytes = b"", seq: int = 0, offset: int = -1, **fields: Any) -> dict[str, Any]:
-    """Arguments of ``Queue.get`` that match what is given."""
+    """Arguments of ``Queue.get`` that match the given values."""
     md, by = MQMD(version=2, **fields), 0
     if group:
         md.group_id, by = group.ljust(24, b"."), by | MatchOption.MATCH_GROUP_ID

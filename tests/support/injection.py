@@ -16,7 +16,7 @@ from sharedq.redis.script_source import load_script
 
 Exchange = tuple[AbstractConnection, bytes, int]
 
-#: What Redis answers a call that it refuses, and IBM's reason for it.
+#: The answer of Redis to a refused call, and IBM's reason for it.
 REFUSALS: dict[int, Callable[[], redis.ResponseError]] = {
     2035: lambda: redis.exceptions.NoPermissionError("this user has no permissions to run the 'evalsha' command"),
     2192: lambda: redis.exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
@@ -30,7 +30,7 @@ FAULTS = (*BEFORE, *AFTER)
 
 
 class AlarmError(Exception):
-    """What a signal handler of the program raises."""
+    """The exception of a signal handler of the program."""
 
 
 class Injection:
@@ -44,12 +44,12 @@ class Injection:
     def __init__(self, script: str, fault: str, *, then: Callable[[], object] = lambda: None, times: int = 1) -> None:
         self._call = script.encode() if "/" not in script else load_script(script).sha.encode()
         self._fault, self._then = fault, then
-        # Redis asks a client to try again for as long as a slot moves.
+        # Redis asks a client to try again as long as a slot moves.
         self._times = 100 if fault == "2346" else times
         self.has_met = False
 
     def arm(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """From now on."""
+        """Arm the fault."""
         exchange_all = Link._exchange_all
 
         def exchange(link: Link, exchanges: Sequence[Exchange]) -> list[list[Any]]:
@@ -65,7 +65,7 @@ class Injection:
         monkeypatch.setattr("sharedq.redis.link.MOVE_LIMIT_S", 0.0)
 
     def end(self) -> None:
-        """From now on nothing happens any more."""
+        """Disarm the fault."""
         self._times = 0
 
     def _do(self, link: Link, exchanges: Sequence[Exchange], call: Callable[[], list[list[Any]]]) -> list[list[Any]]:

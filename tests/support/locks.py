@@ -1,4 +1,4 @@
-"""What is locked on a queue, as its structure has it."""
+"""The locked messages of a queue, according to its structure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.members import TestGroup
 
 
 def locked(group: TestGroup, name: str = "Q") -> int:
-    """How many messages the structure counts as locked; the records of locks must say the same."""
+    """The number of messages that the structure counts as locked. The records of locks must agree."""
     keys, client = group.group.structure("APPL1").queue(name), group.group.client()
     records: Any = client.hvals(keys.locks)
     count = int(client.hget(keys.queue, "lk") or 0)

@@ -23,14 +23,14 @@ from sharedq.session.connection import Connection
 from sharedq.settings.values import Settings
 from tests.support.accounts import assert_accounted
 
-#: The longest that a group's settings allow; programs renew theirs every 200 seconds, so hardly within a test.
+#: The longest lease that a group's settings allow. Programs renew every 200 seconds, so hardly within a test.
 LEASE_MS = 600_000
 _numbers = itertools.count(os.getpid() * 37 % 30_000)
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def new_group_name() -> str:
-    """A group name no other test of this run uses."""
+    """A group name that no other test of this run uses."""
     number = next(_numbers)
     return "T" + "".join(_DIGITS[number // 36**place % 36] for place in (2, 1, 0))
 
@@ -39,7 +39,7 @@ class TestGroup:
     """A group in a test: members, queues, connections."""
 
     __test__ = False
-    #: Whether each is accounted for at its end (`tests.support.accounts`).
+    #: Whether each group is accounted for at its end (`tests.support.accounts`).
     is_accounted = False
 
     def __init__(self, url: str, data_dir: Path, **settings: Any) -> None:
@@ -51,7 +51,7 @@ class TestGroup:
         self._connections: list[Connection] = []
 
     def add_member(self, name: str) -> None:
-        """A running member, with what a starting manager defines."""
+        """A running member, with the objects that a starting manager defines."""
         keys = self.group.keys
         info = json.dumps({"pid": os.getpid(), "host": "test"})
         status, incarnation = self.group.call(
@@ -86,19 +86,19 @@ class TestGroup:
         self.repository(qmgr).define(definition)
 
     def process(self, qmgr: str = "QM1") -> Process:
-        """One more program of *qmgr*, with a lease of its own."""
+        """One more program of *qmgr*, with its own lease."""
         process = Process.register(self.group, qmgr)
         self._processes.append(process)
         return process
 
     def connect(self, qmgr: str = "QM1", process: Process | None = None, *, tag: str = "") -> QueueManagerConnection:
-        """A connection; by default of a program of its own."""
+        """A connection, by default of its own program."""
         connection = Connection(self.group, process or self.process(qmgr), tag=tag, is_internal=True)
         self._connections.append(connection)
         return QueueManagerConnection(connection)
 
     def wait_redis_ms(self, duration_ms: int) -> None:
-        """Let Redis' clock advance: expiry is judged by it alone, so a test can only wait for it."""
+        """Let Redis' clock advance. It alone decides about expiry, so a test can only wait for it."""
         key = f"{self.group.keys.tag}:nobody-pushes-here"
         self.group.client().blpop([key], timeout=duration_ms / 1000)
 

@@ -1,4 +1,4 @@
-"""How calls of the MQI end."""
+"""Outcomes of MQI calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharedq.mqi.errors import MQIError
 
 
 def reason_of(call: Callable[[], object]) -> MQRC:
-    """Why a call fails, which it must."""
+    """The reason why a call fails, which it must."""
     with pytest.raises(MQIError) as caught:
         call()
     return caught.value.reason

@@ -25,7 +25,7 @@ SENTINEL_PORTS = (26379, 26380, 26381)
 
 @contextmanager
 def network_or_skip(*names: str) -> Iterator[Network]:
-    """A network of these machines; where there can be none, the test is skipped and says why."""
+    """A network of these machines. If there can be none, the test is skipped and says why."""
     try:
         network = Network(names)
     except CommandError as error:
@@ -36,7 +36,7 @@ def network_or_skip(*names: str) -> Iterator[Network]:
 
 @contextmanager
 def inside(network: Network, name: str) -> Iterator[None]:
-    """This thread, and threads that it starts meanwhile, are on a machine: connections they open begin there."""
+    """This thread, and threads that it starts meanwhile, are on a machine: their connections begin there."""
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     there = os.open(network.namespace(name), os.O_RDONLY)
     try:
@@ -57,7 +57,7 @@ def _enter(namespace: int) -> None:
 
 
 def split(network: Network, one_side: Iterable[str], other_side: Iterable[str]) -> None:
-    """Nobody on one side hears anybody on the other any more."""
+    """From now on no process on one side hears any on the other."""
     others = list(other_side)
     for one in one_side:
         for other in others:
@@ -95,7 +95,7 @@ class Remote(Node):
 
     @property
     def local_url(self) -> str:
-        """Where it is for who need not use the network."""
+        """Its address for clients outside the network."""
         return f"unix://{self._socket}"
 
     def client(self) -> redis.Redis:
@@ -105,7 +105,7 @@ class Remote(Node):
 
 
 class RemoteCluster(Cluster):
-    """A Redis Cluster whose primaries are on machines of their own. What one of them has, it alone cannot serve."""
+    """A Redis Cluster whose primaries are on their own machines. No other node can serve the slots of one."""
 
     MACHINES = ("node0", "node1", "node2")
 
@@ -117,7 +117,7 @@ class RemoteCluster(Cluster):
         return Remote(directory, self._network, next(self._machines), *options, port=port)
 
     def machine(self, node: Node) -> str:
-        """The machine that a node is on."""
+        """The machine of a node."""
         return self.MACHINES[self.nodes.index(node)]
 
 
@@ -148,11 +148,11 @@ class RemotePair:
 
     @property
     def url(self) -> str:
-        """Where it is, by its Sentinels."""
+        """Its address, with its Sentinels."""
         return "redis+sentinel://" + ",".join(node.address for node in self.sentinels) + f"/{SERVICE}"
 
     def ask_link(self, node: Remote) -> Any:
-        """How a replica's link to its primary is."""
+        """The state of a replica's link to its primary."""
         return node.ask("INFO", "replication").get("master_link_status")
 
     def is_promoted(self) -> bool:

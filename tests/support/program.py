@@ -1,4 +1,4 @@
-"""A program in a process of its own, for tests that stop, kill or interrupt one: does what standard input says.
+"""A program in its own process, for tests that stop, kill or interrupt one. Its standard input has its steps.
 
 Each line is a step; the answer is one line: ``ok``, a body, or the reason code.
 """
@@ -48,18 +48,18 @@ class Program:
         self.token = self.answer()
 
     def ask(self, step: str) -> None:
-        """Have it do a step; it may be stopped, and do so when it goes on."""
+        """Send it a step. A stopped program does the step when it goes on."""
         assert self.process.stdin is not None
         self.process.stdin.write(step + "\n")
         self.process.stdin.flush()
 
     def answer(self) -> str:
-        """What became of the step."""
+        """The outcome of the step."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
     def does(self, step: str) -> str:
-        """A step and its answer."""
+        """Send a step, and return its answer."""
         self.ask(step)
         return self.answer()
 
@@ -83,7 +83,7 @@ def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]
                 transmit_queue.wait_and_move()
 
     def serve() -> None:
-        # A process of its own for what is registered, as an agent has, though not for the operating system.
+        # A registration as its own process, as an agent has, in this operating-system process.
         group, own = connection.connection.group, connection.connection.process
         number = int(Process.register(group, own.qmgr).token.rpartition(".")[2])
         process = KeptProcess(group, own.qmgr, own.incarnation, number, time.monotonic() + 3600)

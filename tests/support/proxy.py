@@ -1,4 +1,4 @@
-"""A proxy before Redis that loses, or holds back, what a test tells it to."""
+"""A proxy before Redis that loses, or holds back, the calls that a test names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Proxy:
         self._threads[0].start()
 
     def lose_reply(self, script: str) -> None:
-        """The next call of *script* is done, and whoever made it loses its connection instead of hearing so."""
+        """The next call of *script* is done, and its caller loses its connection instead of hearing so."""
         self._arm(script, is_reply=True)
 
     def lose_request(self, script: str) -> None:
@@ -49,20 +49,20 @@ class Proxy:
         self._arm(script, is_reply=is_reply, is_held=True)
 
     def release(self) -> None:
-        """What is held arrives late, though whoever waited for it may be gone."""
+        """A held call arrives late, although its caller may be gone."""
         self._released.set()
 
     def _arm(self, script: str, *, is_reply: bool, is_held: bool = False) -> None:
-        # As a call has it: whether the server knows a script is asked by its name, too.
+        # In the form of a call. The question whether the server knows a script has its name, too.
         self._call = b"EVALSHA\r\n$40\r\n" + load_script(script).sha.encode()
         self._is_reply, self._is_held, self.calls = is_reply, is_held, 0
         self._is_armed = True
 
     def close(self) -> None:
-        """Lose every connection and listen no more."""
+        """Lose every connection and stop listening."""
         self._released.set()
         for end in self._sockets:
-            # Most connections have ended by themselves.
+            # Most connections have ended already.
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
@@ -84,7 +84,7 @@ class Proxy:
 
     def _pass(self, client: socket.socket, server: socket.socket) -> None:
         is_losing = False
-        # An end that is killed resets its connection.
+        # The end of a killed process resets its connection.
         with client, server, suppress(ConnectionError):
             while True:
                 readable, _, _ = select.select([client, server], [], [])
@@ -115,6 +115,6 @@ class Proxy:
         server.sendall(request)
         reply = server.recv(_CHUNK)
         self._released.wait()
-        # Killed meanwhile, as a rule.
+        # Usually because it was killed meanwhile.
         with suppress(OSError):
             client.sendall(reply)

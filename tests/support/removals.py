@@ -1,4 +1,4 @@
-"""A member that is removed from its group, or not, and whoever comes in between."""
+"""A member that is removed from its group, or not, and other processes in between."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from tests.support.members import TestGroup
 from tests.support.scenes import contents
 
 PUT, GET = OpenOption.OUTPUT, OpenOption.INPUT_SHARED
-#: Scripts of a removal, and of one that is refused as its parts have messages.
+#: Scripts of a removal, and of one that is refused because its parts have messages.
 SCRIPTS, SCRIPTS_REFUSED = 15, 22
 EACH, EACH_REFUSED = range(1, SCRIPTS + 1), range(1, SCRIPTS_REFUSED + 1)
 
 
 def start(group: TestGroup, qmgr: str = "QM2") -> Membership:
-    """What a manager does at its start, up to when it is open for business."""
+    """The steps of a manager's start, until it is open for business."""
     membership = Membership.join(group.group, qmgr, {"pid": os.getpid(), "host": "test"}, fail_to_wait)
     repository = group.repository(qmgr)
     repository.prepare_manager(qmgr, membership.incarnation, at_first={"igq": "ENABLED"})
@@ -48,7 +48,7 @@ def fail_to_wait(seconds: float) -> None:
 
 
 def stop(group: TestGroup, membership: Membership) -> None:
-    """What is left of it is recovered as a stop does; then it is down."""
+    """Resolve its remaining work as a stop does. Then it is down."""
     if not membership.leave([]):
         connection = group.connect("QM1").connection
         assert recover(group.group, connection, membership.token, force=True, state="STOPPED").is_resolved
@@ -56,7 +56,7 @@ def stop(group: TestGroup, membership: Membership) -> None:
 
 
 def traces(group: TestGroup, qmgr: str = "QM2") -> list[str]:
-    """Where a manager is spoken of in Redis: keys, and what is in them."""
+    """The places in Redis that name a manager: keys, and their contents."""
     found = []
     for key, held in contents(group).items():
         text = f"{key.decode()} {held!r}"
@@ -66,7 +66,7 @@ def traces(group: TestGroup, qmgr: str = "QM2") -> list[str]:
 
 
 def attempts(group: Group, act: Callable[[int, str], None], *, after: bool) -> None:
-    """Have something happen before or behind each script of this group object."""
+    """Let something happen before or after each script of this group object."""
     call, count = group.call, 0
 
     def hooked(name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
@@ -84,7 +84,7 @@ def attempts(group: Group, act: Callable[[int, str], None], *, after: bool) -> N
 
 
 def killed_behind(group: TestGroup, scripts: int) -> bool:
-    """Remove QM2 in a process that is killed behind so many scripts; whether it came so far."""
+    """Remove QM2 in a process that is killed after this many scripts. Returns whether it got that far."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -103,7 +103,7 @@ def killed_behind(group: TestGroup, scripts: int) -> bool:
 
 
 def state_of(group: TestGroup) -> dict[bytes, object]:
-    """Everything, but for the numbers that attempts to remove a member use up."""
+    """Everything, except the numbers that attempts to remove a member use up."""
     held = contents(group)
     keys = group.group.keys
     numbers: Any = held[keys.group.encode()]
@@ -124,12 +124,12 @@ def gone(group: TestGroup) -> bool:
 
 
 def send_on_its_way(group: TestGroup) -> None:
-    """Onto the part that a removal comes to last."""
+    """Put it on the part that a removal reaches last."""
     group.connect("QM1").put1("SHARED", b"on its way", MQMD(persistence=1), qmgr_name="QM2")
 
 
 def outcome(act: Callable[[], object]) -> str:
-    """What is said against it; empty where it was done."""
+    """The reason against it; empty if it was done."""
     try:
         act()
     except (CommandError, RemovalRefusedError, MQIError) as error:
@@ -138,7 +138,7 @@ def outcome(act: Callable[[], object]) -> str:
 
 
 def interrupted(group: TestGroup, scripts: int, act: Callable[[], str]) -> tuple[str, str]:
-    """Remove QM2 while another process does something before that script: what was said to each."""
+    """Remove QM2 while another process does something before that script. Returns the answer to each."""
     said: list[str] = []
     remover = Group(group.settings)
 

@@ -1,4 +1,4 @@
-"""What tests of routes begin with."""
+"""Fixtures and helpers of tests of routes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 
 
 def transmitted(group: TestGroup, qmgr: str) -> list[tuple[MQXQH, bytes]]:
-    """What waits on the transmit queue for *qmgr*, as a program that gets it sees it."""
+    """The messages that wait on the transmit queue for *qmgr*, as a program that gets them sees them."""
     queue = group.connect(qmgr).open(SYSTEM_QSG_TRANSMIT_QUEUE, BOTH)
     found: list[tuple[MQXQH, bytes]] = []
     while True:
@@ -26,5 +26,5 @@ def transmitted(group: TestGroup, qmgr: str) -> list[tuple[MQXQH, bytes]]:
 
 
 def manager_alias(name: str, qmgr: str, **attributes: str) -> QueueRemote:
-    """A definition that says which manager *name* is."""
+    """A definition by which *name* means a manager."""
     return QueueRemote(name=name, remote_qmgr=qmgr, **attributes)  # type: ignore[arg-type]

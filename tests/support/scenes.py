@@ -1,4 +1,4 @@
-"""What fault tests look at: every key of a group, what is on a queue, and the recovery of what was lost."""
+"""Views for fault tests: every key of a group, the messages on a queue, and the recovery of lost connections."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.support.members import TestGroup
 
 
 def keys_of(group: TestGroup, pattern: str = "*") -> list[bytes]:
-    """Names of the group's keys that fit *pattern* behind the structure's tag."""
+    """Names of the group's keys that fit *pattern* after the structure's tag."""
     return sorted(group.group.client().scan_iter(match=f"{{{group.group.name}:*}}:{pattern}", count=1000))
 
 
 def dump(group: TestGroup, *, without: tuple[str, ...] = ()) -> dict[bytes, bytes]:
-    """Everything the group holds, but for keys that end in one of *without*."""
+    """Everything in the group, except keys that end in one of *without*."""
     keys = [key for key in keys_of(group) if not key.decode().endswith(without or ("\0",))]
     pipeline = group.group.client().pipeline(transaction=False)
     for key in keys:
@@ -30,7 +30,7 @@ def dump(group: TestGroup, *, without: tuple[str, ...] = ()) -> dict[bytes, byte
 
 
 def on_queue(group: TestGroup, queue: str, structure: str = "APPL1") -> list[tuple[bytes, int]]:
-    """Body and BackoutCount of what is available on a queue, in delivery order."""
+    """Body and BackoutCount of the available messages of a queue, in delivery order."""
     keys = group.group.structure(structure)
     client = group.group.client(keys.messages)
     ids: Any = client.zrange(keys.queue(queue).available, 0, -1)
@@ -39,7 +39,7 @@ def on_queue(group: TestGroup, queue: str, structure: str = "APPL1") -> list[tup
 
 
 def taken(group: TestGroup, structure: str = "APPL1") -> Counter[str]:
-    """By the journal: how many messages each process got, those not counted that came back."""
+    """The number of messages that each process got, according to the journal, without returned ones."""
     found = Counter[str]()
     entries: Any = group.group.client().xrange(group.group.structure(structure).journal)
     for _, fields in entries:
@@ -49,12 +49,12 @@ def taken(group: TestGroup, structure: str = "APPL1") -> Counter[str]:
 
 
 def stored(group: TestGroup, structure: str = "APPL1") -> int:
-    """How many messages a structure holds, in whichever state."""
+    """The number of messages in a structure, in any state."""
     return group.group.client().hlen(group.group.structure(structure).messages)
 
 
 def until(is_true: Callable[[], object], what: str, limit_s: float = 30.0, *, pause_s: float = 0.002) -> None:
-    """Return when *is_true* is, looked at every *pause_s*; another process or thread brings it about."""
+    """Return when *is_true* is, checked every *pause_s*. Another process or thread makes it true."""
     deadline = time.monotonic() + limit_s
     while not is_true():
         assert time.monotonic() < deadline, f"never: {what}"
@@ -62,17 +62,14 @@ def until(is_true: Callable[[], object], what: str, limit_s: float = 30.0, *, pa
 
 
 def recover_lost(group: TestGroup, token: str, by: str = "QM1") -> None:
-    """What the manager's watch does about a lost connection, as soon as the group knows that it was lost."""
+    """The work of the manager's watch on a lost connection, as soon as the group knows of the loss."""
     key = group.group.keys.leases
     until(lambda: group.group.client().zscore(key, token) is not None, "the lost connection is told")
     assert recover(group.group, group.connect(by).connection, token).is_resolved
 
 
 def contents(group: TestGroup) -> dict[bytes, object]:
-    """What every key of the group holds, in whatever order Redis keeps it.
-
-    When leases end does not count, and a counter that is not there is zero.
-    """
+    """The contents of every key of the group, in any order. Ends of leases do not count. A missing counter is zero."""
     client, found = group.group.client(), dict[bytes, object]()
     for key in keys_of(group):
         kind: Any = client.type(key)
@@ -93,5 +90,5 @@ def contents(group: TestGroup) -> dict[bytes, object]:
 
 
 def send_by_own_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what is sent to shared queues, too, go by the managers' own structures, as before their agents made parts."""
+    """Let messages to shared queues, too, use the managers' own structures, as before agents made parts there."""
     monkeypatch.setattr(Repository, "transmit_part", lambda _, qmgr, _destination: own_part(qmgr))

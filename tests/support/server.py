@@ -1,4 +1,4 @@
-"""A Redis server for tests: the Valkey binary that the product itself starts, in a directory of its own."""
+"""A Redis server for tests: the Valkey binary that the product itself starts, in its own directory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharedq.redis.embedded_server import find_server, server_environment
 
 
 class Server:
-    """One server on a unix socket; it can be killed and started again on the same data."""
+    """One server on a unix socket. It can be killed and started again on the same data."""
 
     def __init__(self, *options: str, fsync: str = "no") -> None:
         # A short path: a unix socket's name has room for about a hundred bytes.
@@ -29,7 +29,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Start it on the data that is there; returns when it answers."""
+        """Start it on its present data. Returns when it answers."""
         self._process = subprocess.Popen(
             [
                 str(find_server()),
@@ -51,7 +51,7 @@ class Server:
                 self.client().ping()
                 return
             except redis.AuthenticationError:
-                # It answers, as it was told to.
+                # It answers because it was told to.
                 return
             except redis.RedisError:
                 if time.monotonic() > deadline:

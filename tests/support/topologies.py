@@ -25,12 +25,12 @@ from tests.support import scenes
 HOST = "127.0.0.1"
 SLOTS = 16384
 SERVICE = "igq"
-#: A server counts as failed after this long without an answer, ms. These machines freeze for seconds.
+#: A server counts as failed after this long without an answer, ms. Test machines freeze for seconds.
 NODE_TIMEOUT_MS = 5_000
 
 
 class Node:
-    """One server on a port of its own; it can be killed and started again on the same data."""
+    """One server on its own port. It can be killed and started again on the same data."""
 
     def __init__(self, directory: Path, port: int, *options: str) -> None:
         self.port = port
@@ -41,7 +41,7 @@ class Node:
 
     @property
     def host(self) -> str:
-        """Where others reach it."""
+        """The address for other processes."""
         return HOST
 
     @property
@@ -50,13 +50,13 @@ class Node:
         return f"{self.host}:{self.port}"
 
     def start(self) -> None:
-        """Start it on the data that is there; returns when it answers."""
+        """Start it on its present data. Returns when it answers."""
         self._process = subprocess.Popen(
             [*self._enter(), str(find_server()), *self._options, *self._place()],
             env=server_environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            # A run that is itself killed leaves nothing behind.
+            # If the run is killed, its servers end too.
             preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - it does one system call
         )
         until(lambda: self.ask("PING"), "the server answers")
@@ -70,7 +70,7 @@ class Node:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it still runs."""
         return self._process.poll() is None
 
     def client(self) -> redis.Redis:
@@ -83,11 +83,11 @@ class Node:
             return client.execute_command(*command)
 
     def knows(self, count: int) -> bool:
-        """Whether it knows so many nodes of the Cluster, itself included."""
+        """Whether it knows this many nodes of the Cluster, itself included."""
         return len(self.ask("CLUSTER", "NODES").splitlines()) == count
 
     def stop(self) -> None:
-        """SIGSTOP: whoever asks it gets no answer, and its machine goes on taking what is sent."""
+        """SIGSTOP: clients get no answer, and its machine goes on accepting requests."""
         self._process.send_signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
@@ -133,7 +133,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """Where it is; two nodes suffice to find the rest."""
+        """Its URL. Two nodes suffice to find the rest."""
         return "redis+cluster://" + ",".join(node.address for node in self.nodes[:2])
 
     def owner(self, key: str) -> Node:
@@ -150,7 +150,7 @@ class Cluster:
 
     @contextmanager
     def moving(self, key: str, target: Node) -> Iterator[None]:
-        """In between, half the keys of the slot of *key* are on their old node and half are on *target*."""
+        """Within, half the keys of the slot of *key* are on their old node and half are on *target*."""
         slot, source = key_slot(key.encode()), self.owner(key)
         to, of = target.ask("CLUSTER", "MYID"), source.ask("CLUSTER", "MYID")
         target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", of)
@@ -166,7 +166,7 @@ class Cluster:
                 node.ask("CLUSTER", "SETSLOT", slot, "NODE", to)
 
     def refusals(self) -> int:
-        """How many calls the nodes have refused because a slot was on its way."""
+        """The number of calls that nodes have refused because a slot was being moved."""
         statistics = [node.ask("INFO", "errorstats") for node in self.primaries]
         return sum(each.get("errorstat_TRYAGAIN", {}).get("count", 0) for each in statistics)
 
@@ -202,7 +202,7 @@ class SentinelPair:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its URL."""
         return "redis+sentinel://" + ",".join(node.address for node in self.sentinels) + f"/{SERVICE}"
 
     def is_in_step(self) -> bool:
@@ -211,12 +211,12 @@ class SentinelPair:
         return bool(found[0]["master_repl_offset"] == found[1]["slave_repl_offset"])
 
     def notice_after(self, down_after_ms: int) -> None:
-        """From now on the Sentinels take a server for down that has not answered for so long."""
+        """From now on the Sentinels take a server for down if it has not answered for this long."""
         for sentinel in self.sentinels:
             sentinel.ask("SENTINEL", "SET", SERVICE, "down-after-milliseconds", down_after_ms)
 
     def fail_over(self) -> None:
-        """Kill the primary; returns when the replica takes writes."""
+        """Kill the primary. Returns when the replica accepts writes."""
         self.primary.kill()
         until(lambda: self.replica.ask("ROLE")[0] == "master", "the replica is promoted", limit_s=120)
 
@@ -234,7 +234,7 @@ class SentinelPair:
             f"sentinel failover-timeout {SERVICE} 30000\n"
         )
         sentinel = Node(directory, port, str(settings), "--sentinel")
-        # A Sentinel does nothing for half a minute after it was itself not run for two seconds; some machines do that.
+        # A Sentinel does nothing for half a minute after it was itself not run for two seconds. Some machines do that.
         sentinel.ask("SENTINEL", "DEBUG", "tilt-trigger", 120_000)
         return sentinel
 
@@ -245,7 +245,7 @@ class SentinelPair:
 
 
 def until(is_true: Callable[[], object], what: str, limit_s: float = 60.0) -> None:
-    """Return when *is_true* is, as `scenes.until` does; a server that does not answer yet is no error."""
+    """Return when *is_true* is, as `scenes.until` does. A server that does not answer yet is no error."""
 
     def is_so() -> object:
         try:
@@ -257,7 +257,7 @@ def until(is_true: Callable[[], object], what: str, limit_s: float = 60.0) -> No
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
+    """Ports without a listener."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

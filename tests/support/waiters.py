@@ -22,7 +22,7 @@ def main() -> None:
 
     def wait(queue: Queue) -> None:
         body = queue.get(GetOption.WAIT, wait_ms=-1).body
-        # Other programs write to the same pipe: a line in one write.
+        # Other programs write to the same pipe, so write a line at once.
         os.write(1, body + b"\n")
 
     for queue in queues:

@@ -1,4 +1,4 @@
-"""Gets that wait, each of a program of its own, and who waits on a queue."""
+"""Gets that wait, each in its own program, and the number of waiters on a queue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
-#: Longer than any wait here lasts where nothing is wrong.
+#: Longer than any wait of a good test.
 LONG_MS = 60_000
 
 
@@ -24,7 +24,7 @@ def until_waiting(group: TestGroup, name: str, count: int, structure: str = "APP
 def waits(
     pool: ThreadPoolExecutor, group: TestGroup, options: int, *, queue: Queue | None = None, **asked: Any
 ) -> Future[Message]:
-    """A get on the queue Q that waits when this returns, of a program of its own where none is given."""
+    """A get on the queue Q that waits when this returns; in its own program if none is given."""
     before = group.group.client().zcard(group.group.structure("APPL1").queue("Q").waiters)
     queue = queue or group.connect().open("Q", BOTH)
     future = pool.submit(queue.get, options | GetOption.WAIT, wait_ms=LONG_MS, **asked)

@@ -1,4 +1,4 @@
-"""The wheel of this checkout, and environments that have it and what its extras ask for: no network needed."""
+"""The wheel of this checkout, and environments with it and its extras, without a network."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def build_wheel(directory: Path) -> Path:
 
 
 def install(wheel: Path, directory: Path, *extras: str) -> Path:
-    """A virtual environment with the wheel and what it requires, and nothing else; returns its bin folder."""
+    """A virtual environment with the wheel and its requirements, and nothing else. Returns its bin folder."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
     python = directory / "bin" / "python"
     site = Path(sysconfig.get_path("purelib", vars={"base": str(directory), "platbase": str(directory)}))
@@ -62,7 +62,7 @@ def install(wheel: Path, directory: Path, *extras: str) -> Path:
 
 
 def required(names: Iterable[str], extras: Iterable[str] = ()) -> set[str]:
-    """The distributions that these need, with the extras of the first ones, as they are installed here."""
+    """The installed distributions that these need, with the extras of the first ones."""
     found: set[str] = set()
     left = [(name, tuple(extras)) for name in names]
     while left:
@@ -74,7 +74,7 @@ def required(names: Iterable[str], extras: Iterable[str] = ()) -> set[str]:
                 continue
             key = canonicalize_name(requirement.name)
             if key not in found or requirement.extras:
-                # Itself with other extras, or a distribution that is new.
+                # The same one with other extras, or a new distribution.
                 left.append((key, tuple(requirement.extras)))
             found.add(key)
     return found - {"igq"}

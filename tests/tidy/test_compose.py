@@ -1,4 +1,4 @@
-"""docker-compose.yml and Dockerfile, held against what the rest of the project says."""
+"""docker-compose.yml and Dockerfile, compared with the rest of the project."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_healthcheck_of_a_manager_reads_the_groups_status(
     igq.write_text(f"#!/bin/sh\n[ \"$*\" = 'status --json' ] && echo '{json.dumps({'managers': managers})}'\n", "utf-8")
     igq.chmod(0o755)
 
-    # docker compose would take a single $ for a variable of its own.
+    # docker compose would take a single $ for its own variable.
     assert "$" not in command
     done = subprocess.run(
         ["/bin/sh", "-c", command],

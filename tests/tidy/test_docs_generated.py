@@ -1,4 +1,4 @@
-"""The generated parts of the documentation say what code and tests say now."""
+"""The generated parts of the documentation match the code and the tests."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from docs.generator.rules import LONGEST_CELL, NO_OPTIONS, rules
 from sharedq.mqi.constants import GetOption
 from sharedq.redis.script_source import script_names
 
-#: Invariants that are kept outside Redis, so no header of a script claims them.
+#: Invariants that are kept outside Redis, so that no header of a script claims them.
 OUTSIDE_REDIS = {7, 9}
-#: Between the cells of a row; one with a backslash is part of a cell.
+#: The separator of the cells of a row. One with a backslash is part of a cell.
 _BAR = re.compile(r"(?<!\\)\|")
 
 

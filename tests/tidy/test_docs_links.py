@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 INDEX = DOCS / "index.md"
 PAGES = sorted(DOCS.rglob("*.md"))
-#: A fenced block, or code in a line: what looks like a link there is none.
+#: A fenced block, or code in a line: a link in it does not count.
 _CODE = re.compile(r"^```.*?^```$|``.+?``|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 

@@ -1,4 +1,4 @@
-"""The folders: few enough modules to choose from, each folder named where a reader looks for it, plain words."""
+"""The folders: few modules in each, each folder named where a reader looks for it, plain words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sharedq", "recovery", "igq")
-#: More modules than a reader can choose from.
+#: The most modules in a folder.
 MOST_MODULES = 15
 #: IBM's constants, under the names that programs import.
 CONSTANTS = re.compile(r"CMQ\w*\.py")

@@ -1,4 +1,4 @@
-"""docs/reference lists the commands of MQSC and the message ids that there are."""
+"""docs/reference lists the existing commands of MQSC and message ids."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def project() -> dict[str, Any]:
 
 
 def locked() -> dict[str, set[Version]]:
-    """Name -> versions: several where Pythons differ."""
+    """Name -> versions: several if Pythons differ."""
     found: dict[str, set[Version]] = {}
     for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", LOCK, re.MULTILINE):
         found.setdefault(canonicalize_name(name), set()).add(Version(version))
@@ -95,7 +95,7 @@ def test_every_package_says_that_it_is_typed() -> None:
 
 
 def test_metadata_tell_what_pip_shows(project: dict[str, Any], tmp_path: Path) -> None:
-    """As setuptools writes them: what is installed here may be older."""
+    """As setuptools writes them: the installed ones may be older."""
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
     make = "from setuptools import build_meta; build_meta.prepare_metadata_for_build_wheel('made')"

@@ -1,4 +1,4 @@
-"""A script's name stands in one place: the function in sharedq/scripts that puts its call together."""
+"""A script's name is written in one place: the function in sharedq/scripts that makes its call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOME = ROOT / "sharedq" / "scripts"
 
 
 def named_in(path: Path) -> list[str]:
-    """Scripts that are named by a string in the module at *path*."""
+    """Scripts that the module at *path* names by a string."""
     strings = (node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant))
     return [each for each in strings if each in script_names()]
 

@@ -32,7 +32,7 @@ from sharedq.log import LibraryLogger
 
 ROOT = Path(__file__).parents[2]
 FORGED = "2026-11-25 17:45:25.031Z CSQY002I QM1 stopped"
-#: A newline of each kind, sequences that steer a terminal (seven and eight bits), marks of direction, markup.
+#: A newline of each kind, sequences that control a terminal (seven and eight bits), marks of direction, markup.
 HOSTILE = [
     *(f"X{end}{FORGED}" for end in ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")),
     *("X\x1b[31m\x1b]0;PWN\x07", "X\x9b2J", "X\x9d0;PWN\x9c", "X\x08\x08\x7f\x00", "X\ty"),
@@ -42,7 +42,7 @@ HOSTILE = [
 
 
 def logged(text: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """A message with an id, one of a library, an exception: the last two also from an agent's process."""
+    """A message with an id, one of a library, an exception; the last two also from an agent's process."""
     log, _ = start_log("QM1", directory)
     try:
         log.info("IGQ0001E", why=text)
@@ -62,7 +62,7 @@ def logged(text: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> st
 
 
 def library(text: str, _directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """A program that has set up logging in no way, or in the usual one."""
+    """A program that has not set up logging, or has done so in the usual way."""
     handler = logging.StreamHandler(io.StringIO())
     logging.getLogger("hostile").addHandler(handler)
     try:
@@ -74,7 +74,7 @@ def library(text: str, _directory: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def lines(text: str, _directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """What commands say, and the error that ends one, its arguments echoed."""
+    """The lines of commands, and the error that ends one, with its arguments."""
     tell(text)
     say(text)
     for arguments in ([text], ["qmgr", "start", text], ["mqsc", "QM1", text], ["qmgr", "stop", "QM1", text]):
@@ -88,7 +88,7 @@ def mqsc(text: str, _directory: Path, _capsys: pytest.CaptureFixture[str]) -> st
     out = io.StringIO()
     _list(Source(1, text, (text,)), 1, out)
     _write([text], out)
-    # A tab stands between words of a command, and forges nothing.
+    # A tab separates words of a command, and forges nothing.
     return out.getvalue().replace("\t", " ")
 
 
@@ -108,7 +108,7 @@ def terminal(text: str, _directory: Path, _capsys: pytest.CaptureFixture[str]) -
 
 
 def bodies(text: str, _directory: Path, _capsys: pytest.CaptureFixture[str]) -> str:
-    """What `igq get` and `igq browse` print of a message."""
+    """The output of `igq get` and `igq browse` about a message."""
     return printable(text.encode("utf-8", "surrogateescape"))
 
 
@@ -148,7 +148,7 @@ def test_markup_and_emoji_stay_as_they_were_written() -> None:
 
 @pytest.mark.parametrize("package", ["igq", "recovery", "sharedq"])
 def test_nothing_goes_past_the_channels(package: str) -> None:
-    """A console of rich's own knows markup and lets everything through; so do a bare print and typer's echo."""
+    """A console of rich's own knows markup and lets everything through. So do a bare print and typer's echo."""
     consoles, prints = set[str](), set[str]()
     for path in (ROOT / package).rglob("*.py"):
         name = str(path.relative_to(ROOT))

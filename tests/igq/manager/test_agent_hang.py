@@ -29,7 +29,7 @@ from tests.support.server import Server
 pytestmark = pytest.mark.faults
 LIMIT_S = 3.0
 PATIENCE_S = 120
-#: How often tests look: what they wait for takes seconds.
+#: Seconds between two looks of a test: the awaited states take seconds.
 LOOK_S = 0.05
 COUNT = 60
 
@@ -39,7 +39,7 @@ def wait(is_true: Callable[[], object], what: str) -> None:
 
 
 class ManagerOfQM2:
-    """A running incarnation of QM2, and what it has said."""
+    """A running incarnation of QM2, and its log messages."""
 
     def __init__(self, group: TestGroup) -> None:
         self.group = group
@@ -63,21 +63,21 @@ class ManagerOfQM2:
 
     @property
     def worker(self) -> Worker:
-        """What recovers."""
+        """A connection that recovers."""
         return self._incarnation.worker
 
     def agent(self, *, besides: int = 0) -> int:
-        """Process id of an agent that works."""
+        """Process id of an agent at work."""
         wait(lambda: working_agent(self.group.group, "QM2") not in (0, besides), "the agent works")
         return working_agent(self.group.group, "QM2")
 
     def why_restarted(self) -> str:
-        """What CSQM067E says, once it is said."""
+        """The text of CSQM067E, when it is logged."""
         wait(lambda: any(message_id == "CSQM067E" for message_id, _ in self.said), "CSQM067E")
         return str(next(fields["why"] for message_id, fields in self.said if message_id == "CSQM067E"))
 
     def lose(self) -> None:
-        """Its lease is lost; then what reaches it afterwards, as its successor would hand it over."""
+        """It loses its lease. Then come the calls that reach it afterwards, as its successor would get them."""
         self._inbox.put(lambda: self._incarnation._lose("a test"))
         self._thread.join(PATIENCE_S)
         assert self._endings == [Ending.LEASE_LOST]
@@ -98,7 +98,7 @@ def proxy(redis_server: Server, tmp_path: Path) -> Iterator[Proxy]:
 
 @pytest.fixture
 def duo(redis_server: Server, tmp_path: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestGroup]:
-    """QM1, and what QM2 needs; agents reach Redis by the proxy, and are looked at twice a second."""
+    """QM1, and the objects of QM2. Agents reach Redis through the proxy, and are checked twice a second."""
     group = TestGroup(redis_server.url, tmp_path, lease_ms=600_000)
     group.add_member("QM1")
     group.add_member("QM2")
@@ -110,7 +110,7 @@ def duo(redis_server: Server, tmp_path: Path, proxy: Proxy, monkeypatch: pytest.
     monkeypatch.setattr("igq.manager.agent_child.silence_limit_s", lambda _: LIMIT_S)
     keys = group.group.keys
     client = group.group.client()
-    # QM2's registration was only made to define its objects: a manager of that name is to start.
+    # QM2's registration was only made to define its objects: a manager of that name will start.
     client.zrem(keys.leases, "QM2.1")
     yield group
     group.close()
@@ -128,7 +128,7 @@ def bodies(group: TestGroup, name: str, structure: str) -> list[bytes]:
 
 
 def send(group: TestGroup, name: str, first: int = 0, at: str = "QM1", to: str = "QM2") -> list[bytes]:
-    """Put persistent messages; returns their bodies."""
+    """Put persistent messages. Returns their bodies."""
     sent = [b"%d" % n for n in range(first, first + COUNT)]
     connection = group.connect(at)
     for body in sent:
@@ -191,7 +191,7 @@ def test_an_agent_that_hangs_in_a_batch_is_replaced_and_its_work_resolved(
 
     assert "the delivery made no progress" in manager.why_restarted()
     manager.agent(besides=hanging)
-    # What it had under way arrives behind its recovery, and must not count any more.
+    # A call that it had under way arrives after its recovery, and must not count any more.
     proxy.release()
     sent += send(duo, queue_name, COUNT)
     structure = "@QM2" if queue_name == "OWN" else "APPL1"

@@ -1,4 +1,4 @@
-"""In which order a manager recovers what it has seen dead."""
+"""The order in which a manager recovers the dead."""
 
 from __future__ import annotations
 

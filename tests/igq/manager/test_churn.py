@@ -1,4 +1,4 @@
-"""A group that was used a lot has the keys and fields that it began with: what grows with history is a leak."""
+"""A group that was used much has the keys and fields that it began with: anything that grows with history is a leak."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from tests.support.members import TestGroup
 from tests.support.topologies import until
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
-#: Keys whose sizes are bounded by themselves: the journal is trimmed, the latest recoveries are kept.
+#: Keys with a bounded size: the journal is trimmed, and only the latest recoveries are kept.
 BOUNDED = ("journal", "recoveries")
 
 
 def sizes(group: TestGroup) -> dict[str, int]:
-    """Every key and how many entries it has."""
+    """Every key, with its number of entries."""
     client = group.group.client()
     count = {b"hash": client.hlen, b"zset": client.zcard, b"list": client.llen, b"set": client.scard}
     found = {}
     for key in client.scan_iter(match=f"{{{group.group.name}:*", count=1000):
         kind = client.type(key)
-        # What goes by itself is no leak.
+        # A key with a time to live is no leak.
         if not key.decode().endswith(BOUNDED) and client.ttl(key) < 0:
             found[key.decode()] = count[kind](key) if kind in count else 1
     return found
 
 
 class Churn:
-    """Everything that programs do and that leaves nothing, again and again."""
+    """Every kind of use that leaves nothing, again and again."""
 
     def __init__(self, group: TestGroup) -> None:
         self.group = group
@@ -87,7 +87,7 @@ class Churn:
 
 @pytest.fixture
 def churn(group: TestGroup) -> Churn:
-    """QM1 and QM2, with a model queue at QM2, and what a first use leaves for good."""
+    """QM1 and QM2, with a model queue at QM2, and everything that a first use leaves permanently."""
     group.add_member("QM2")
     for name in ("QM1", "QM2"):
         group.repository(name).alter_qmgr(name, {"igq": "ENABLED"})
@@ -108,7 +108,7 @@ def use(churn: Churn, times: int) -> None:
 
 @pytest.mark.parametrize("times", [20, pytest.param(2_500, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])])
 def test_a_group_ends_with_the_keys_and_fields_that_it_began_with(churn: Churn, times: int) -> None:
-    """Each time: connections, handles, units, a group, a lock, a mark, a wait, a dynamic queue, a reply, deaths."""
+    """Each round: connections, handles, units, a group, a lock, a mark, a wait, a dynamic queue, a reply, deaths."""
     use(churn, 1)
     before = sizes(churn.group)
     use(churn, times)

@@ -1,4 +1,4 @@
-"""The clock of a program's machine is wrong, or jumps: what expires, and who holds a lease, go by Redis' clock."""
+"""The clock of a program's machine is wrong, or jumps: expiry and leases follow Redis' clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.agents import AgentOfQM2, drain
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 
-#: Tenths of a second: so long that no test lasts a quarter of it.
+#: Tenths of a second. No test lasts a quarter of it.
 EXPIRY = 6_000
 HOUR_S = 3_600.0
 JUMPS = (HOUR_S, -HOUR_S, 20 * 365 * 24 * HOUR_S)
@@ -30,7 +30,7 @@ def jump(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Jum
 
 
 def lives(expiry: int) -> bool:
-    """Whether what is left of EXPIRY is right."""
+    """Whether the rest of EXPIRY is right."""
     return EXPIRY * 3 // 4 < expiry <= EXPIRY
 
 

@@ -1,4 +1,4 @@
-"""Sixty-four managers in one group: what they cost while nothing happens, and what happens when one of them dies."""
+"""Sixty-four managers in one group: the cost of an idle group, and the death of one of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.slow
 MANY = 64
 #: Managers that are started at the same time.
 TOGETHER = 8
-#: The default: what an idle manager costs depends on it.
+#: The default: the cost of an idle manager depends on it.
 LEASE_MS = 5_000
 #: Commands a second that an idle manager with its agent may cost.
 LIMIT = 3.0
-#: Beats of each manager that are watched.
+#: Beats of each manager that the test watches.
 BEATS = 24
 PATIENCE_S = 300
 LOOK_S = 0.05
@@ -34,7 +34,7 @@ START = Callable[[int], list[Member]]
 
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[TestGroup]:
-    """On a server of its own, whose commands are counted."""
+    """On its own server, whose commands are counted."""
     server = Server()
     test_group = TestGroup(server.url, tmp_path, lease_ms=LEASE_MS)
     yield test_group
@@ -54,7 +54,7 @@ def until_they_wait(group: TestGroup, members: Sequence[Member]) -> None:
 
 @pytest.fixture
 def start(group: TestGroup) -> Iterator[START]:
-    """Starts so many managers and waits until they have nothing more to do."""
+    """Starts this many managers and waits until they have nothing more to do."""
     members: list[Member] = []
 
     def start_some(count: int) -> list[Member]:
@@ -71,7 +71,7 @@ def start(group: TestGroup) -> Iterator[START]:
 
 
 def all_live(members: Sequence[Member]) -> bool:
-    """True. Raises what one of them has ended with: nobody else would tell of it."""
+    """Return True, or raise the error with which one of them has ended."""
     for member in members:
         if member.failure is not None:
             raise RuntimeError(f"{member.name} has ended") from member.failure
@@ -90,19 +90,19 @@ def until_all_beat(members: Sequence[Member], what: str) -> None:
 
 
 def commands(client: redis.Redis) -> int:
-    """All that Redis has done, what scripts called included."""
+    """All commands of Redis, with those of scripts."""
     return sum(int(each["calls"]) for each in client.info("commandstats").values())
 
 
 def backouts(group: TestGroup, structure: str) -> int:
-    """How many calls backed something out there."""
+    """The number of calls that backed something out there."""
     entries = read_entries(group.group.client(), group.group.structure(structure))
     return sum(entry.fields[b"e"] == b"backout" for entry in entries)
 
 
 @pytest.mark.parametrize("count", [3, MANY])
 def test_an_idle_manager_costs_at_most_three_commands_a_second(group: TestGroup, start: START, count: int) -> None:
-    """Counted by its own beats, of which a lease has three: a machine that is slow does not count."""
+    """Count by its own beats, three in a lease, so that a slow machine does not matter."""
     members = start(count)
     client = group.group.client()
     until_all_beat(members, "what starts bring along is over")
@@ -116,7 +116,7 @@ def test_an_idle_manager_costs_at_most_three_commands_a_second(group: TestGroup,
 
 @pytest.mark.invariant(8)
 def test_a_failure_that_many_see_is_recovered_once(group: TestGroup, start: START) -> None:
-    """Every one of its peers sees the end of its lease in the same moment, and wants to recover it."""
+    """Every peer sees the end of its lease at the same moment, and wants to recover it."""
     victim, *peers = start(MANY)
     queues, structures = ("Q.APPL1", "Q.APPL2", "PRIVATE"), ("APPL1", "APPL2", f"@{victim.name}")
     for name, structure in zip(queues[:2], structures, strict=False):
@@ -142,6 +142,6 @@ def test_a_failure_that_many_see_is_recovered_once(group: TestGroup, start: STAR
     (recovery,) = (each for each in recoveries(group.group) if each.failed == victim.token)
     assert (recovery.state, recovery.claims, recovery.units_of_work, recovery.messages) == ("RESOLVED", 1, 1, 6)
     for name, structure in zip(queues, structures, strict=True):
-        # Once: the count of back-outs says so.
+        # Once, according to the count of backouts.
         assert on_queue(group, name, structure) == [(b"got", 1)]
         assert backouts(group, structure) == 1

@@ -1,4 +1,4 @@
-"""A program that dies is seen by its manager at once, long before its lease has run out, and nothing else is."""
+"""A manager notices the death of a program at once, long before its lease runs out, and nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAST = "QM7.1.999"
 
 
 class Forked:
-    """A process that says something to the watch, then waits to be killed, or told to end."""
+    """A process that sends something to the watch, then waits to be killed, or told to end."""
 
     def __init__(self, *messages: tuple[bytes, str], user: int | None = None) -> None:
         self._heard, said = os.pipe()
@@ -93,12 +93,12 @@ def watch(watched: tuple[DeathWatch, Deaths]) -> DeathWatch:
 
 @pytest.fixture
 def deaths(watched: tuple[DeathWatch, Deaths]) -> Deaths:
-    """What a watch tells."""
+    """The reports of a watch."""
     return watched[1]
 
 
 def told_behind(deaths: Deaths) -> list[tuple[str, int]]:
-    """All that was told before the death of one more process."""
+    """All reports before the death of one more process."""
     last = Forked((BEGINS, LAST))
     last.kill()
     told = [deaths.get(timeout=60)]
@@ -153,7 +153,7 @@ def test_a_goodbye_and_the_end_may_be_seen_in_one_moment() -> None:
 
 
 def test_no_process_can_speak_for_another(deaths: Deaths) -> None:
-    """Who sends is the kernel's to say: the end of one process says nothing of what another one has told."""
+    """The kernel identifies the sender: the end of one process does not report tokens that another one sent."""
     living = Forked((BEGINS, "QM7.1.4"))
     liar = Forked((ENDS, "QM7.1.4"), (BEGINS, "QM7.1.4"))
     liar.kill()
@@ -190,7 +190,7 @@ def test_a_foreign_program_is_not_watched(watch: DeathWatch, deaths: Deaths, tok
 
 
 def test_another_user_is_not_heard(watch: DeathWatch, deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody on the machine can send to the address: he must not use up what the manager may have open."""
+    """Any user of the machine can send to the address. He must not use up the manager's open files."""
     heard, hear, own = threading.Event(), watch._hear, watch._users
 
     def hear_and_tell(selector: selectors.BaseSelector) -> bool:
@@ -223,7 +223,7 @@ def test_no_more_processes_are_watched_than_may_be(watch: DeathWatch, deaths: De
     processes = [Forked((BEGINS, f"QM7.1.{number}")) for number in range(4)]
     processes.pop(0).kill()
     assert deaths.get(timeout=60)[0] == "QM7.1.0"
-    # There is room again, but who came too late was not kept: his lease tells.
+    # There is room again, but a message that came too late was not kept. The lease tells of that death.
     assert told_behind(deaths) == []
     for process in processes:
         process.kill()
@@ -232,7 +232,7 @@ def test_no_more_processes_are_watched_than_may_be(watch: DeathWatch, deaths: De
 
 def test_nothing_is_left_of_a_watch() -> None:
     def there() -> set[object]:
-        """Threads, and what this process has open: other tests may have left some, which end when they like."""
+        """Threads and open files of this process. Other tests may have left some, which end at any time."""
         found: set[object] = set(threading.enumerate())
         for descriptor in Path("/proc/self/fd").iterdir():
             with contextlib.suppress(OSError):
@@ -258,7 +258,7 @@ def test_a_second_watch_at_one_address_is_refused(deaths: Deaths) -> None:
 
 @pytest.fixture
 def said(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """What a manager QM2 says that runs in a thread, without an agent."""
+    """The log messages of a manager QM2 that runs in a thread, without an agent."""
     group.define_structure()
     group.define_shared("Q")
     group.repository("QM2").prepare_manager("QM2")
@@ -302,7 +302,7 @@ def test_a_killed_programs_work_is_backed_out_at_once(group: TestGroup, said: li
         assert program.does("put uncommitted") == "ok"
     finally:
         program.close()
-    # Its lease holds for minutes.
+    # Its lease lasts for minutes.
     until(lambda: on_queue(group, "Q") == [(b"1", 1)], "the killed program's work is backed out")
     until(lambda: "CSQE014I" in dict(said), "the recovery is told")
     assert dict(said)["CSQ3201E"] == {"target": token, "pid": program.process.pid}
@@ -319,7 +319,7 @@ def test_a_program_that_lives_or_has_disconnected_is_left_alone(
         assert living.does("put uncommitted") == "ok"
         assert gone.does("disconnect") == "ok"
         gone.close()
-        # Somebody else claims to be the living one, and dies.
+        # Another process claims to be the living one, and dies.
         token = living.token.rpartition(".")[0]
         process = say_as(token, "QM2.1")
         os.waitpid(process, 0)
@@ -335,7 +335,7 @@ def test_a_program_that_lives_or_has_disconnected_is_left_alone(
 
 
 def say_as(token: str, incarnation: str) -> int:
-    """A process that says it is *token*, and ends."""
+    """A process that claims to be *token*, and ends."""
     address = address_of(os.getpid(), incarnation)
     if (pid := os.fork()) == 0:
         try:

@@ -1,4 +1,4 @@
-"""What has expired is discarded, and reported once to whom that asked for (MQRO_EXPIRATION), whoever finds it."""
+"""Expired messages are discarded, and reported once to those who asked for it (MQRO_EXPIRATION)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from tests.support.members import TestGroup
 from tests.support.scenes import stored
 from tests.support.waits import LONG_MS, until_waiting
 
-#: Longer than a message with Expiry 1 lives.
+#: Longer than the life of a message with Expiry 1.
 DEAD_BY_MS = 150
-#: A sweep that reports takes at least as many writes to Redis.
+#: A sweep that reports takes at least this many writes to Redis.
 WRITES_MIN = 4
 PLACES = ("shared", "elsewhere")
 
@@ -58,12 +58,12 @@ def queue(defined: TestGroup) -> Queue:
 
 
 def sweep(group: TestGroup, structure: str = "APPL1") -> int:
-    """What a manager does from time to time."""
+    """The regular work of a manager."""
     return discard_expired(group.connect().connection, structure)
 
 
 def told(group: TestGroup) -> list[tuple[int, bytes]]:
-    """Feedback and CorrelId of the reports that are there. What expires in one millisecond is told in any order."""
+    """Feedback and CorrelId of the reports. Messages that expire in the same millisecond are reported in any order."""
     return sorted((report.md.feedback, report.md.correl_id) for report in drain(group.connect(), "REPLIES"))
 
 
@@ -89,7 +89,7 @@ def test_the_fields_of_a_report(defined: TestGroup, queue: Queue, report: Report
 
 
 def look(queue: Queue, how: str) -> None:
-    """Find what is dead, in one of the ways in which that is found."""
+    """Find expired messages in one of the possible ways."""
     options, more = 0, dict[str, Any]()
     match how:
         case "browse":
@@ -179,7 +179,7 @@ def test_killed_after_any_write_one_report_is_made(defined: TestGroup, queue: Qu
 
 
 def test_large_messages_are_read_once(defined: TestGroup, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no more than a mebibyte of them, and one, in a call."""
+    """In one call there are no more than a mebibyte of them, and one."""
     sent = [queue.put(bytes(600_000), dying()) for _ in range(5)]
     defined.wait_redis_ms(DEAD_BY_MS)
     manager, looked = defined.connect().connection, list[int]()
@@ -202,7 +202,7 @@ def test_large_messages_are_read_once(defined: TestGroup, queue: Queue, monkeypa
 def test_a_structure_that_is_recovered_from_a_backup_reports_the_rest(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """While it is backed up messages are found expired, and sweeps are killed: what is not reported comes back."""
+    """During a backup messages are found expired, and sweeps are killed: unreported messages come back."""
     monkeypatch.setattr(take, "_PAGE_MESSAGES", 3)
     monkeypatch.setattr(take, "_ENTRIES", (1, 500)[seed % 2])
     group.define_shared("Q")
@@ -251,7 +251,7 @@ def test_managers_that_sweep_at_once_report_once(defined: TestGroup, queue: Queu
 
 @pytest.mark.parametrize("found", [False, True])
 def test_a_sweep_ends_even_if_others_go_on_expiring(defined: TestGroup, queue: Queue, found: bool) -> None:
-    """It sees to those that were there when it began, and leaves the rest to the next one."""
+    """It handles the messages that were there when it began, and leaves the rest to the next one."""
 
     def expire(count: int) -> None:
         queue.put_many([(dying(), b"x") for _ in range(count)])
@@ -305,7 +305,7 @@ def test_a_report_from_a_transmission_queue_lacks_the_header(group: TestGroup) -
 )
 @pytest.mark.parametrize("report", [Report.NONE, Report.EXPIRATION])
 def test_a_message_that_counts_after_a_discarded_twin_ends_a_wait(group: TestGroup, report: Report) -> None:
-    """Of segments at one place the first counts; the one behind it has another length, which makes the whole."""
+    """Of segments at one place the first counts. The one after it has another length, which completes the whole."""
     group.define_shared("Q")
     group.define_shared("REPLIES")
     queue, waiting = (group.connect().open("Q", BOTH) for _ in range(2))

@@ -1,4 +1,4 @@
-"""When managers renew, look and ask, in virtual time: what an idle group costs, and how soon a death is seen."""
+"""Managers renew, look and ask, in virtual time: the cost of an idle group, and how soon a death is seen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recovery.watch import due
 
 LEASE_S = 5.0
 PERIOD_S = LEASE_S / 3
-#: Commands of Redis in a beat that looks or asks, and one more where it does both: `test_membership` counts them.
+#: Redis commands of a beat that looks or asks, and one more if it does both: `test_membership` counts them.
 BEAT_COMMANDS = 4
 
 
@@ -29,7 +29,7 @@ class Group:
         self._leases: dict[str, int] = {}
         self._due: list[tuple[float, str]] = []
         self.dead: set[str] = set()
-        #: When each manager beat, looked, asked, and first saw that a dead one's lease had run out.
+        #: The times at which each manager beat, looked, asked, and first saw that a dead one's lease had run out.
         self.beats: dict[str, list[float]] = {name: [] for name in self.names}
         self.looks: dict[str, list[float]] = {name: [] for name in self.names}
         self.asks: dict[str, list[float]] = {name: [] for name in self.names}
@@ -48,7 +48,7 @@ class Group:
         return self._leases[name] / 1000
 
     def _beat(self, name: str, due_s: float) -> None:
-        # The thread wakes up a little late, and the call takes a little to arrive.
+        # The thread wakes up a little late, and the call takes a little time to arrive.
         sent_s = due_s + self._draw.uniform(0, self._delay_s)
         now_ms = int(1000 * (sent_s + self._draw.uniform(0, self._delay_s)))
         beat = self._beats[name]

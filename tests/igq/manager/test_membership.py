@@ -1,4 +1,4 @@
-"""Taking a name, keeping it, giving it up."""
+"""A manager takes its name, keeps it, and gives it up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INFO = {"pid": 1, "host": "here"}
 
 @pytest.fixture
 def empty(redis_server: Server, tmp_path: Path) -> Iterator[Group]:
-    """A group that nobody has joined, with short leases."""
+    """A group without a member, with short leases."""
     test_group = TestGroup(redis_server.url, tmp_path, lease_ms=600)
     yield test_group.group
     test_group.close()
@@ -35,7 +35,7 @@ def empty(redis_server: Server, tmp_path: Path) -> Iterator[Group]:
 
 @pytest.fixture
 def counted(tmp_path: Path) -> Iterator[Group]:
-    """A group that nobody has joined, on a server of its own, whose commands are counted."""
+    """A group without a member, on its own server, whose commands are counted."""
     server = Server()
     test_group = TestGroup(server.url, tmp_path)
     yield test_group.group
@@ -89,7 +89,7 @@ def test_a_start_is_refused_while_another_one_renews(empty: Group) -> None:
 
 
 def test_a_late_renewal_of_an_own_earlier_incarnation_refuses_nothing(empty: Group) -> None:
-    """It gave up because Redis did not answer; what it sent last may arrive while it joins again."""
+    """It gave up because Redis did not answer. Its last call may arrive while it joins again."""
     first = Membership.join(empty, "QM1", INFO, refuse_to_wait)
     waiting = Waiting(empty)
 
@@ -162,7 +162,7 @@ def test_a_start_that_cannot_succeed_ends_cleanly(group: TestGroup) -> None:
 
 @pytest.mark.invariant(2)
 def test_a_replaced_incarnation_is_recovered_and_never_renewed(group: TestGroup) -> None:
-    """It was paused past its lease, and nobody had claimed it when the next start took the name."""
+    """It was paused past its lease, and no peer had claimed it when the next start took the name."""
     keys = group.group.keys
     first = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
     process, _ = first.new_process("manager")
@@ -199,7 +199,7 @@ def test_one_call_renews_the_manager_and_its_processes(group: TestGroup) -> None
 
 
 def watched(membership: Membership) -> list[str]:
-    """What the watch of a manager would recover now."""
+    """The targets that the watch of a manager would recover now."""
     renewal = membership.renew((), look=True)
     assert [at for _, at in renewal.leases if at > renewal.now_ms], "nothing to plan the next look by"
     return [target.token for target in due(renewal.leases, renewal.now_ms, membership.token)]
@@ -233,17 +233,17 @@ def test_a_dead_peer_after_any_number_of_leases_is_found_by_a_look(group: TestGr
 
 
 def cost_of_a_beat(membership: Membership, processes: list[str], **what: bool) -> int:
-    """Commands of Redis, those of the script too."""
+    """Commands of Redis, with those of the script."""
 
     def commands() -> int:
         return sum(int(each["calls"]) for each in client.info("commandstats").values())
 
     client = membership.group.client()
-    # Two renewals within one millisecond change no deadline, and the second one looks whether there is any.
+    # Two renewals within one millisecond change no deadline, and the second one checks whether there is any.
     time.sleep(0.002)
     before = commands()
     assert membership.renew(processes, **what).is_held
-    # INFO counts itself, when it has answered.
+    # INFO counts itself after it has answered.
     return commands() - before - 1
 
 

@@ -1,4 +1,4 @@
-"""What a manager sees to before it opens for business."""
+"""The preparations of a manager before it opens for business."""
 
 from __future__ import annotations
 

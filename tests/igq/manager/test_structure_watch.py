@@ -1,4 +1,4 @@
-"""A manager says once that a structure has failed, and once that it can be used again; the status shows it."""
+"""A manager reports once that a structure has failed, and once that it can be used again; the status shows it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.members import TestGroup
 
 
 class Manager:
-    """A watch, and what it has said."""
+    """A watch, and its reports."""
 
     def __init__(self, group: TestGroup) -> None:
         self.said: list[tuple[str, str]] = []
@@ -26,7 +26,7 @@ class Manager:
         self.said.append((message_id, structure))
 
     def looks(self) -> list[tuple[str, str]]:
-        """What it says after one more look."""
+        """Its reports after one more look."""
         self.said.clear()
         self.is_back = self._watch.look()
         return list(self.said)
@@ -78,7 +78,7 @@ def test_a_structure_that_cannot_be_recovered_is_reported_so(used: TestGroup) ->
     lose(used)
     lose(used, private_structure("QM1"))
     assert manager.looks() == [("CSQE036I", private_structure("QM1")), ("CSQE036I", "APPL1")]
-    # Its queues are defined anew: nothing is left that was lost.
+    # Its queues are defined again: no lost queue is left.
     used.repository("QM1").delete("QLOCAL", "Q")
     used.define_shared("Q")
     assert manager.looks() == [("CSQE131I", "APPL1")]

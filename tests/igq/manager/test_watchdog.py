@@ -1,4 +1,4 @@
-"""The watch on an agent that lives but gets nothing done, in virtual time. On real ones: test_agent_hang.py."""
+"""The watch on an agent that lives but makes no progress, in virtual time. With real agents: test_agent_hang.py."""
 
 from __future__ import annotations
 

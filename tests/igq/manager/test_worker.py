@@ -1,4 +1,4 @@
-"""The manager's worker: what it must not go on with for ever."""
+"""The manager's worker: tasks that it must not repeat for ever."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_structure_that_cannot_be_used_keeps_no_other_from_being_swept(
 
 
 def sweep_with(worker: Worker, *, found_only: bool = False) -> None:
-    """In its thread, to the end."""
+    """Run it in its thread, to the end."""
     job = worker.report_expired if found_only else worker.discard_expired
     begun = threading.Event()
     worker.submit(partial(job, 0))
@@ -74,14 +74,14 @@ def end(worker: Worker) -> None:
 
 
 def put_dead(group: TestGroup, count: int = 250) -> None:
-    """Messages that expire unseen: more than a sweep looks at in one step."""
+    """Messages that expire unseen, more than a sweep examines in one step."""
     with group.connect().open("Q", BOTH) as queue:
         queue.put_many([(MQMD(expiry=1), b"dead") for _ in range(count)])
     group.wait_redis_ms(150)
 
 
 def in_steps(monkeypatch: pytest.MonkeyPatch, behind: Callable[[int], None]) -> list[int]:
-    """Messages that were gone behind each step of a sweep; *behind* is called then with the number of steps."""
+    """The number of messages gone after each step of a sweep. *behind* is called then with the number of steps."""
     steps, go_on = list[int](), Sweep.go_on
 
     def watched(sweep: Sweep, connection: Connection) -> bool:
@@ -130,7 +130,7 @@ def test_a_sweep_is_not_begun_again_while_it_is_under_way(group: TestGroup, monk
 
 
 def test_a_manager_that_stops_sweeps_no_more(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would come behind its end has no connection any more."""
+    """A call after its end has no connection any more."""
     group.define_shared("Q")
     put_dead(group)
     said: list[str] = []
@@ -163,7 +163,7 @@ def test_messages_found_expired_are_reported_before_the_next_sweep(group: TestGr
 
 
 def fail_to_recover(monkeypatch: pytest.MonkeyPatch, worker: Worker, reason: MQRC) -> list[int]:
-    """Grows by one for each try."""
+    """Counts each try."""
     tries: list[int] = []
 
     def in_vain(*_: object, **_options: object) -> None:
@@ -177,7 +177,7 @@ def fail_to_recover(monkeypatch: pytest.MonkeyPatch, worker: Worker, reason: MQR
 def test_a_manager_that_stops_waits_for_no_redis_that_cannot_be_reached(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its agent has died, and what that did is nowhere to be recovered as long as Redis is away."""
+    """Its agent has died, and its work cannot be recovered as long as Redis is away."""
     said: list[str] = []
     worker = worker_of_qm1(group, said)
     tries = fail_to_recover(monkeypatch, worker, MQRC.CONNECTION_BROKEN)
@@ -195,7 +195,7 @@ def test_a_manager_that_stops_waits_for_no_redis_that_cannot_be_reached(
 def test_a_structure_that_delays_the_agents_recovery_delays_nothing_else(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The watch finds what is left, and tries again; until then the next agent is refused its tag."""
+    """The watch finds the rest, and tries again. Until then the next agent is refused its tag."""
     said: list[str] = []
     worker = worker_of_qm1(group, said)
     tries = fail_to_recover(monkeypatch, worker, MQRC.CF_NOT_AVAILABLE)
@@ -245,7 +245,7 @@ def test_programs_that_were_seen_to_end_are_recovered_in_one_go(
     worker.submit(partial(until, told.is_set, "all are told of", PATIENCE_S))
     for token in tokens:
         worker.recover_dead(token, os.getpid())
-    # Of these Redis knows nothing, or another process.
+    # Redis does not know these, or they belong to another process.
     worker.recover_dead("QM1.1.77", os.getpid())
     worker.recover_dead(group.process("QM1").token, os.getpid() + 1)
     told.set()
@@ -256,7 +256,7 @@ def test_programs_that_were_seen_to_end_are_recovered_in_one_go(
 
 
 def test_an_impossible_recovery_is_reported_and_not_repeated(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its claims, or the leases, run out, and a look finds it then."""
+    """Its claims or the leases run out, and a look finds it then."""
     said: list[str] = []
     worker, over = worker_of_qm1(group, said), threading.Event()
 

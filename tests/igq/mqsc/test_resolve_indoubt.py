@@ -46,7 +46,7 @@ def mqsc(group: TestGroup, text: str, qmgr: str = "QM1") -> tuple[int, str]:
 
 
 def found(group: TestGroup) -> list[bytes]:
-    """What is available."""
+    """The available messages."""
     return [body for body, _ in on_queue(group, "Q")]
 
 
@@ -97,7 +97,7 @@ def test_an_operator_ends_all_of_them(in_doubt: TestGroup) -> None:
 
 
 def between_the_looks(group: TestGroup, monkeypatch: pytest.MonkeyPatch, xid: bytes, outcome: Outcome) -> None:
-    """Its coordinator ends one when the command has found it, and has not come to it."""
+    """Its coordinator ends one after the command has found it and before the command reaches it."""
 
     def find(found_in: Group, qmgr: str = "") -> list[PreparedUnit]:
         units = prepared_units(found_in, qmgr)

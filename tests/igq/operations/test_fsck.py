@@ -15,12 +15,12 @@ from tests.support.members import TestGroup
 
 @pytest.fixture
 def orphaned(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> TestGroup:
-    """Q, with a handle without an owner; settings by the environment."""
+    """Q, with a handle without an owner. The environment has the settings."""
     group.define_shared("Q")
     group.group.client().hset(key(group, "h:Q"), f"{GONE}#1", "I {}")
     monkeypatch.setenv("IGQ_GROUP", group.group.name)
     monkeypatch.setenv("IGQ_REDIS_URL", str(group.settings.redis_url))
-    # A row is one line where no width is told; who runs tests in several processes tells one.
+    # A row is one line if no width is set. pytest-xdist sets one.
     monkeypatch.delenv("COLUMNS", raising=False)
     return group
 

@@ -1,4 +1,4 @@
-"""`igq group remove`: a member that is down leaves for good, or is left as it was."""
+"""`igq group remove`: a member that is down leaves for good, or stays unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_nothing_but_numbers_is_left_of_it(down: TestGroup) -> None:
     client.hdel(keys.group, "incarnation QM2")
     client.hdel(keys.fence, "QM2")
     client.hdel(keys.failures, "@QM2")
-    # Structures know that its incarnations are dead; what its programs have put on shared queues stays.
+    # Structures know that its incarnations are dead. Messages that its programs put on shared queues stay.
     left = [key for key in (each.split()[0] for each in traces(down)) if not key.endswith((":fence", ":journal", ":m"))]
     assert left == []
 
@@ -89,7 +89,7 @@ def test_the_last_member_can_go_too(fresh: TestGroup) -> None:
     stop(fresh, start(fresh))
     remove_member(fresh.group, "QM2")
     leases = fresh.group.keys.leases
-    # As after a stop: nothing is left under it.
+    # As after a stop: no owner is left under it.
     fresh.group.client().delete(leases)
     assert "queue KEPT of QM1 has messages (1): start QM1, and get or CLEAR" in outcome(
         lambda: remove_member(fresh.group, "QM1")
@@ -135,7 +135,7 @@ def test_one_whose_program_has_still_to_be_recovered(down: TestGroup) -> None:
 
 @pytest.mark.parametrize("target", ["QM2.1", "QM2.1.7.2", "QM1.1.9"])
 def test_while_a_claim_on_anything_is_open(down: TestGroup, target: str) -> None:
-    """Who is recovered may have left something at this manager, too."""
+    """A dead program that is being recovered may have left something at this manager, too."""
     down.group.client().zadd(down.group.keys.leases, {f"!{target}": 1e15})
 
     refuse(down, rf"^{target} is being recovered: repeat it when igq status says RESOLVED$")
@@ -178,7 +178,7 @@ def start_and_put(group: TestGroup) -> None:
 
 
 def on_orders(group: TestGroup) -> list[bytes]:
-    """Start QM2, and get what is there."""
+    """Start QM2, and get the messages there."""
     start(group)
     with group.connect("QM2").open("ORDERS", GET) as queue:
         found = []
@@ -190,7 +190,7 @@ def on_orders(group: TestGroup) -> list[bytes]:
 
 @pytest.mark.parametrize(("queue", "structure"), [("ORDERS", "@QM2"), ("SHARED", "APPL1")])
 def test_with_a_message_that_is_sent_to_it(down: TestGroup, queue: str, structure: str) -> None:
-    """On each of its parts of the transmission queue."""
+    """One message on each of its parts of the transmission queue."""
     down.connect("QM1").put1(queue, b"on its way", MQMD(persistence=1), qmgr_name="QM2")
     assert [place.structure for place, each in parts(down).items() if each.state.depth] == [structure]
 
@@ -198,7 +198,7 @@ def test_with_a_message_that_is_sent_to_it(down: TestGroup, queue: str, structur
 
 
 def test_with_a_message_whose_expiry_has_still_to_be_reported(down: TestGroup) -> None:
-    """It stands on no queue any more."""
+    """The message is on no queue any more."""
     messages = down.group.structure("@QM2").messages
     down.group.client().hset(messages, "17x", b"record")
 
@@ -229,7 +229,7 @@ def test_with_a_handle_of_another_program(down: TestGroup) -> None:
 
 
 def test_a_program_that_once_sent_to_it_goes_on(down: TestGroup) -> None:
-    """Its connection knows the structure that is gone: it loses nothing, and sends to the next manager of that name."""
+    """Its connection knows the removed structure: it loses nothing, and sends to the next manager of that name."""
     sender = down.connect("QM1")
     sender.open("ORDERS", PUT, qmgr_name="QM2").close()
     with sender.open("SHARED", PUT) as shared:
@@ -258,7 +258,7 @@ def test_a_program_that_once_sent_to_it_ends_cleanly(down: TestGroup) -> None:
 
 
 def traces_of_leases(group: TestGroup) -> list[bytes]:
-    """Lost connections, which somebody would have to recover."""
+    """Lost connections that still need a recovery."""
     leases: Any = group.group.client().zrange(group.group.keys.leases, 0, -1)
     return [lease for lease in leases if lease.count(b".") == 3]
 
@@ -270,7 +270,7 @@ def test_a_recoverer_of_the_removed_member_goes_on(down: TestGroup) -> None:
     remove_member(down.group, "QM2")
     assert recover_a_program(down, worker)
     start(down)
-    # It finds that the structure is not the one that it knew; the watch calls again.
+    # It finds that the structure is another one than it knew. The watch calls again.
     with pytest.raises(MQIError) as caught:
         recover_a_program(down, worker)
     assert caught.value.reason == MQRC.CF_STRUC_FAILED
@@ -278,7 +278,7 @@ def test_a_recoverer_of_the_removed_member_goes_on(down: TestGroup) -> None:
 
 
 def recover_a_program(group: TestGroup, worker: Connection) -> bool:
-    """A program of QM1 dies with uncommitted work; whether that is resolved."""
+    """A program of QM1 dies with uncommitted work. Returns whether that is resolved."""
     victim = group.connect("QM1")
     victim.open("SHARED", PUT).put(b"uncommitted", options=PutOption.SYNCPOINT)
     return recover(group.group, worker, victim.connection.process.token, force=True).is_resolved

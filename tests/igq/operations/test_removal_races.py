@@ -1,4 +1,4 @@
-"""`igq group remove` cut off, overtaken, and with others at work at the same time."""
+"""`igq group remove` interrupted, overtaken, and at the same time as others."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from tests.support.removals import (
 
 
 def test_it_takes_so_many_scripts(down: TestGroup) -> None:
-    """Those tests that interrupt it behind each would otherwise leave some out."""
+    """Otherwise the tests that interrupt it after each script would leave some out."""
     assert not killed_behind(down, SCRIPTS_REFUSED)
     assert gone(down)
 
@@ -93,7 +93,7 @@ def test_killed_while_it_is_refused_the_next_attempt_leaves_all_as_it_was(down: 
 @pytest.mark.invariant(2)
 @pytest.mark.parametrize("scripts", EACH)
 def test_an_attempt_that_was_paused_changes_nothing_of_the_next_manager(down: TestGroup, scripts: int) -> None:
-    """It wakes up before any of its scripts, when another attempt has ended and the name is down again."""
+    """It wakes up before any of its scripts, after another attempt has ended and the name is down again."""
 
     def overtake() -> str:
         remove_member(down.group, "QM2")
@@ -173,7 +173,7 @@ def test_an_alter_of_the_transmission_queue_in_the_middle_opens_nothing(down: Te
 
 @pytest.mark.parametrize("scripts", EACH)
 def test_a_put_in_the_middle_is_refused_or_refuses_the_removal(down: TestGroup, scripts: int) -> None:
-    """Over a connection that has sent to it before, so that it knows its structure."""
+    """The connection has sent to it before, so it knows its structure."""
     sender = down.connect("QM1")
     sender.open("ORDERS", PUT, qmgr_name="QM2").close()
 
@@ -193,7 +193,7 @@ def test_a_put_in_the_middle_is_refused_or_refuses_the_removal(down: TestGroup, 
 def test_a_put_that_found_its_way_before_loses_nothing(
     down: TestGroup, scripts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It had resolved the name before the removal began, and comes to its structure in the middle of it."""
+    """It had resolved the name before the removal began, and reaches its structure during the removal."""
     sender = down.connect("QM1")
     sender.open("ORDERS", PUT, qmgr_name="QM2").close()
     route = resolve(sender.connection, "ORDERS", "QM2")
@@ -206,7 +206,7 @@ def test_a_put_that_found_its_way_before_loses_nothing(
 
     refusal, other = interrupted(down, scripts, late)
 
-    # One of the two: it is put and stays, or the manager is removed.
+    # Either the message is put and stays, or the manager is removed.
     assert (refusal == "") == (other != "")
     if not other:
         assert sum(stored.state.depth for stored in parts(down).values()) == 1
@@ -215,7 +215,7 @@ def test_a_put_that_found_its_way_before_loses_nothing(
 def test_an_alter_that_reaches_its_parts_after_the_removal_is_harmless(
     down: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It had listed them before: a part may be there again, which nobody sends to, and which the next manager takes."""
+    """It had listed them before. So a part may be there again, unused, and the next manager takes it."""
     real, removed = Finder.set_partition, list[str]()
 
     def late(self: Finder, master: Entry, place: Place, *, is_back: bool = False) -> bool | None:
@@ -239,12 +239,12 @@ def test_an_alter_that_reaches_its_parts_after_the_removal_is_harmless(
 
 
 def test_while_others_send_to_it_again_and_again_no_message_is_lost(down: TestGroup) -> None:
-    """It is removed, started anew, emptied and stopped, in turn; what was acknowledged is got, once."""
+    """It is removed, started, emptied and stopped in turn. Acknowledged messages are got once."""
     ended, sent, refusals = threading.Event(), Counter[bytes](), Counter[MQRC]()
 
     def send(number: int) -> None:
         sender, count, chance = down.connect("QM1"), 0, random.Random(number)
-        # Now and then nothing comes for long enough.
+        # Sometimes no message comes for long enough.
         while not ended.wait(chance.expovariate(250)):
             body = b"%d/%d" % (number, count := count + 1)
             try:
@@ -272,12 +272,12 @@ def test_while_others_send_to_it_again_and_again_no_message_is_lost(down: TestGr
 
     assert removals
     assert got == sent
-    # Each refusal says that nothing was put; a connection lost would leave that open.
+    # Each refusal says that nothing was put. A lost connection would leave that open.
     assert MQRC.CONNECTION_BROKEN not in refusals
 
 
 def start_and_empty(group: TestGroup) -> list[bytes]:
-    """Start QM2, take what was sent to it, and stop it."""
+    """Start QM2, take the messages for it, and stop it."""
     membership, found = start(group), list[bytes]()
     connection = group.connect("QM2")
     with connection.open(SYSTEM_QSG_TRANSMIT_QUEUE, GET) as queue, suppress(NoMsgAvailable):

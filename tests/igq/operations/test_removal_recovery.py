@@ -35,7 +35,7 @@ from tests.support.removals import (
     traces,
 )
 
-#: Scripts of a recovery that change something, where one message is to be restored.
+#: Scripts of a recovery that change something, if one message is to be restored.
 RECOVERY = (
     "admin/restore_begin",
     "structure/restore_begin",
@@ -58,7 +58,7 @@ def sent(down: TestGroup) -> TestGroup:
 
 @pytest.fixture
 def taken(sent: TestGroup) -> TestGroup:
-    """It is in the backup, and QM2 has got it since."""
+    """The message is in the backup, and QM2 has got it since."""
     assert received(sent) == SENT
     return sent
 
@@ -68,7 +68,7 @@ def remove(group: TestGroup) -> str:
 
 
 def received(group: TestGroup) -> list[bytes]:
-    """Start QM2, take what was sent to it on all its parts, as its agent does, and stop it."""
+    """Start QM2, take the messages for it from all its parts, as its agent does, and stop it."""
     membership, found = start(group), list[bytes]()
     group.repository("QM2").make_transmit_parts("QM2")
     connection = group.connect("QM2")
@@ -83,7 +83,7 @@ def received(group: TestGroup) -> list[bytes]:
 
 
 def recovered(group: TestGroup) -> str:
-    """What is said against it."""
+    """The reasons against it."""
     try:
         recover(group.group, "APPL1")
     except BackupError as error:
@@ -135,7 +135,7 @@ def test_lost_and_recovered_before_this_script_of_a_removal(taken: TestGroup, sc
     assert "queue manager QM2 is being removed" in other
     assert (refusal == "") == gone(taken)
     assert refusal == "" or refusal.startswith(HAS_FAILED)
-    # Now that no removal is under way it works; what a member that is gone had got before does not come again.
+    # No removal is under way now, so it works. Messages that a removed member had got before do not come again.
     assert recovered(taken) == ""
     assert received(taken) == ([] if refusal == "" else SENT)
 
@@ -165,7 +165,7 @@ def test_removed_before_this_script_of_a_recovery(down: TestGroup, script: str, 
     else:
         assert ("for QM2 has messages" in refusal) if is_for_qm2 else refusal == ""
     assert gone(down) == (refusal == "")
-    # Who has that name now finds what was sent to it, and nothing else.
+    # The present owner of that name finds the messages for it, and nothing else.
     assert received(down) == (SENT if is_for_qm2 else [])
 
 
@@ -197,7 +197,7 @@ def test_killed_while_it_is_refused_and_lost_what_was_sent_comes_back(sent: Test
 
 
 def test_while_it_is_being_recovered(sent: TestGroup) -> None:
-    """Also where somebody took it for one that can be used."""
+    """Also if a program took it for a usable structure."""
     lose(sent)
     remover = Group(sent.settings)
     keys = sent.group.structure("APPL1")
@@ -217,7 +217,7 @@ def test_while_it_is_being_recovered(sent: TestGroup) -> None:
 
 
 def test_unused_deleted_and_empty_objects_are_no_obstacle(down: TestGroup) -> None:
-    """Nothing that these had can come back."""
+    """Nothing in these can come back."""
     assert mqsc(down, "DEFINE CFSTRUCT(EMPTY)\nDEFINE CFSTRUCT(DELETED)\nDEFINE CFSTRUCT(CLEARED)\n")[0] == 0
     for name in ("DELETED", "CLEARED"):
         define = f"DEFINE QLOCAL({name}) QSGDISP(SHARED) CFSTRUCT({name})\n"
@@ -229,7 +229,7 @@ def test_unused_deleted_and_empty_objects_are_no_obstacle(down: TestGroup) -> No
     assert mqsc(down, "DELETE CFSTRUCT(DELETED)\n")[0] == 0
 
     assert remove(down) == ""
-    # Of a structure that is not there any more nobody tells where its keys were.
+    # The place of the keys of a deleted structure is unknown.
     assert [each for each in traces(down) if "}:q:" in each.split()[0] and ":DELETED}" not in each] == []
     for name in ("EMPTY", "CLEARED"):
         versions = down.group.structure(name).versions
@@ -237,7 +237,7 @@ def test_unused_deleted_and_empty_objects_are_no_obstacle(down: TestGroup) -> No
 
 
 def test_its_own_structure_that_is_lost_is_no_obstacle(down: TestGroup) -> None:
-    """No backup of it can be."""
+    """There can be no backup of it."""
     lose(down, "@QM2")
 
     assert remove(down) == ""
@@ -245,7 +245,7 @@ def test_its_own_structure_that_is_lost_is_no_obstacle(down: TestGroup) -> None:
 
 
 def test_a_missing_part_is_made_only_when_it_is_opened(down: TestGroup) -> None:
-    """As by a recovery that comes to it late."""
+    """A recovery that reaches it late does this."""
     keys = down.group.structure("APPL1")
     (part,) = [place.queue for place in parts(down) if place.structure == "APPL1"]
     down.group.client().delete(keys.queue(part).queue)

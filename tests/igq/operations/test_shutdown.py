@@ -1,4 +1,4 @@
-"""What `igq qmgr stop` and the status say of a manager that stops, or dies, while they look."""
+"""`igq qmgr stop` and the status about a manager that stops or dies meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE_S = 120
 
 
 def leave(group: Group, member: Member) -> None:
-    """What a manager does at its end."""
+    """The steps of a manager at its end."""
     keys = group.keys
     script_keys = [keys.leases, keys.members, keys.fence, keys.processes]
     assert group.call("admin/leave", script_keys, [member.name, member.incarnation])[0] == 0
@@ -28,7 +28,7 @@ def leave(group: Group, member: Member) -> None:
 def test_a_manager_that_stops_while_it_is_looked_at_has_not_failed(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its state was read before that, and its lease is looked for behind it."""
+    """Its state was read before that, and its lease is read after it."""
     has_lease = stopping.has_lease
 
     def stops_meanwhile(seen_by: Group, member: Member) -> bool:
@@ -91,7 +91,7 @@ class AtWork:
         self.told.append((message_id, fields.get("timeout_s", fields.get("mode"))))
 
     def ask(self, timeout_s: float | None) -> None:
-        """What `igq qmgr stop --timeout` writes, or ``--immediate``."""
+        """The output of `igq qmgr stop --timeout`, or ``--immediate``."""
         member = self.group.group.member("QM2")
         assert member is not None
         stopping._ask(self.group.group, member, is_immediate=timeout_s is None, timeout_s=timeout_s or 0)

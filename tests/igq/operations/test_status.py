@@ -1,4 +1,4 @@
-"""`igq status` reads what can be alive: process ids above all."""
+"""`igq status` shows everything that can be alive, above all process ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.topologies import Cluster
 
 
 def shown(group: TestGroup, state: str, agent: str) -> ManagerStatus:
-    """QM1 as it is shown when the group and its agent have said this."""
+    """QM1 as it is shown after these statements of the group and its agent."""
     keys = group.group.keys
     write_agent_state(group.group, "QM1", AgentState(agent, 4711, 0))
     changes: list[str | int] = ["QM1", 1, json.dumps({"state": state})]
@@ -30,7 +30,7 @@ def shown(group: TestGroup, state: str, agent: str) -> ManagerStatus:
 
 @pytest.mark.parametrize("state", ["STARTING", "RUNNING", "QUIESCING", "FAILED"])
 def test_members_that_may_be_alive_have_a_pid(group: TestGroup, state: str) -> None:
-    """One that is FAILED may be paused, or cut off the network."""
+    """A FAILED manager may be paused, or cut off from the network."""
     manager = shown(group, state, "RUNNING")
 
     assert (manager.state, manager.pid, manager.agent.pid) == (state, os.getpid(), 4711)

@@ -13,7 +13,7 @@ from igq.manager.process import QueueManager
 from igq.operations.supervisor import Supervisor
 from sharedq.settings.values import Settings
 
-#: A supervisor whose manager says more than a pipe holds, and ends.
+#: A supervisor whose manager prints more than a pipe holds, and ends.
 PROGRAM = """
 import subprocess, sys, threading
 from sharedq.settings.values import Settings
@@ -43,7 +43,7 @@ def test_a_managers_output_is_drained_even_without_a_reader(tmp_path: Path) -> N
         supervisor.wait()
 
 
-#: A supervisor whose manager has not come to the point where it knows what to do about a signal.
+#: A supervisor whose manager has not installed its signal handlers yet.
 NOT_BEGUN = """
 import subprocess, sys, threading
 from sharedq.settings.values import Settings
@@ -74,7 +74,7 @@ def test_a_manager_that_is_stopped_before_it_began_has_not_failed(tmp_path: Path
 
 @pytest.mark.rule("igq/routes", "No manager may have the name of its group.")
 def test_no_manager_has_the_name_of_its_group(tmp_path: Path) -> None:
-    """By the group's name programs connect to any member: one of this name could not be meant."""
+    """With the group's name programs connect to any member, so a manager of that name could not be addressed."""
     settings = Settings(data_dir=tmp_path, group="QSG1")
     for start in (lambda: QueueManager(settings, "QSG1"), lambda: Supervisor(settings, ["QM1", "QSG1"])):
         with pytest.raises(CommandError, match="QSG1 cannot be a queue manager: the queue-sharing group has this name"):

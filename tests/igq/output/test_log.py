@@ -1,4 +1,4 @@
-"""The file of a manager's log: who may read it, what its times say, and how it is rotated."""
+"""The file of a manager's log: its permissions, its times, and its rotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every message can be said with the fields that its sender gives."""
+"""Every message can be formatted with the fields that its sender gives."""
 
 from __future__ import annotations
 

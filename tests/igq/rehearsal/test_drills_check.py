@@ -22,7 +22,7 @@ def copies_of_one_group() -> tuple[list[Copy], list[Copy]]:
 def commit(
     unit: str, copies: Sequence[Copy], *phases: str, call: int = 1, program: str = "JFK-X"
 ) -> list[dict[str, Any]]:
-    """A consumer's commit of *copies*, and how it ended."""
+    """A consumer's commit of *copies*, and its outcome."""
     line = {"program": program, "pid": 1, "call": call, "verb": "MQCMIT"}
     messages = [(copy.correl.hex(), HEX) for copy in copies]
     return [

@@ -1,4 +1,4 @@
-"""The drills see whether what is in doubt stays so, and ends as an operator says."""
+"""The drills check that work in doubt stays so, and ends as an operator says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checker says of a run that lost a structure: what its backup promises, and each kind of breach of that."""
+"""The checker on a run that lost a structure: the promise of its backup, and each kind of breach of that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from igq.rehearsal.load.rows.departures import Departure
 from igq.rehearsal.load.rows.plan import SHARED_QUEUE, Copy, groups
 from sharedq.reading.journal import JournalRow
 
-#: Where things happen in the first life, around the backup, and in the second.
+#: Phases of the first life, around the backup, and of the second.
 EARLY, BACKUP, LATE, END, SECOND, THIRD, FOURTH = ((second * 1000, 0) for second in range(1, 8))
 
 
@@ -25,7 +25,7 @@ def all_copies() -> tuple[list[Copy], list[Copy]]:
 
 
 class Run:
-    """What happened, told step by step: journals of both lives, and the programs' histories."""
+    """The events of a run, step by step: journals of both lives, and the programs' histories."""
 
     def __init__(self) -> None:
         self.through_igq, self.shared = all_copies()
@@ -35,7 +35,7 @@ class Run:
         self.units = 0
         self._call("EWR-DEPARTURES", self.through_igq, "ok")
         self.commits[f"u/{self.units}"] = EARLY
-        # Something happened at the end of the first life.
+        # An event at the end of the first life.
         self._row("commit", END, unit="u/end")
 
     def put(self, at: Position, copies: Sequence[Copy], phase: str = "ok", *, is_committed: bool = True) -> None:

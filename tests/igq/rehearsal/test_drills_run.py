@@ -1,4 +1,4 @@
-"""The drills themselves: what there is, and one of them for real."""
+"""The drills themselves: the list, and one of them for real."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ from sharedq.mqi.errors import error_for
 from sharedq.settings.values import Settings
 from tests.support.partitions import network_or_skip
 
-#: Drills that start no manager anew: each takes some seconds, most of it the group's start.
+#: Drills that restart no manager: each takes some seconds, most of it for the group's start.
 QUICK = ("script-flush", "igq-toggle", "memory-full", "kill-redis")
-#: Those that need machines of their own.
+#: Drills that need their own machines.
 PARTED = [name for name, scenario in SCENARIOS.items() if scenario.has_machines]
 
 
@@ -98,7 +98,7 @@ def test_a_seed_is_no_negative_number(name: str | None) -> None:
         (0, Verdict(), True, 0),
         (1, Verdict(), True, 1),
         (2, Verdict(), True, 1),
-        # What the programs saw must agree.
+        # The programs' histories must agree.
         (0, Verdict(lost=["CorrelId 01"]), True, 1),
         (1, Verdict(), False, 0),
     ],
@@ -182,7 +182,7 @@ def test_an_alter_whose_outcome_is_unknown_is_repeated(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("pid", [0, -1])
 def test_an_agent_that_is_not_there_gets_no_signal(pid: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system takes 0 for the whole family of the drill, and -1 for everybody."""
+    """The system takes 0 for the drill's whole process group, and -1 for all processes."""
     monkeypatch.setattr("os.kill", lambda *_: pytest.fail("a signal was sent"))
     with pytest.raises(CommandError, match="no IGQ agent"):
         Scene.signal_agent(object.__new__(Scene), pid, signal.SIGSTOP)
@@ -191,7 +191,7 @@ def test_an_agent_that_is_not_there_gets_no_signal(pid: int, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
-        # Its manager renews the lease of an agent that is only stopped: it goes on.
+        # Its manager renews the lease of an agent that is only stopped, so the agent goes on.
         (Pause(Who.AGENT), 0),
         (Kill(Who.PROGRAMS), 0),
         (Pause(Who.PROGRAMS), 0),
@@ -229,7 +229,7 @@ def test_a_random_drill_cuts_the_network_on_machines_of_its_own() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_where_that_cannot_be_its_other_faults_are_the_same(seed: int) -> None:
-    """Also their victims: each draw is made."""
+    """Also their victims: each one is drawn."""
     whole, rest = random_scenario(seed), random_scenario(seed, may_cut=False)
     assert not rest.has_machines
     assert not any(isinstance(step, Cut) for step in rest.steps)
@@ -285,7 +285,7 @@ def test_a_random_drill_leaves_everything_at_work(seed: int) -> None:
 
 @pytest.fixture
 def unprivileged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Whoever asks for a namespace is refused it."""
+    """Every request for a namespace is refused."""
     for tool, says in (("unshare", "unshare: unshare failed: Operation not permitted"), ("nsenter", ""), ("ip", "")):
         program = tmp_path / tool
         program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")
@@ -342,7 +342,7 @@ def test_work_in_doubt_outlives_its_manager_and_ends_once(tmp_path: Path) -> Non
     assert verdict.delivered == verdict.expected > 0
     told = [row for row in read_timeline(tmp_path) if row["event"] == "resolved" and row["by"] == "drill"]
     prepared = next(row["detail"] for row in read_timeline(tmp_path) if row["event"] == "prepared")
-    # The putter's at least: it holds its work from the beginning.
+    # At least the putter's: it holds its work from the beginning.
     assert prepared == f"{len(told)} units of work"
     assert told
 

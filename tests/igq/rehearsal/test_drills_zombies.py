@@ -1,4 +1,4 @@
-"""The drills see what is done by one that was shut out."""
+"""The drills see the calls of a program that was shut out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a putter slows down while a drill's fault lasts."""
+"""A putter slows down while a drill's fault lasts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from igq.rehearsal.load.programs.control import Control
 
 @pytest.fixture
 def control(monkeypatch: pytest.MonkeyPatch) -> Control:
-    """One that hears nothing but what the test says to it."""
+    """A program that hears only the test."""
     monkeypatch.setattr(Control, "_listen", lambda _: None)
     return Control()
 
 
 def pauses(control: Control, units: int, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What it waits before each of some units of work, in which nothing else is said to it."""
+    """Its waits before each of some units of work, without further commands."""
     found: list[float] = []
 
     def wait(_: threading.Event, seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""Which groups a consumer's batch has whole."""
+"""The groups that a consumer's batch has whole."""
 
 from __future__ import annotations
 

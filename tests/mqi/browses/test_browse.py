@@ -1,4 +1,4 @@
-"""The browse cursor: where it stands, what moves it, and what may be done with it."""
+"""The browse cursor: its place, the calls that move it, and the calls that use it."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_waiting_is_ignored_under_the_cursor(group: TestGroup, queue: Queue, how
     other = group.connect().open("Q", BOTH)
     queue.get(FIRST)
     other.get()
-    # It would wait for ever; nor is it looked at how long.
+    # It would wait for ever. Its length is not checked either.
     for wait_ms in (-1, -2):
         assert reason_of(queue, how | WAIT, wait_ms=wait_ms) == MQRC.NO_MSG_UNDER_CURSOR
 

@@ -1,4 +1,4 @@
-"""MQGMO_LOCK and MQGMO_UNLOCK: whom a lock keeps out, what ends it, and what it has no part in."""
+"""MQGMO_LOCK and MQGMO_UNLOCK: the handles that a lock keeps out, the calls that end it, and calls that ignore it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def other(group: TestGroup, queue: Queue) -> Queue:
     return group.connect().open(queue.name, BOTH)
 
 
-# -- whom a lock keeps out ---------------------------------------------------------------------------------------------
+# -- handles that a lock keeps out -------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule(
@@ -137,7 +137,7 @@ def test_every_handle_has_a_lock_of_its_own(group: TestGroup, queue: Queue, othe
     assert browse_all(group.connect().open("Q", BOTH)) == [b"1", b"3", b"4"]
 
 
-# -- what its own handle can do ----------------------------------------------------------------------------------------
+# -- calls of its own handle -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule(
@@ -219,7 +219,7 @@ def test_a_browse_does_not_count_as_a_backout(queue: Queue, other: Queue) -> Non
     assert other.get().md.backout_count == 0
 
 
-# -- what ends a lock --------------------------------------------------------------------------------------------------
+# -- calls that end a lock ---------------------------------------------------------------------------------------------
 
 SMALL = {"max_length": 0}
 NOBODY: dict[str, Any] = {"match": MQMD(correl_id=b"?" * 24), "match_options": MatchOption.MATCH_CORREL_ID}
@@ -232,9 +232,9 @@ def disconnect(queue: Queue) -> MQRC:
     return MQRC.NONE
 
 
-#: What the handle that locked message 2 does then; how that ends; what is locked then.
+#: The next call of the handle that locked message 2, its outcome, and the messages that are locked then.
 ENDINGS: dict[str, tuple[Callable[[Queue], MQRC], MQRC, bytes]] = {
-    # A browse from a place ends it, whether or not it locks what it returns.
+    # A browse from a place ends the lock, whether or not it locks the message that it returns.
     "first": (lambda queue: reason_of(queue, FIRST), MQRC.NONE, b""),
     "next": (lambda queue: reason_of(queue, NEXT), MQRC.NONE, b""),
     "first, lock": (lambda queue: reason_of(queue, LOCK_FIRST), MQRC.NONE, b"1"),
@@ -249,7 +249,7 @@ ENDINGS: dict[str, tuple[Callable[[Queue], MQRC], MQRC, bytes]] = {
     "first, 2080": (lambda queue: reason_of(queue, FIRST, **SMALL), MQRC.TRUNCATED_MSG_FAILED, b"2"),
     "next, 2080": (lambda queue: reason_of(queue, NEXT, **SMALL), MQRC.TRUNCATED_MSG_FAILED, b"2"),
     "next, lock, 2080": (lambda queue: reason_of(queue, LOCK_NEXT, **SMALL), MQRC.TRUNCATED_MSG_FAILED, b"2"),
-    # A browse that fails leaves it, unless it fails with 2033.
+    # A browse that fails keeps the lock, unless it fails with 2033.
     "next, 2259": (lambda queue: reason_of(queue, NEXT | LOGICAL), MQRC.INCONSISTENT_BROWSE, b"2"),
     "next, lock, 2259": (lambda queue: reason_of(queue, LOCK_NEXT | LOGICAL), MQRC.INCONSISTENT_BROWSE, b"2"),
     "first, 2247": (lambda queue: reason_of(queue, FIRST | LOGICAL, **WRONG_NUMBER), MQRC.MATCH_OPTIONS_ERROR, b"2"),
@@ -267,7 +267,7 @@ ENDINGS: dict[str, tuple[Callable[[Queue], MQRC], MQRC, bytes]] = {
         MQRC.NO_MSG_AVAILABLE,
         b"",
     ),
-    # Under the cursor the message is returned; without LOCK it is unlocked then, unless the reason is 2080.
+    # Under the cursor the message is returned. Without LOCK it is unlocked then, unless the reason is 2080.
     "under cursor": (lambda queue: reason_of(queue, UNDER_CURSOR), MQRC.NONE, b""),
     "under cursor, 2079": (
         lambda queue: reason_of(queue, UNDER_CURSOR | TRUNCATED, **SMALL),
@@ -281,7 +281,7 @@ ENDINGS: dict[str, tuple[Callable[[Queue], MQRC], MQRC, bytes]] = {
         MQRC.TRUNCATED_MSG_FAILED,
         b"2",
     ),
-    # A get of something else, and one that finds nothing.
+    # A get of another message, and a get that finds nothing.
     "get": (lambda queue: reason_of(queue, 0), MQRC.NONE, b"2"),
     "get, 2033": (lambda queue: reason_of(queue, 0, **NOBODY), MQRC.NO_MSG_AVAILABLE, b"2"),
     "get, wait, 2033": (lambda queue: reason_of(queue, WAIT, wait_ms=20, **NOBODY), MQRC.NO_MSG_AVAILABLE, b"2"),
@@ -362,7 +362,7 @@ def test_a_handle_that_was_closed_cannot_unlock(queue: Queue) -> None:
 def test_unlock_returns_no_message_and_changes_no_descriptor(group: TestGroup, queue: Queue, with_it: int) -> None:
     queue.get(LOCK_FIRST)
     md, gmo = MQMD(version=2, msg_id=b"m" * 24, priority=7), MQGMO(version=2, options=int(GetOption.UNLOCK) | with_it)
-    # A length that no get would accept is not looked at.
+    # A length that no get would accept is not checked.
     outcome = verbs.mqget(queue.connection, queue.handle, md, gmo, -1)
     assert outcome == (b"", 0, MQCC.OK, MQRC.NONE)
     assert md == MQMD(version=2, msg_id=b"m" * 24, priority=7)
@@ -390,7 +390,7 @@ def test_the_unlock_comes_before_the_wait(group: TestGroup, queue: Queue, other:
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(queue.get, LOCK_NEXT | WAIT, wait_ms=60_000)
         until_waiting(group, "Q", 1)
-        # It still waits, and what it had locked is there for everybody.
+        # It still waits, and its locked message is free for every handle.
         assert locked(group) == 0
         assert other.get().body == b"1"
         assert not future.done()
@@ -416,7 +416,7 @@ def test_an_unlocked_message_serves_its_waiter(group: TestGroup, queue: Queue, o
 @pytest.mark.rule("mqi/locks", "A waiting browse with LOCK counts as a get: an arriving message wakes one of them.")
 @pytest.mark.parametrize("count", [1, 3])
 def test_of_several_browses_that_lock_one_is_activated(group: TestGroup, count: int) -> None:
-    """A browse with LOCK counts as a get where waiters are chosen; other browses are all activated."""
+    """A browse with LOCK counts as a get when waiters are chosen. Other browses are all activated."""
     group.define_shared("Q")
     putter = group.connect().open("Q", BOTH)
     lockers = [group.connect().open("Q", BOTH) for _ in range(count)]
@@ -449,7 +449,7 @@ def test_a_browse_that_locks_and_a_get_share_what_comes(group: TestGroup) -> Non
 
 @pytest.mark.parametrize("asked", [{}, matching(correl_id=b"C" * 24)])
 def test_a_wake_up_before_a_cursor_goes_to_waiters_that_can_use_it(group: TestGroup, asked: dict[str, Any]) -> None:
-    """What comes in front of their cursors does not fit two browses that lock, but does fit the get behind them."""
+    """A message before the cursors does not fit two browses that lock, but does fit the get after them."""
     group.define_shared("Q")
     putter = group.connect().open("Q", BOTH)
     putter.put(b"seen", MQMD(priority=0, correl_id=b"C" * 24))
@@ -486,12 +486,12 @@ def test_locking_browses_that_find_nothing_do_not_wake_each_other(group: TestGro
         time.sleep(0.3)
         before = calls_of(group)
         time.sleep(0.3)
-        # Leases are renewed meanwhile, a few times a second at most.
+        # Leases are renewed meanwhile, at most a few times a second.
         assert calls_of(group) - before < 30
         assert [future.result(20) for future in futures] == [MQRC.NO_MSG_AVAILABLE] * 2
 
 
 def calls_of(group: TestGroup) -> int:
-    """How many script calls this server has had."""
+    """The number of script calls of this server."""
     stats: Any = group.group.client().info("commandstats")
     return int(stats["cmdstat_evalsha"]["calls"])

@@ -1,4 +1,4 @@
-"""Locked messages in front cost nobody anything, and who locks nothing pays for no lock: commands are counted."""
+"""Locked messages in front cost other handles nothing, and calls without locks pay nothing: commands are counted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SYNCPOINT = int(GetOption.SYNCPOINT)
 
 @pytest.fixture(scope="module")
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, TestGroup]]:
-    """Queues with few and with many messages locked in front, each by a handle of its own."""
+    """Queues with few and with many messages locked in front, each by its own handle."""
     server = Server()
     filled = {}
     for count in (FEW, MANY):
@@ -45,7 +45,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, TestG
 
 
 def got(options: int, **asked: object) -> Callable[[Queue], list[bytes]]:
-    """One call, and how far behind the locked messages it found something."""
+    """One call, and its result after the locked messages."""
 
     def call(queue: Queue) -> list[bytes]:
         return [queue.get(options, **asked).body[-1:]]  # type: ignore[arg-type]  # what matching() returns
@@ -91,7 +91,7 @@ def test_locks_do_not_change_the_commands_of_a_call(scenes: dict[int, TestGroup]
     assert outcomes[0] == outcomes[1]
 
 
-#: What one call without locks, marks and groups makes the server do; the journal is one command more.
+#: The commands of one call without locks, marks and groups. The journal is one command more.
 PLAIN = {
     "put": {"evalsha": 1, "hexists": 1, "hmget": 1, "incrby": 1, "hset": 1, "zadd": 1, "xadd": 1},
     "get": {"evalsha": 1, "hget": 1, "hmget": 2, "zpopmin": 1, "hdel": 1, "xadd": 1},

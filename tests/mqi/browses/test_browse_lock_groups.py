@@ -1,4 +1,4 @@
-"""MQGMO_LOCK where groups and segments are: what is locked together, and whom that keeps from the rest; expiry."""
+"""MQGMO_LOCK with groups and segments: the messages locked together, the handles kept out, and expiry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOCK_FIRST, LOCK_NEXT = FIRST | LOCK, NEXT | LOCK
 
 @pytest.fixture
 def segmented(group: TestGroup) -> Queue:
-    """A queue with a logical message in three segments, and another message behind it."""
+    """A queue with a logical message in three segments, and another message after it."""
     group.define_shared("Q")
     opened = group.connect().open("Q", BOTH)
     for offset, flags in ((0, SEG), (1, SEG), (2, LSEG)):
@@ -45,7 +45,7 @@ def test_a_message_stays_locked_when_a_segment_is_browsed_with_a_lock(group: Tes
     segmented.get(LOCK_FIRST | WHOLE)
     assert segmented.get(UNDER_CURSOR | LOCK).body == b"0"
     assert locked(group) == 3
-    # Without LOCK it is unlocked, and with it all that was locked for its sake.
+    # Without LOCK it is unlocked, and with it all messages that were locked together with it.
     assert segmented.get(UNDER_CURSOR).body == b"0"
     assert locked(group) == 0
 

@@ -1,4 +1,4 @@
-"""Browsing with marks: what UNMARKED_BROWSE_MSG passes over, for whom, and what ends a mark."""
+"""Browsing with marks: the messages that UNMARKED_BROWSE_MSG passes over, for which handles, and the end of a mark."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def queue(group: TestGroup) -> Queue:
 
 
 def co_op(group: TestGroup, mark_ms: int = NEVER) -> Queue:
-    """A handle of the co-operating set; its manager's MARKINT is set first."""
+    """A handle of the co-operating set. Its manager's MARKINT is set first."""
     group.repository("QM1").alter_qmgr("QM1", {"mark_interval_ms": mark_ms})
     return group.connect().open("Q", CO_OP)
 
 
 def dispatch(queue: Queue, options: int, count: int = 100) -> list[bytes]:
-    """Bodies of what a dispatcher gets, which always browses from the start."""
+    """Bodies that a dispatcher gets, which always browses from the start."""
     bodies: list[bytes] = []
     while len(bodies) < count and (body := take(queue, options)):
         bodies.append(body)
@@ -56,7 +56,7 @@ def dispatch(queue: Queue, options: int, count: int = 100) -> list[bytes]:
 
 
 def left_of_marks(group: TestGroup) -> list[bytes]:
-    """Keys that say something of marks."""
+    """Keys that concern marks."""
     names = group.group.structure("APPL1").queue("Q")
     found: Any = group.group.client().keys(names.marks.replace("{", "[{]") + "*")
     state = group.group.client().hget(names.queue, "mk")
@@ -157,7 +157,7 @@ def test_a_get_ends_the_marks_of_its_message_also_when_it_is_backed_out(
     assert dispatch(queue, BY_HANDLE) == ([b"1"] if syncpoint else [])
     drain(other)
     assert left_of_marks(group) == []
-    # And then queues are what they were.
+    # And then queues are as before.
     assert reason_of(other, FIRST) == MQRC.NO_MSG_AVAILABLE
     other.put(b"x")
     assert other.get().body == b"x"
@@ -237,7 +237,7 @@ def test_marks_count_where_messages_are_selected(group: TestGroup) -> None:
 def test_co_operating_handles_share_the_messages(group: TestGroup, queue: Queue) -> None:
     one, other = co_op(group), co_op(group)
     assert [take(each, TOGETHER) for each in (one, other, one, other, one)] == [b"1", b"2", b"3", b"4", b""]
-    # Who is not of the set has nothing to do with its marks.
+    # A handle outside the set ignores its marks.
     assert dispatch(queue, FIRST | UNMARKED | MARK) == [b"1", b"2", b"3", b"4"]
 
 
@@ -246,7 +246,7 @@ def test_a_message_marked_by_the_set_cannot_be_marked_again(group: TestGroup, qu
     one, other = co_op(group), co_op(group)
     assert one.get(TOGETHER).body == b"1"
     assert reason_of(other, FIRST | MARK_ALL) == MQRC.MSG_MARKED_BROWSE_CO_OP
-    # The cursor was not moved by that.
+    # That did not move the cursor.
     assert reason_of(other, UNDER_CURSOR) == MQRC.NO_MSG_UNDER_CURSOR
     assert other.get(FIRST).body == b"1"
     assert queue.get(FIRST).body == b"1"
@@ -267,7 +267,7 @@ def test_two_kinds_of_marks_are_both_passed_over(group: TestGroup, queue: Queue)
     for number in range(5, 41):
         queue.put(b"%d" % number)
     for number in range(1, 40):
-        # By turns marked by the set and by the handle.
+        # Marked in turns by the set and by the handle.
         how = FIRST if number == 1 else NEXT
         assert other.get(how | MARK_ALL).body == b"%d" % number if number % 2 else other.get(how).body
         one.get(how | (0 if number % 2 else MARK))
@@ -316,7 +316,7 @@ def test_a_mark_of_the_set_ends_with_the_managers_mark_interval(group: TestGroup
     assert take(unlimited, FIRST | UNMARKED) == b"3"
     group.wait_redis_ms(200)
     assert take(unlimited, FIRST | UNMARKED) == b"1"
-    # That of the handle has no end.
+    # The mark of the handle has no end.
     assert take(short, FIRST | UNMARKED) == b"3"
     assert queue.get(FIRST).body == b"1"
 
@@ -378,7 +378,7 @@ def test_none_counts_any_more_of_more_marks_than_one_call_ends(group: TestGroup,
     assert client.zcard(times) == 1
 
 
-# -- what it costs, and that it agrees with looking at everything ------------------------------------------------------
+# -- costs, and a comparison with a look at everything -----------------------------------------------------------------
 
 
 def test_marked_messages_in_front_are_passed_over_by_halving(group: TestGroup) -> None:
@@ -392,7 +392,7 @@ def test_marked_messages_in_front_are_passed_over_by_halving(group: TestGroup) -
         body, times = commands(group, partial(dispatch, queue, FIRST | UNMARKED, 1))
         assert body == [b"new"]
         counted.append(sum(times.values()))
-    # 256 times as many: eight steps more, of two commands each; and whatever leases do meanwhile.
+    # 256 times as many: eight steps more, of two commands each, and the renewals of leases.
     assert counted[1] - counted[0] <= 40
 
 

@@ -182,7 +182,7 @@ def test_deleting_it_is_all_or_nothing(group: TestGroup) -> None:
 
 
 def test_a_purge_that_is_refused_has_destroyed_nothing(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part is opened behind the first look, when others have been closed already."""
+    """A part is opened after the first look, when others have been closed already."""
     group.add_member("QM2")
     group.add_member("QM3")
     connection = group.connect("QM1")
@@ -365,7 +365,7 @@ def test_the_values_kept_in_lua_are_json(group: TestGroup) -> None:
 def test_a_manager_starting_during_the_transmit_queues_define_has_a_part(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
-    """Managers that start together; without its part nobody would find a way to that manager."""
+    """Managers that start together. Without its part a manager could not be reached."""
     first, second = group.repository("QM1"), group.repository("QM2")
     first.delete("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE)
     call, calls, prepared = group.group.call, itertools.count(), []

@@ -1,4 +1,4 @@
-"""MQSC against a real group: what is answered, and what is done."""
+"""MQSC against a real group: the answers, and the effects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAMPLE = Path(__file__).parents[3] / "config" / "sample.mqsc"
 
 
 class Control:
-    """Remembers what it was asked to do."""
+    """Remembers its requests."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
@@ -207,7 +207,7 @@ def test_display_queue_filters_by_type_disposition_structure_and_where(group: Te
     assert names("QL(A.*) CFSTRUCT(APPL1)") == ["A.S"]
     assert names("Q(A.*) WHERE(MAXDEPTH LT 10)") == ["A.P"]
     assert names("Q(A.*) WHERE(RQMNAME EQ QM2)") == ["A.R"]
-    # That nothing fits a pattern or a filter is an answer; that a name is none's is an error.
+    # No match of a pattern or a filter is an answer. A name without an object is an error.
     for nothing in ("Q(NONE*)", "Q(A.P) WHERE(MAXDEPTH GT 10)", "Q(*) WHERE(CURDEPTH GT 0)"):
         assert "CSQM297I: No QUEUE matches the request." in done(group, f"DIS {nothing}")
     assert "CSQM125I" in failed(group, "DIS Q(NONE)")

@@ -1,4 +1,4 @@
-"""DEFINE, ALTER, DELETE and CLEAR of queues, and what they do to open handles."""
+"""DEFINE, ALTER, DELETE and CLEAR of queues, and their effect on open handles."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_shared_queue_needs_a_structure_that_is_defined(group: TestGroup, is_r
     with refused(MQRC.CF_STRUC_ERROR):
         group.repository("QM1").define(nowhere, replace=is_replace)
     assert group.repository("QM1").lookup("ORDERS") is None
-    # Nor is there a key of the structure.
+    # The structure has no key either.
     assert contents(group) == before
 
 
@@ -172,7 +172,7 @@ def test_inhibiting_gets_wakes_a_get_that_waits(group: TestGroup) -> None:
     waiter = threading.Thread(target=wait_for_ever)
     waiter.start()
     while not group.repository("QM1").queue_status("ORDERS").waiters:
-        # Asking is what passes the time here: each round is a round trip.
+        # The question itself takes the time here: each round is a round trip.
         assert waiter.is_alive()
     group.repository("QM1").alter("QLOCAL", "ORDERS", {"get": "DISABLED"})
     waiter.join()
@@ -242,7 +242,7 @@ def test_a_clear_that_was_cut_off_is_finished_when_a_manager_starts(group: TestG
     keys = group.group.structure("APPL1")
     queue_keys = keys.queue("ORDERS")
     connection.put1("ORDERS", b"x")
-    # The first of the two scripts of a clear, and nothing behind it.
+    # The first of the two scripts of a clear, and nothing after it.
     reply = group.group.call(
         "structure/delete_queue",
         [

@@ -1,4 +1,4 @@
-"""What the older versions of MQGMO and MQMD, and MQPUT1, stand for; and what structures and handles cannot be."""
+"""The meaning of older versions of MQGMO and MQMD, and of MQPUT1; and impossible structures and handles."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_mqput1_takes_another_user_and_no_logical_order(connection: QueueManager
     with pytest.raises(MQIError) as caught:
         connection.put1("Q", b"z", in_group, options=int(PutOption.LOGICAL_ORDER))
     assert caught.value.reason == MQRC.OPTIONS_ERROR
-    # With a handle that stays open the user was named when it was opened.
+    # For a handle that stays open the user was named at the open.
     with pytest.raises(MQIError):
         queue.put(b"z", options=other_user)
     assert drain(queue) == [b"x", b"y"]

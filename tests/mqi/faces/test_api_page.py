@@ -21,5 +21,5 @@ def test_the_examples_do_what_they_say(group: TestGroup, monkeypatch: pytest.Mon
     monkeypatch.setattr(sharedq, "connect", partial(sharedq.connect, settings=group.group.settings))
     examples = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert len(examples) > 5
-    # One program, so that a line that fails is told with its number.
+    # One program, so that the error of a failing line has its number.
     exec(compile("\n".join(examples), str(PAGE), "exec"), {})

@@ -1,4 +1,4 @@
-"""What the native API tells besides reason codes, and how it refuses what is of a wrong type."""
+"""The results of the native API besides reason codes, and its refusals of wrong types."""
 
 from __future__ import annotations
 

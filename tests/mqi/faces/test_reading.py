@@ -1,4 +1,4 @@
-"""Reading a queue without a handle: what is there, in which order, and what is not shown."""
+"""Reading a queue without a handle: the messages, their order, and messages that are not shown."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read(
     *,
     has_data: bool = True,
 ) -> list[Row]:
-    """Rows as a browse has them: the fields of the descriptor, besides place and data."""
+    """Rows as a browse returns them: the fields of the descriptor, besides place and data."""
     places = find_places(group.group, queue, qmgr)
     reader = Reader(group.group.deployment(), group.group.name, has_data=has_data, wanted=wanted)
     found = []
@@ -127,7 +127,7 @@ def test_identifiers_are_null_and_generated_msg_ids_are_shown(group: TestGroup, 
 
 @pytest.mark.parametrize("per_range", [1, 7, 1000])
 def test_ranges_hold_everything_once_in_the_order_of_a_browse(group: TestGroup, orders: Queue, per_range: int) -> None:
-    """Members of groups stand in another set, and messages of several priorities among each other."""
+    """Members of groups are in another set, and messages of several priorities are mixed."""
     for number in range(40):
         body = b"%02d" % number
         if number % 5 == 0:
@@ -208,11 +208,11 @@ def test_reading_changes_nothing(group: TestGroup, orders: Queue) -> None:
     assert contents(group) == before
 
 
-# -- what is asked for ---------------------------------------------------------------------------------------
+# -- selection -----------------------------------------------------------------------------------------------
 
 
 def put_a_mixture(orders: Queue) -> list[MQMD]:
-    """Twelve messages that differ in identifiers and priority; some are in a group, some have its GroupId only."""
+    """Twelve messages that differ in identifiers and priority. Some are in a group, some only have its GroupId."""
     mds = []
     for number in range(12):
         md = MQMD(

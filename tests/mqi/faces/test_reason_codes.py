@@ -19,15 +19,15 @@ from tests.support.members import TestGroup
 from tests.support.scenes import contents
 
 ROOT = Path(__file__).parents[3]
-#: Where the scenes stand: what is imported has noted its own.
+#: The modules with the scenes: their import registers the scenes.
 SCENES = (reasons_of_gets, reasons_of_groups, reasons_of_puts)
 
-#: What seeds 000 to 003 name, and what the issue names beside that.
+#: The reasons that IBM's pages name, and the reasons of this project's own list.
 NAMED = {
     *(2016, 2033, 2041, 2079, 2080, 2161, 2209, 2241, 2242, 2243, 2244, 2245, 2246, 2255, 2256, 2257, 2259),
     *(2003, 2024, 2046, 2185, 2249, 2250, 2251, 2252, 2253),
 }
-#: What the scripts of these calls can answer, and no scene here provokes.
+#: Reasons that the scripts of these calls can give, and no scene here provokes.
 ELSEWHERE = {
     2009: "tests/faults/test_lost_reply.py: outcomes that are unknown, and owners that are shut out",
     2219: "nobody gets it: calls of one connection take turns",
@@ -35,7 +35,7 @@ ELSEWHERE = {
 
 
 def state_of(scene: Scene) -> tuple[object, ...]:
-    """What the handle and its connection know that decides about later calls."""
+    """The state of the handle and its connection that decides about later calls."""
     handle, unit = scene.handle, scene.connection.unit
     parts = {name: (part.operations, tuple(part.queues)) for name, part in unit.parts.items()}
     return (replace(handle.gets.cursor), handle.order, unit.id, unit.messages, unit.marked, parts)

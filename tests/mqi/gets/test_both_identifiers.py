@@ -1,4 +1,4 @@
-"""A get by MsgId and CorrelId: found, and at the same cost, however many messages share its MsgId."""
+"""A get by MsgId and CorrelId finds its message, at the same cost for any number of messages with its MsgId."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ CASES: dict[str, Callable[[Queue, MQMD], list[bytes]]] = {
 
 @pytest.fixture(scope="module")
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[TestGroup, int]]]:
-    """A batch on a queue, a short and a long one; on a server that nobody else calls."""
+    """A batch on a queue, a short and a long one, on a server without other callers."""
     server, scenes = Server(), []
     for count in (FEW, MANY):
         group = TestGroup(server.url, tmp_path_factory.mktemp("data"))

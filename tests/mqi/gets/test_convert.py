@@ -1,4 +1,4 @@
-"""MQGMO_CONVERT on a queue: what is returned, what the descriptor says of it, and what becomes of the message."""
+"""MQGMO_CONVERT on a queue: the returned data, the descriptor, and the fate of the message."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_zero_asks_for_the_character_set_of_the_queue_manager(group: TestGroup) 
     assert described(get(ebcdic, 0, CONVERT | BROWSE)) == (b"\xdc", EBCDIC, REVERSED, MQRC.NONE)
     assert described(get(utf8, 0)) == ("ü".encode(), UTF8, REVERSED, MQRC.NONE)
 
-    # What is put with it goes with the number of the manager that it is put at.
+    # A message put with it has the number of the manager at which it is put.
     put(utf8, "ü".encode(), ccsid=0)
     put(ebcdic, b"\xdc", ccsid=0)
     assert [described(get(ebcdic, LATIN1)) for _ in range(2)] == [(b"\xfc", LATIN1, REVERSED, MQRC.NONE)] * 2
@@ -126,7 +126,7 @@ def test_unconvertible_data_is_returned_unchanged_with_a_warning(
 def test_data_that_needs_no_conversion_has_no_warning(queue: Queue) -> None:
     put(queue, b"\xff", UTF8, Format.NONE)
     assert described(get(queue, UTF8)) == (b"\xff", UTF8, REVERSED, MQRC.NONE)
-    # No data, and no room for any: the descriptor says what the message is.
+    # No data, and no room for any: the descriptor describes the message.
     put(queue, b"", LATIN1)
     assert described(get(queue, UTF8)) == (b"", LATIN1, REVERSED, MQRC.NONE)
     put(queue, b"\xfc", LATIN1)
@@ -149,7 +149,7 @@ def test_a_message_that_fits_until_it_is_converted(queue: Queue) -> None:
     assert message.data_length == 6
     message = get(queue, UTF8, CONVERT | CUT, max_length=6)
     assert described(message) == (b"Z\xc3\xbcric", UTF8, REVERSED, MQRC.TRUNCATED_MSG_ACCEPTED)
-    # What was cut is measured as it was on the queue.
+    # Truncated data is measured as it was on the queue.
     assert message.data_length == 6
     put(queue, b"Z\xfcrich")
     assert get(queue, UTF8, max_length=6).reason == MQRC.CONVERTED_MSG_TOO_BIG
@@ -243,7 +243,7 @@ def test_the_warning_that_a_group_was_left_stays(queue: Queue, format_: bytes, r
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_message_makes_a_get_fail_with_more_than_a_warning(queue: Queue, data: st.DataObject) -> None:
-    """Got, or browsed and then got, outside of a unit of work: whatever it says of itself, it is there."""
+    """Got, or browsed and then got, outside a unit of work: the message is there in any case."""
     numbers = st.sampled_from([0, -1, -2, 37, 500, 819, 1200, 1208, 546, 273, 785, 2**31 - 1, -(2**31)])
     formats = st.sampled_from([Format.STRING, Format.MD_EXTENSION, Format.DEAD_LETTER_HEADER, Format.TRIGGER, b"ODD"])
     headers = st.builds(
@@ -268,7 +268,7 @@ def test_no_message_makes_a_get_fail_with_more_than_a_warning(queue: Queue, data
         if got.reason not in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
             assert got.body == body[:room]
         if got.reason == MQRC.TRUNCATED_MSG_FAILED and not browse:
-            # What does not fit stays.
+            # A message that does not fit stays.
             assert queue.get().body == body
     assert is_empty(queue)
 

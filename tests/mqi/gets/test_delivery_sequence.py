@@ -1,4 +1,4 @@
-"""Seed 001: where a message is placed is decided when it arrives, by the queue's attributes at that moment."""
+"""The place of a message is decided when it arrives, by the queue's attributes at that moment."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def group_member(group_id: bytes, seq: int, flags: int, priority: int) -> MQMD:
     )
 
 
-#: Priority of a message, and of that the place is made of in a queue that is indexed by GroupId.
+#: Priority of a message, and the priority that decides its place in a queue that is indexed by GroupId.
 LIFTED = [(0, 2), (1, 2), (2, 2), (3, 3)]
 
 
@@ -129,7 +129,7 @@ def test_the_first_of_a_group_never_has_the_lowest_priorities(group: TestGroup, 
     got = [queue.get() for _ in range(5)]
     order = [message.body for message in got]
     assert order.index(b"begins") == {2: 1, 3: 0}[place]
-    # Only what begins it, and only its place: the Priority is what the program said.
+    # Only the first of a group, and only its place: the Priority is the program's.
     assert order.index(b"ends") == {0: 4, 1: 4, 2: 3, 3: 2}[priority]
     assert {message.md.priority for message in got if message.body in (b"begins", b"ends")} == {priority}
 
@@ -174,7 +174,7 @@ def test_the_agent_places_them_so_too(group: TestGroup, priority: int, place: in
     reply = sender.connection.checked_call(*transfer_call(sender.connection, transmit.handle, queue.handle, "G"))
     assert reply[1:3] == [4, 0]
     got = [queue.get() for _ in range(4)]
-    # They leave the transmit queue by priority, so what is of priority 2 itself arrives first.
+    # They leave the transmit queue by priority, so a message of priority 2 arrives first.
     expected = {(0, 2): 2, (1, 2): 2, (2, 2): 1, (3, 3): 0}[priority, place]
     assert [message.body for message in got].index(b"begins") == expected
     assert next(message for message in got if message.body == b"begins").md.priority == priority

@@ -37,20 +37,20 @@ OPTIONS = {
     "GMASGA": GetOption.ALL_SEGMENTS_AVAILABLE,
 }
 REFUSED = {
-    # A unit of work takes part in nothing that leaves the message, or only unlocks it (list of GMSYP).
+    # Calls that leave the message or only unlock it take no part in a unit of work (list of GMSYP).
     *(("GMSYP", other) for other in ("GMBRWF", "GMBRWC", "GMBRWN", "GMLK", "GMUNLK")),
-    # It cannot be both inside and outside, or inside on a condition (lists of GMSYP, GMPSYP and GMNSYP).
+    # A get is not both inside and outside, or inside on a condition (lists of GMSYP, GMPSYP and GMNSYP).
     *(("GMSYP", "GMNSYP"), ("GMSYP", "GMPSYP"), ("GMPSYP", "GMNSYP")),
     # The same where persistence decides; whole messages go with anything but that (lists of GMPSYP and GMLK, and the
     # last sentence about GMCMPM). The list of GMPSYP lacks GMLK, that of GMLK has it.
     *(("GMPSYP", other) for other in ("GMBRWF", "GMBRWC", "GMBRWN", "GMLK", "GMUNLK", "GMCMPM")),
     # One position to browse from (lists of GMBRWF, GMBRWN, GMBRWC).
     *(("GMBRWF", "GMBRWN"), ("GMBRWF", "GMBRWC"), ("GMBRWN", "GMBRWC")),
-    # To browse and to remove what is under the cursor are two calls (list of GMMUC).
+    # A browse, and the removal of the message under the cursor, are two calls (list of GMMUC).
     *(("GMMUC", other) for other in ("GMBRWF", "GMBRWN", "GMBRWC")),
-    # To unlock goes with nothing but what it implies: not to wait, and no unit of work (list of GMUNLK).
+    # An unlock goes only with the options that it implies: no wait, and no unit of work (list of GMUNLK).
     *(("GMUNLK", other) for other in OPTIONS if other not in ("GMUNLK", "GMNWT", "GMNSYP")),
-    # A lock is asked for along with one of the three browse options; with none of them it is asked for in vain.
+    # A lock needs one of the three browse options. Without them it has no effect.
     *(("GMLK", other) for other in OPTIONS if other not in ("GMLK", "GMBRWF", "GMBRWN", "GMBRWC")),
 }
 PAIRS = list(combinations(OPTIONS, 2))

@@ -1,4 +1,4 @@
-"""Large messages: the largest that IBM MQ knows, 100 MB, and one byte more; many bytes in a unit of work."""
+"""Large messages: 100 MB, the largest that IBM MQ knows, and one byte more; many bytes in a unit of work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.groups import BOTH, MAY_SEGMENT
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
-#: Redis holds it, its reply and a script's copies at once, the program the same again.
+#: Redis holds it, its reply and a script's copies at the same time, and the program the same again.
 NEEDED_KIB = 3 * 1024 * 1024
 
 
@@ -31,7 +31,7 @@ def _available_kib() -> int:
 
 @pytest.fixture
 def large_group(tmp_path: Path) -> Iterator[TestGroup]:
-    """A group on a server of its own, whose data do not go to a disk."""
+    """A group on its own server, whose data does not go to a disk."""
     server = Server("--appendonly", "no")
     group = TestGroup(server.url, tmp_path)
     group.add_member("QM1")
@@ -72,7 +72,7 @@ def test_a_backout_of_one_batch_ends_in_the_middle_of_it(large_group: TestGroup)
     connection = large_group.connect()
     queue = connection.open("Q", BOTH)
     bodies = [b"%03d" % number + bytes(4096) for number in range(100)]
-    # By turns of two priorities: its places are no run.
+    # Two priorities in turns: the places are no run.
     queue.put_many([(MQMD(priority=number % 2), body) for number, body in enumerate(bodies)])
     expected = bodies[1::2] + bodies[::2]
     assert [message.body for message in queue.get_many(100, GetOption.SYNCPOINT)] == expected
@@ -80,7 +80,7 @@ def test_a_backout_of_one_batch_ends_in_the_middle_of_it(large_group: TestGroup)
     before = scripts_run(large_group)
     connection.backout()
 
-    # Twenty-five a time, until there is a quarter of a mebibyte.
+    # Twenty-five at a time, until there is a quarter of a mebibyte.
     assert scripts_run(large_group) - before == 2
     again = queue.get_many(100, GetOption.SYNCPOINT)
     assert [message.body for message in again] == expected

@@ -1,4 +1,4 @@
-"""More than one member says that it is the last: a GroupId that is used again, reports of two kinds, a mistake."""
+"""Several members say that they are the last: a reused GroupId, reports of two kinds, a mistake."""
 
 from __future__ import annotations
 

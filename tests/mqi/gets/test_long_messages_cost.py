@@ -1,4 +1,4 @@
-"""A batch of gets reads no more bodies than it returns, and a queue of short messages pays nothing for that."""
+"""A batch of gets reads only the bodies that it returns. A queue of short messages pays nothing for that."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[TestGroup]:
-    """A group on a server that nobody else calls."""
+    """A group on a server without other callers."""
     server = Server("--appendonly", "no")
     group = TestGroup(server.url, tmp_path)
     group.add_member("QM1")
@@ -38,7 +38,7 @@ def group(tmp_path: Path) -> Iterator[TestGroup]:
 
 
 def commands_of(group: TestGroup, act: Callable[[], object]) -> list[list[str]]:
-    """The commands that Redis ran for *act*, those in scripts too, with what each was called with."""
+    """The commands that Redis ran for *act*, also in scripts, with their arguments."""
     client = group.group.client()
     with client.monitor() as monitor:
         act()
@@ -53,7 +53,7 @@ def commands_of(group: TestGroup, act: Callable[[], object]) -> list[list[str]]:
 
 
 def bodies_read(commands: list[list[str]]) -> int:
-    """How many records were read whole."""
+    """The number of records that were read whole."""
     return sum(len(words) - 2 for words in commands if words[0] in ("hmget", "hget") and words[1].endswith(":m"))
 
 
@@ -75,7 +75,7 @@ def test_a_batch_of_long_messages_reads_those_that_it_returns(group: TestGroup, 
 
     commands = commands_of(group, take)
 
-    # Two of half a mebibyte fill a batch, but for their descriptors.
+    # Two of half a mebibyte fill a batch, except for their descriptors.
     assert got == bodies[:1]
     assert bodies_read(commands) == 1
     while len(got) < len(bodies):
@@ -153,7 +153,7 @@ def test_the_queue_knows_of_a_long_message_until_it_is_empty(
     put(connection, queue, bytes(LONG))
     assert is_marked(group, "Q")
 
-    # Got by another, whose unit of work may return it.
+    # Another program got it, whose unit of work may return it.
     count = len(others.get_many(10, GetOption.SYNCPOINT))
     fails_with_nothing(lambda: queue.get_many(10))
     assert is_marked(group, "Q")

@@ -1,4 +1,4 @@
-"""MQMO_*: each combination finds the first message that has all that is asked; what the structures return of it."""
+"""MQMO_*: each combination finds the first message with all requested fields; the fields that come back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, put_member
 from tests.support.members import TestGroup
 
 FIRST, NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
-#: What each option compares.
+#: The field that each option compares.
 FIELDS = {
     MatchOption.MATCH_MSG_ID: "msg_id",
     MatchOption.MATCH_CORREL_ID: "correl_id",
@@ -52,7 +52,7 @@ def queue(group: TestGroup, request: pytest.FixtureRequest) -> Queue:
 
 
 def there(queue: Queue) -> list[Message]:
-    """What is on the queue, in its order."""
+    """The messages on the queue, in order."""
     return [queue.get(NEXT if number else FIRST) for number in range(36)]
 
 
@@ -61,7 +61,7 @@ def there(queue: Queue) -> list[Message]:
 )
 def test_each_combination_finds_the_first_message_that_has_all_of_it(queue: Queue) -> None:
     messages = there(queue)
-    # As one of the messages has it; and with what none has.
+    # Values that one of the messages has, and values that none has.
     for like in (messages[0], messages[7], messages[15], messages[26], messages[-1]):
         for asked, other in product(COMBINATIONS, (None, "correl_id", "group_id")):
             md = replace(like.md, version=2)
@@ -92,7 +92,7 @@ def test_a_get_matches_msg_id_and_correl_id_by_default_and_nulls_match_all(queue
     assert MQGMO(version=2).match_options == MatchOption.MATCH_MSG_ID | MatchOption.MATCH_CORREL_ID
     first = there(queue)[0]
     md, gmo = MQMD(version=2), MQGMO(version=2, options=FIRST)
-    # What the first call leaves in the descriptor names its message in those that follow.
+    # The first call leaves values in the descriptor that name its message in later calls.
     for how, reason in ((FIRST, MQRC.NONE), (FIRST, MQRC.NONE), (NEXT, MQRC.NO_MSG_AVAILABLE)):
         gmo.options = how
         assert verbs.mqget(queue.connection, queue.handle, md, gmo, 100)[3] == reason
@@ -122,7 +122,7 @@ def test_a_get_returns_the_messages_own_identifiers(queue: Queue) -> None:
 )
 @pytest.mark.parametrize("is_inside", [False, True], ids=["a token of no message", "the rest as a whole message"])
 def test_an_inhibited_get_that_needs_no_look_is_2016_too(group: TestGroup, is_inside: bool) -> None:
-    """And ends no lock then, as 2033 does."""
+    """It ends no lock then, as 2033 would."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     for offset, flags in ((0, SEG), (1, LSEG)):

@@ -1,4 +1,4 @@
-"""Plain read commands of a link: many in one write, and sent again where a slot has moved in their middle."""
+"""Plain read commands of a link: many in one write, and sent again if a slot moves meanwhile."""
 
 from __future__ import annotations
 

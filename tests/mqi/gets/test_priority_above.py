@@ -1,4 +1,4 @@
-"""A Priority above the manager's MaxPriority: a warning (2049), a place by the highest there is, and it is kept."""
+"""A Priority above MaxPriority is a warning (2049), is placed as the highest, and is kept."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_it_travels_to_another_manager(group: TestGroup, sender: QueueManagerCon
     agent = AgentOfQM2(group)
     name = "NEAR" if how == "move" else "FAR"
     queue = sender.open(name, OpenOption.OUTPUT, qmgr_name="QM2")
-    # One that expires is not carried as it is.
+    # A message that expires is not carried as it is stored.
     fields = {"expiry": 1000} if how == "deliver" else {}
     for priority in (8, 77, 9):
         assert put(queue, b"%d" % priority, priority, persistence=1, **fields)[0] != MQCC.FAILED
@@ -113,7 +113,7 @@ def test_it_travels_to_another_manager(group: TestGroup, sender: QueueManagerCon
 
 @pytest.mark.rule("mqi/order", "A Priority above 9 stays in reports, in transmission headers and at another manager.")
 def test_a_header_of_a_transmission_queue_has_it(group: TestGroup, sender: QueueManagerConnection) -> None:
-    """The agent takes it from there, also where a program has put the header."""
+    """The agent takes it from there, also if a program made the header."""
     transmit = "SYSTEM.QSG.TRANSMIT.QUEUE"
     queue = sender.open("NEAR", OpenOption.OUTPUT, qmgr_name="QM2")
     put(queue, b"x", 77, persistence=1)

@@ -1,4 +1,4 @@
-"""Identifiers shorter than their fields: MQGET asks with nulls behind them, as MQPUT keeps them."""
+"""Identifiers shorter than their fields: MQGET pads them with nulls, as MQPUT does."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_message_put_with_a_short_identifier_is_got_with_it(queue: Queue, name
         asked = MQMD(version=2, **fields)
         message = queue.get(FIRST | grouping, match=asked, match_options=MATCHES[name])
         assert (message.body, getattr(message.md, name)) == (b"mine", SHORT[name].ljust(24, b"\0"))
-        # What a program asks with stays its own.
+        # The program's own value stays unchanged.
         assert getattr(asked, name) == padded
     took = queue.get(grouping, match=MQMD(version=2, **given), match_options=MATCHES[name])
     assert took.body == b"mine"
@@ -81,7 +81,7 @@ def test_a_search_for_a_long_identifier_is_refused_as_by_mqput(queue: Queue) -> 
             queue.put(b"", replace(md, msg_flags=MIG))
         assert refused.value.reason == MQRC.MD_ERROR
         assert reason_of(queue, FIRST, match=md, match_options=MATCHES[name]) == MQRC.MD_ERROR
-        # Nobody looks at it otherwise.
+        # No call looks at it otherwise.
         assert queue.get(FIRST, match=md, match_options=0).body == b"here"
     by_token = MatchOption.MATCH_MSG_TOKEN
     assert reason_of(queue, FIRST, match_options=by_token, msg_token=b"x" * 17) == MQRC.GMO_ERROR

@@ -49,7 +49,7 @@ def slices(group: TestGroup, queue: Queue, *, has_data: bool = True) -> Iterator
 
 
 def positions(some: Slice) -> list[int]:
-    """Of a run of numbers there may be only the first."""
+    """A run of numbers may have only the first one there."""
     found = list(map(int, some.positions.split()))
     return found if len(found) == len(some.records) else [found[0] + at for at in range(len(some.records))]
 

@@ -1,4 +1,4 @@
-"""A get costs the same whatever incomplete groups stand in front of what it finds: commands are counted, not time."""
+"""Incomplete groups in front do not change the cost of a get: commands are counted, not time."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROU
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
-#: Few are more than a get looks at one by one before it asks what is complete.
+#: A few are more than a get examines one by one before it asks for complete ones.
 FEW, MANY = 100, 5_000
 CORREL = b"C" * 24
 
-#: Commands that every server counts for itself, whoever calls.
+#: Commands that every server runs by itself.
 _ALWAYS = ("cmdstat_info", "cmdstat_config")
 
 
 @pytest.fixture(scope="module")
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, TestGroup]]:
-    """Queues with few and with many incomplete groups in front; on a server that nobody else calls."""
+    """Queues with few and with many incomplete groups in front, on a server without other callers."""
     server = Server()
     filled = {}
     for count in (FEW, MANY):
@@ -45,7 +45,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, TestG
 
 
 def messages_in_front(count: int) -> list[tuple[MQMD, bytes]]:
-    """Groups that lack their last message, and logical messages that lack their last segment, by turns."""
+    """Groups without their last message, and logical messages without their last segment, in turns."""
     return [
         (
             MQMD(
@@ -61,7 +61,7 @@ def messages_in_front(count: int) -> list[tuple[MQMD, bytes]]:
 
 
 def segments_in_front(count: int) -> list[tuple[MQMD, bytes]]:
-    """Logical messages that lack their first or their last segment, by turns."""
+    """Logical messages without their first or their last segment, in turns."""
     return [
         (
             MQMD(
@@ -105,7 +105,7 @@ def browsed(queue: Queue) -> list[bytes]:
 
 
 def one(options: int = 0, **asked: Any) -> Callable[[Queue], list[bytes]]:
-    """One get, to be backed out."""
+    """One get, which will be backed out."""
     return lambda queue: [queue.get(options | SYNCPOINT, **asked).body]
 
 
@@ -130,7 +130,7 @@ def browsed_next(options: int, **asked: Any) -> Callable[[Queue], list[bytes]]:
     return lambda queue: [queue.get(options | GetOption.BROWSE_NEXT, **asked).body for _ in range(2)]
 
 
-#: What is asked of complete groups in physical order, and what is found.
+#: Gets of complete groups in physical order, and their results.
 OF_COMPLETE_GROUPS: dict[str, tuple[Callable[[Queue], list[bytes]], list[bytes]]] = {
     "whole messages": (one(ALL_MSGS | COMPLETE), [b"1"]),
     "by CorrelId": (one(ALL_MSGS, **matching(correl_id=CORREL)), [b"2b"]),
@@ -166,7 +166,7 @@ IN_PHYSICAL_ORDER = [("Q", name, *case) for name, case in OF_COMPLETE_GROUPS.ite
 
 
 def commands(group: TestGroup, call: Callable[[], list[bytes]]) -> tuple[list[bytes], dict[str, int]]:
-    """What *call* found, and how often the server ran each command meanwhile."""
+    """The result of *call*, and the number of each command that the server ran meanwhile."""
     client = group.group.client()
     client.config_resetstat()
     found = call()

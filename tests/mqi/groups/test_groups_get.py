@@ -1,4 +1,4 @@
-"""MQGET and groups: logical order, selection by place, what must be complete, and what the handle retains."""
+"""MQGET and groups: logical order, selection by place, completeness, and the retained state."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMPLETE = int(GetOption.COMPLETE_MSG)
 
 
 def figure_11(queue: Queue) -> None:
-    """Seed 000: the physical order on a queue that its figure 10 shows in logical order."""
+    """IBM's example: the physical order on a queue that its figure 10 shows in logical order."""
     queue.put(b"A")
     put_member(queue, b"Y", 1, b"Y1")
     put_member(queue, b"Z", 2, b"Z2", LMIG)
@@ -129,7 +129,7 @@ def test_gets_browses_and_handles_retain_what_is_theirs_alone(group: TestGroup) 
     assert take(one, LOGICAL) == b"g2"
 
 
-# -- what must be complete -------------------------------------------------------------------------------------------
+# -- completeness ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule(
@@ -280,7 +280,7 @@ def test_a_token_names_one_message(group: TestGroup) -> None:
     assert reason_of(queue, match_options=by_token, msg_token=b"\xff" * 16) == MQRC.NO_MSG_AVAILABLE
 
 
-# -- what the structures return --------------------------------------------------------------------------------------
+# -- the fields that come back ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule(
@@ -370,9 +370,9 @@ def test_leaving_a_group_without_logical_order_is_a_warning(queue: Queue) -> Non
     assert take(queue, LOGICAL) == b"1"
     left = queue.get()
     assert (left.body, left.reason) == (b"x", MQRC.INCOMPLETE_GROUP)
-    # The one before had no logical order, and what it got is nothing unfinished.
+    # The get before had no logical order, so its message leaves nothing unfinished.
     assert reason_of(queue, **matching(b"g", 2, 0)) == MQRC.NONE
-    # It named its place, and logical order goes on from there.
+    # The get named its place, and logical order goes on from there.
     assert take(queue, LOGICAL) == b"2b"
 
 
@@ -387,7 +387,7 @@ def test_another_unit_of_work_without_logical_order_is_a_warning(queue: Queue) -
 @pytest.mark.rule("mqi/groups", "A group can be entered in the middle.")
 @pytest.mark.rule("mqi/spanning", "A group is entered in the middle by naming the place in the first get.")
 def test_a_group_is_entered_in_the_middle_by_naming_the_place(queue: Queue) -> None:
-    """Seed 000: restart from a status message."""
+    """IBM's example: restart from a status message."""
     for seq in (1, 2, 3, 4):
         put_member(queue, b"g", seq, b"%d" % seq, LMIG if seq == 4 else MIG)
     assert take(queue, **matching(b"g", 2)) == b"2"
@@ -496,7 +496,7 @@ def test_a_commit_whose_get_finds_nothing_has_committed(group: TestGroup) -> Non
     put_member(queue, b"A", 1, b"tail", LSEG, offset=4)
     assert queue.get(LOGICAL | SYNCPOINT).body == b"head"
     queue.put(b"answer", options=PutOption.SYNCPOINT)
-    # What is left of a logical message is no whole one.
+    # The rest of a logical message is no whole one.
     with pytest.raises(MQIError) as caught:
         queue.commit_and_get(LOGICAL | SYNCPOINT | GetOption.COMPLETE_MSG)
     assert caught.value.reason == MQRC.NO_MSG_AVAILABLE

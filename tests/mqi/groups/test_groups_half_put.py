@@ -1,4 +1,4 @@
-"""A put of many in logical order, outside a unit of work, that is refused in its middle: what is put counts."""
+"""A put of many in logical order, outside a unit of work, is refused halfway: the stored messages count."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.members import TestGroup
 LOGICAL_ORDER = int(PutOption.LOGICAL_ORDER)
 #: One call stores a hundred.
 ROOM, COUNT = 150, 250
-#: The queue, how to make room on it, and how many messages are there.
+#: The queue, how to make room on it, and the number of messages there.
 Scene = tuple[Queue, Callable[[], object], Callable[[], int]]
 
 
@@ -74,7 +74,7 @@ def test_the_group_goes_on_after_the_messages_that_were_put(scene: Scene) -> Non
     "If a put of many messages outside a unit of work is refused in the middle, the group continues after it.",
 )
 def test_where_a_group_ended_in_what_was_put_the_next_one_goes_on(scene: Scene) -> None:
-    """Groups of eighty: the second one is under way where the put is refused."""
+    """Groups of eighty. The second one is being put when the put is refused."""
     queue, make_room, _ = scene
     messages = [(MQMD(version=2, msg_flags=MIG if (n + 1) % 80 else LMIG), b"%03d" % n) for n in range(COUNT)]
     assert refused(queue, messages) == MQRC.Q_FULL

@@ -1,4 +1,4 @@
-"""What is complete comes in physical order, also where so much is incomplete in front that no get looks at it all."""
+"""Complete messages come in physical order, even with more incomplete ones in front than a get can examine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.members import TestGroup
 ALL_MSGS, ALL_SEGMENTS = int(GetOption.ALL_MSGS_AVAILABLE), int(GetOption.ALL_SEGMENTS_AVAILABLE)
 COMPLETE, FIRST = int(GetOption.COMPLETE_MSG), int(GetOption.BROWSE_FIRST)
 CORREL, OTHER = b"C" * 24, b"D" * 24
-#: More than one call looks at.
+#: More messages than one call examines.
 MANY = 300
 
 Member = tuple[bytes, int, int, int, bytes]
@@ -30,7 +30,7 @@ MEMBERS: list[Member] = [
     (b"b", 1, 0, LMIG | SEG, CORREL),
     (b"b", 1, 2, LMIG | LSEG, OTHER),
 ]
-#: MsgSeqNumber, Offset, CorrelId that are asked for.
+#: The MsgSeqNumber, Offset and CorrelId of the get.
 ASKED = [
     (0, -1, b""),
     (1, -1, b""),
@@ -59,7 +59,7 @@ def asked_by(seq: int, offset: int, correl_id: bytes) -> dict[str, Any]:
 
 
 def fitting_of(members: Sequence[Member], seq: int, offset: int, correl_id: bytes) -> list[bytes]:
-    """Bodies of those that fit: their positions."""
+    """The positions of the messages that fit."""
     return [
         b"%02d" % at
         for at, each in enumerate(members)
@@ -68,7 +68,7 @@ def fitting_of(members: Sequence[Member], seq: int, offset: int, correl_id: byte
 
 
 def put_incomplete(queue: Queue, count: int, flags: int) -> None:
-    """Of each number, and at each Offset, one in a group of its own that nothing else is of."""
+    """One message of each number, and at each Offset, in its own group."""
     places = [(seq, offset) for seq in (1, 2) for offset in ((0, 2) if flags & SEG else (0,))]
     for seq, offset in places:
         name = b"-%d-%d-%d" % (seq, offset, flags)

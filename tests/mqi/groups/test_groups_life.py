@@ -1,4 +1,4 @@
-"""Members of groups in all that happens to messages: depth, clear and delete, expiry, the IGQ hop, recovery."""
+"""Members of groups in everything that happens to messages: depth, clear, delete, expiry, the hop, recovery."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.support.scenes import keys_of, stored
 
 
 def put_two_groups(queue: Queue) -> None:
-    """g is complete, h lacks its last message; plain stands between them."""
+    """g is complete, and h lacks its last message. A plain message is between them."""
     put_member(queue, b"g", 2, b"g2", LMIG)
     put_member(queue, b"h", 1, b"h1")
     queue.put(b"plain")
@@ -131,7 +131,7 @@ def test_the_expiry_job_discards_members(group: TestGroup) -> None:
 
 
 def test_the_hop_moves_members_in_physical_order_and_they_stay_a_group(group: TestGroup) -> None:
-    """The agent's part of the transmit queue holds members as it holds everything else."""
+    """The agent's part of the transmit queue treats members like other messages."""
     group.define_private("QM1", "Q")
     sender = group.connect()
     source = group.group.structure("@QM1").queue("SYSTEM.QSG.TRANSMIT.QUEUE")
@@ -198,7 +198,7 @@ def test_a_large_group_is_committed_and_backed_out_in_chunks(group: TestGroup) -
 )
 @pytest.mark.parametrize("number", [1, 5])
 def test_a_message_in_no_group_may_have_a_complete_groups_id(group: TestGroup, number: int) -> None:
-    """MsgFlags say what is in a group. Others come and go without a trace, and are got as what they are."""
+    """MsgFlags decide what is in a group. Other messages come and go without a trace, as they are."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     for _ in range(number):
@@ -217,7 +217,7 @@ def test_a_message_in_no_group_may_have_a_complete_groups_id(group: TestGroup, n
 
 
 def test_many_beginnings_of_one_group_leave_nothing(group: TestGroup) -> None:
-    """A program that forgets to count; the last message of the group lifts all of them to another level."""
+    """A program counts wrongly. The last message of the group moves all of them to another level."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     firsts = [put_member(queue, b"g", 1, b"%d" % number, MIG, correl_id=b"C" * 24).msg_id for number in range(103)]
@@ -239,7 +239,7 @@ def test_many_beginnings_of_one_group_leave_nothing(group: TestGroup) -> None:
 def test_a_whole_message_and_a_segment_at_one_place_are_both_there(
     group: TestGroup, options: int, first: str, goes: str
 ) -> None:
-    """Whichever goes, the other one can be got in every way, and nothing is left in the index behind both."""
+    """If either goes, the other one can be got in every way, and both leave nothing in the index."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
     flags = {"segment": LSEG | LMIG, "whole": LMIG}

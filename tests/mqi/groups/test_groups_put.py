@@ -1,4 +1,4 @@
-"""MQPUT of groups and segments: what logical order generates and refuses, and splitting by the queue manager."""
+"""MQPUT of groups and segments: the fields and refusals of logical order, and splitting by the queue manager."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_group_begun_in_a_backed_out_unit_of_work_begins_again(group: TestGrou
 
 @pytest.mark.rule("mqi/spanning", "After a restart, a group goes on where the status message says.")
 def test_a_group_goes_on_where_its_status_says(group: TestGroup) -> None:
-    """Seed 000: the first put after a restart names its place, the next ones are in logical order again."""
+    """IBM's example: the first put after a restart names its place, the next ones are in logical order again."""
     group.define_shared("Q")
     before = group.connect().open("Q", BOTH)
     status = put_logical(before, b"1", MIG)
@@ -267,7 +267,7 @@ def test_a_message_that_may_not_be_segmented_is_refused(group: TestGroup) -> Non
 
 @pytest.mark.rule("mqi/put-groups", "A persistent message is split only in a unit of work.")
 def test_a_persistent_message_is_split_in_a_unit_of_work_only(group: TestGroup) -> None:
-    """One for this put, unless another one is under way that the put is not part of (2255)."""
+    """One for this put, unless another one is under way that does not contain the put (2255)."""
     group.define_shared("Q", max_msg_length=16)
     connection = group.connect()
     queue = connection.open("Q", BOTH)

@@ -28,7 +28,7 @@ def queue(group: TestGroup) -> Queue:
 
 
 def report(queue: Queue, at: int, feedback: int, body: bytes, *, group: bytes = b"g", **fields: Any) -> None:
-    """Put a report about the segment number *at*, with as much of its data as *body*."""
+    """Put a report about segment number *at*, with *body* as that much of its data."""
     offset, length, flags = PLACES[at]
     put_member(
         queue,
@@ -53,7 +53,7 @@ def test_reports_of_one_type_are_one_message_even_with_others_between(queue: Que
 
     message = queue.get(COMPLETE)
     assert (message.body, message.md.feedback) == (b"a0\0\0a111a\0", COA)
-    # Of the other type one is missing; they can be got one by one.
+    # One report of the other type is missing. They can be got one by one.
     assert take(queue, COMPLETE) == b""
     assert take(queue, SEGMENTS) == b""
     report(queue, 2, COD, b"d2")
@@ -125,7 +125,7 @@ def test_of_two_reports_of_one_type_about_one_segment_the_first_counts(queue: Qu
 
 
 def test_a_mixture_in_front_hides_no_later_message(queue: Queue) -> None:
-    # More of them than one look at the queue passes over.
+    # More reports than one look at the queue passes over.
     for number in range(300):
         for at, feedback in ((0, COA), (1, COD), (2, COA)):
             report(queue, at, feedback, b"x", group=b"%d." % number)
@@ -143,7 +143,7 @@ def test_a_waiter_for_a_whole_report_is_woken_when_its_type_completes(
 ) -> None:
     for at, feedback in ((0, COA), (0, COD), (1, COD), (2, COA)):
         report(queue, at, feedback, b"%d" % at)
-    # A report for each segment is there from now on; all of one type are not.
+    # From now on each segment has a report, but not all of one type.
     waiting = group.connect().open("REPLIES", BOTH)
     found: list[bytes] = []
     thread = threading.Thread(
@@ -158,7 +158,7 @@ def test_a_waiter_for_a_whole_report_is_woken_when_its_type_completes(
 
 
 def test_any_order_with_units_of_work_leaves_nothing(group: TestGroup, queue: Queue) -> None:
-    """What is counted for reports goes when they go: by gets, backed out gets and puts, and locks."""
+    """The counts of reports go with the reports: by gets, by gets and puts that are backed out, and by locks."""
     chance = random.Random(7)
     reports = [(at, feedback) for at in range(3) for feedback in (COA, COD, COD)]
     connection = group.connect()

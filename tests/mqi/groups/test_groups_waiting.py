@@ -1,4 +1,4 @@
-"""Waiting for groups: whoever can take something is woken when that is there, and no wake-up is lost on the others."""
+"""Waiting for groups: a waiter is woken when it can take something, and no wake-up is lost on others."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_inside_a_group_a_whole_message_is_waited_for(
 def test_a_useless_wake_up_goes_to_a_waiter_that_can_take_it(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, order: tuple[int, ...]
 ) -> None:
-    """A group that becomes complete by a message without the CorrelId that is waited for."""
+    """A message without the CorrelId of the wait completes the group."""
     asked: list[tuple[int, dict[str, Any]]] = [
         (WHOLE_GROUP, matching(correl_id=b"other".ljust(24))),
         (WHOLE_GROUP, matching(correl_id=CORREL)),
@@ -208,7 +208,7 @@ def test_an_interval_that_passes_leaves_no_waiter(group: TestGroup, putter: Queu
 def test_a_search_past_many_that_do_not_fit_ends_and_waits(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
-    """No index knows an Offset alone: the search goes on over several calls, and what comes meanwhile counts."""
+    """No index has an Offset alone: the search takes several calls, and messages that come meanwhile count."""
     for number in range(600):
         put_member(putter, b"%d" % number, 1, b"x", SEG)
     put_member(putter, b"far", 1, b"behind all", LSEG, offset=5)
@@ -242,7 +242,7 @@ def test_a_message_arriving_before_a_searchs_place_ends_the_wait(
 
 
 def test_the_completing_message_may_have_two_waiters(group: TestGroup, pool: ThreadPoolExecutor, putter: Queue) -> None:
-    """One wants the second message of a whole group, the other one any logical message that is whole."""
+    """One waits for the second message of a whole group, the other for any logical message that is whole."""
     put_member(putter, b"g", 1, b"abc", MIG | SEG)
     put_member(putter, b"g", 2, b"2", LMIG)
     second = waits(pool, group, GetOption.ALL_MSGS_AVAILABLE, **matching(seq=2))
@@ -257,7 +257,7 @@ def test_a_woken_getter_that_stops_waiting_leaves_the_rest_to_others(
     put_member(putter, b"g", 1, b"abc", MIG | SEG)
     put_member(putter, b"g", 2, b"2", LMIG)
     late = group.connect().open("Q", BOTH)
-    # Its interval ends just when it is woken: it looks once more, and does not wait for anything then.
+    # Its interval ends when it is woken: it looks once more, and does not wait after that.
     connection, asked = late.connection, Selection(seq=2, level=2, is_grouped=True)
     call = GetRequest(connection, late.handle, asked, 0, 1, LENGTH_MAX, connection.unit.id).call(b"V")
     assert connection.call(*call)[0] == MQRC.NO_MSG_AVAILABLE
@@ -275,7 +275,7 @@ def test_a_woken_getter_that_stops_waiting_leaves_the_rest_to_others(
 def test_a_woken_waiter_without_room_leaves_it_to_another(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
-    # Of those that wait alike the first connection is woken.
+    # Of equal waiters the first connection is woken.
     narrow = waits(pool, group, LOGICAL, max_length=1)
     wide = waits(pool, group, LOGICAL)
     put_member(putter, b"g", 1, b"long")
@@ -283,7 +283,7 @@ def test_a_woken_waiter_without_room_leaves_it_to_another(
     assert wide.result(30).body == b"long"
 
 
-#: For no certain message: any, any that is whole, any of a whole group, what begins something, or a whole group.
+#: For no certain message: any, any that is whole, any of a whole group, a first one, or a whole group.
 GENERAL = (0, GetOption.COMPLETE_MSG, GetOption.ALL_MSGS_AVAILABLE, LOGICAL, WHOLE_GROUP)
 CERTAIN: dict[str, tuple[int, dict[str, Any]]] = {
     "of the group": (0, matching(b"g")),
@@ -316,7 +316,7 @@ def test_a_waiter_for_one_message_precedes_waiters_for_any(
 def test_waiters_for_any_message_pass_a_wake_up_on_once(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
-    """What completes a group is for one who wants whole groups only, and what is left for the next one who can."""
+    """The completing message is for a waiter for whole groups, and the rest for the next waiter that can take it."""
     put_member(putter, b"g", 2, b"2", LMIG)
     of_groups = [waits(pool, group, int(GetOption.ALL_MSGS_AVAILABLE)) for _ in range(2)]
     beginning = waits(pool, group, LOGICAL)
@@ -342,7 +342,7 @@ def test_a_useless_wake_up_passes_through_all_waiters_and_ends(
     assert waiting[1].result(20).body == b"1"
     until_waiting(group, "Q", 3)
     put_member(putter, b"nobody", 1, b"1", LMIG)
-    # It is woken first; but whoever is woken by what comes next may take the message before it has come to that.
+    # It is woken first. But the waiter for the next message may take the message before it gets there.
     assert waiting[2].result(20).body == b"1"
     putter.put(b"plain")
     putter.put(b"plain")
@@ -357,7 +357,7 @@ def test_a_useless_wake_up_passes_through_all_waiters_and_ends(
 def test_a_message_that_counts_after_its_twin_went_ends_a_wait(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, options: int, goes: str
 ) -> None:
-    """Of segments at one place the first counts; it has another length than the next one, which makes the whole."""
+    """Of segments at one place the first counts. It has another length than the next one, which completes the whole."""
     put_member(putter, b"s", 1, b"1234", SEG, expiry=1 if goes == "expired" else -1, priority=9)
     put_member(putter, b"s", 1, b"12345678", SEG, priority=8)
     put_member(putter, b"s", 1, b"9", LSEG, offset=8)
@@ -383,7 +383,7 @@ def test_a_reader_that_begins_a_group_leaves_its_duplicate(
         put_member(putter, b"s", 1, b"abc", SEG)
     beginning = [waits(pool, group, WHOLE_GROUP) for _ in range(3)]
     put_member(putter, b"s", 1, b"def", LSEG, offset=3)
-    # That two of them have been woken does not say that they have got it already.
+    # Two of them have been woken, but need not have got it already.
     assert [future.result().body for future in islice(as_completed(beginning, 20), 2)] == [b"abc", b"abc"]
     until_waiting(group, "Q", 1)
     assert [take(putter, LOGICAL) for _ in range(2)] == [b"", b""]
@@ -394,7 +394,7 @@ def test_a_reader_that_begins_a_group_leaves_its_duplicate(
 def test_a_waiter_with_a_locked_duplicate_wakes_no_other_for_its_twin(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
-    """Each look takes the lock off and locks again: what that uncovers was there all the time."""
+    """Each look takes the lock off and locks again. The messages that this uncovers were there all the time."""
     waiting = [waits(pool, group, GetOption.COMPLETE_MSG)]
     for _ in range(2):
         put_member(putter, b"s", 1, b"abc", SEG, priority=9)
@@ -455,7 +455,7 @@ def test_a_woken_waiter_that_must_not_have_it_leaves_it_to_another(
 ) -> None:
     queue, options = refused(group)
     order, match = asked.get("options", 0), {name: value for name, value in asked.items() if name != "options"}
-    # Of those that wait alike the first connection is woken.
+    # Of equal waiters the first connection is woken.
     not_for_it = waits(pool, group, options | order, queue=queue, **match)
     for_it = waits(pool, group, GetOption.COMPLETE_MSG | order, **match)
     put_member(putter, b"s", 1, b"def", LSEG, offset=3, persistence=1)

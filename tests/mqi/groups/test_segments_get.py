@@ -188,7 +188,7 @@ def test_in_the_middle_of_a_logical_message_nothing_can_be_completed(queue: Queu
 
 
 def test_a_status_in_segments_is_read_and_cleared(queue: Queue) -> None:
-    """Seed 000: intermediate status puts are segments of one message, cleared with one get."""
+    """IBM's example: intermediate status puts are segments of one message, and one get clears them."""
     offset = 0
     for text, flags in ((b"4;", SEG), (b"8;", SEG), (b"11;", SEG), (b"end", LSEG)):
         put_member(queue, b"status", 1, text, flags, offset=offset)
@@ -207,7 +207,7 @@ def test_a_match_for_an_offset_cannot_be_asked_of_whole_messages(queue: Queue) -
 
 
 def put_overlapping(queue: Queue, seq: int = 1, flags: int = 0) -> None:
-    """As many bytes as there are in all, but some twice, and others not at all."""
+    """As many bytes as there are in all, but some of them twice and others missing."""
     for offset, body, segment in ((0, b"abcd", SEG), (2, b"cd", SEG), (6, b"g", LSEG)):
         put_member(queue, b"o", seq, body, flags | segment, offset=offset)
 
@@ -246,7 +246,7 @@ def test_overlapping_segments_cannot_be_completed_under_the_cursor(queue: Queue)
 )
 @pytest.mark.parametrize("option", [SEGMENTS, MESSAGES, COMPLETE])
 def test_inside_a_group_the_next_message_must_be_there_whole(group: TestGroup, queue: Queue, option: int) -> None:
-    """Once it is entered, its first segment suffices for the rest; but with COMPLETE_MSG it comes as one."""
+    """Once the message is entered, its first segment suffices for the rest. With COMPLETE_MSG it comes as one."""
     other = group.connect().open("Q", BOTH)
     put_member(queue, b"g", 1, b"1")
     put_member(queue, b"g", 2, b"2a", SEG | MIG)

@@ -1,4 +1,4 @@
-"""Definitions on the way that are altered or inhibit: handles are invalidated, calls are refused."""
+"""Definitions on the way are altered or inhibited: handles become invalid, calls are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MQCLOSE: which options it refuses for which object, and dynamic queues that it deletes."""
+"""MQCLOSE: the options that it refuses for each object, and the dynamic queues that it deletes."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def connect(group: TestGroup, option: ConnectOption, process: Process, tag: byte
 
 
 def refusal(group: TestGroup, option: ConnectOption, process: Process, tag: bytes = TAG) -> MQRC | None:
-    """Why a connection is refused; one that is not ends at once."""
+    """The reason why a connection is refused. A connection that is not refused ends at once."""
     try:
         connect(group, option, process, tag).disconnect()
     except MQIError as error:
@@ -154,7 +154,7 @@ def test_without_a_tag_nothing_is_serialized(pair: TestGroup, cno: MQCNO) -> Non
 
 
 def kill(group: TestGroup, user: QueueManagerConnection) -> None:
-    """Let the process of a connection be dead, its lease run out."""
+    """Make the process of a connection dead, with its lease run out."""
     process = user.connection.process
     assert isinstance(process, Process)
     process.stop_renewing()

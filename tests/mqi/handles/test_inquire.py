@@ -1,4 +1,4 @@
-"""MQINQ: which attributes a queue has, by its type; what is opened to inquire about a remote definition."""
+"""MQINQ: the attributes of each type of queue, and of a remote queue that is opened to inquire."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.members import TestGroup
 OK, NOT_FOR_TYPE = (MQCC.OK, MQRC.NONE), (MQCC.WARNING, MQRC.SELECTOR_NOT_FOR_TYPE)
 UNKNOWN = (MQCC.FAILED, MQRC.SELECTOR_ERROR)
 INQUIRE = OpenOption.INQUIRE
-#: Of a remote definition, and what each is for the one called FAR.
+#: Attributes of a remote definition, and their values for the one called FAR.
 OF_REMOTE: dict[int, int | bytes] = {
     CharSelector.Q_NAME: b"FAR".ljust(48),
     CharSelector.Q_DESC: b"far away".ljust(64),
@@ -28,12 +28,12 @@ OF_REMOTE: dict[int, int | bytes] = {
     IntSelector.DEF_PERSISTENCE: 1,
     IntSelector.INHIBIT_PUT: 0,
 }
-#: Of one that leads to the queue Q of this manager, where that differs.
+#: The different ones for a definition that leads to the queue Q of this manager.
 OF_NEAR: dict[int, int | bytes] = {
     CharSelector.REMOTE_Q_NAME: b"Q".ljust(48),
     CharSelector.REMOTE_Q_MGR_NAME: b"QM1".ljust(48),
 }
-#: Of an alias, and what each is for the one called NICK.
+#: Attributes of an alias, and their values for the one called NICK.
 OF_ALIAS: dict[int, int | bytes] = {
     CharSelector.Q_NAME: b"NICK".ljust(48),
     CharSelector.Q_DESC: b"another name".ljust(64),
@@ -116,7 +116,7 @@ def test_an_attribute_that_no_queue_has_is_always_refused(connection: QueueManag
 def test_a_remote_definition_returns_its_own_attributes(
     connection: QueueManagerConnection, name: str, options: int
 ) -> None:
-    """Also one that leads to a queue of this manager."""
+    """Also a definition that leads to a queue of this manager."""
     queue = connection.open(name, options)
     of_remote = OF_REMOTE | {CharSelector.Q_NAME: name.encode().ljust(48)} | (OF_NEAR if name == "NEAR" else {})
     assert inquired(queue, *of_remote) == (of_remote, OK)

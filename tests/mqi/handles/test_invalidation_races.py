@@ -24,13 +24,13 @@ from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
 
 PUTTERS, ALTERS = 6, 24
-#: What the shared transmission queue takes; the rest goes the conventional way.
+#: The most bytes that the shared transmission queue accepts. Longer messages go the conventional way.
 SHORT = 40
 
 
 @dataclass
 class Altered:
-    """How many ALTERs have begun and how many have returned."""
+    """The numbers of ALTERs that have begun and that have returned."""
 
     begun: int = 0
     returned: int = 0
@@ -57,7 +57,7 @@ WAYS: tuple[Callable[[Queue, bytes], None], ...] = (put_one, put_long, put_many,
 
 
 class Putter:
-    """Opens, puts until that is refused, opens again; notes what it has put, and by which way its handle led."""
+    """Opens, puts until a put is refused, and opens again. Notes its puts, and the way that its handle led."""
 
     def __init__(self, group: TestGroup, name: int, altered: Altered) -> None:
         self.connection, self.name, self.altered = group.connect("QM1"), name, altered
@@ -68,7 +68,7 @@ class Putter:
         numbers = itertools.count()
         while not self.altered.is_over.is_set():
             with self.connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2") as queue:
-                # What begins from now on, the open cannot know.
+                # The open cannot know of an ALTER that begins from now on.
                 self._put_until_refused(queue, self.altered.begun, numbers)
 
     def _put_until_refused(self, queue: Queue, begun: int, numbers: itertools.count[int]) -> None:
@@ -111,7 +111,7 @@ def test_no_put_goes_by_what_was_before_an_alter(group: TestGroup, what: str) ->
             else:
                 repository.alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"description": f"altered {number} times"})
             altered.returned = number
-            # A round of puts by those who have opened anew; a putter that failed is not waited for.
+            # A round of puts by the putters that have reopened. A putter that failed is not waited for.
             group.wait_redis_ms(20)
             if any(future.done() for future in futures):
                 break

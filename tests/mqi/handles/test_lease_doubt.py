@@ -1,4 +1,4 @@
-"""A process that may have lost its lease, and then has not."""
+"""A process that may have lost its lease, but has not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 
 
 def test_a_call_in_doubt_waits_for_the_renewal_and_goes_on(group: TestGroup) -> None:
-    """Redis was slow, not the lease lost: nothing is given up, the unit of work least of all."""
+    """Redis was slow, but the lease is held: nothing is given up, least of all the unit of work."""
     group.define_shared("ORDERS")
     process = group.process()
     connection = group.connect(process=process)
@@ -46,7 +46,7 @@ def test_a_call_without_news_of_the_lease_gives_up_its_connection(
         connection.commit()
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
 
-    # The renewal arrives after all; what the lost connection holds must not stay with a process that lives.
+    # The renewal arrives after all. The lost connection's work must not stay with a living process.
     process.lease.safe_until_s = held_until_s + 3600
     answered.set()
     assert process.is_alive

@@ -1,4 +1,4 @@
-"""ResolvedQName and ResolvedQMgrName: where a message went, and where another one would go by these names."""
+"""ResolvedQName and ResolvedQMgrName: the destination of a message, and of another one under these names."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_shared_queue_is_the_groups_and_a_private_one_its_managers(
             assert (verbs.mqput(mqi, handle, md, pmo, b"x"), told(pmo)) == (OK, expected)
     pmo = MQPMO()
     assert (verbs.mqput1(mqi, opened(), MQMD(), pmo, b"x"), told(pmo)) == (OK, expected)
-    # What was told is a name that leads there.
+    # The returned names lead there.
     again = MQOD(object_name=expected[0], object_q_mgr_name=expected[1])
     pmo = MQPMO()
     assert (verbs.mqput1(mqi, again, MQMD(), pmo, b"x"), told(pmo)) == (OK, expected)
@@ -119,7 +119,7 @@ def test_a_dynamic_queue_returns_its_name(
 
 @pytest.mark.rule("mqi/open", "A reply to the resolved names arrives.")
 def test_replies_to_the_returned_names_arrive(group: TestGroup, connection: QueueManagerConnection) -> None:
-    """A server anywhere answers by the names that the client's MQOPEN told."""
+    """A server at any member answers by the names that the client's MQOPEN returned."""
     od = MQOD(object_name=b"Q")
     verbs.mqopen(connection.connection, od, BOTH)
     asked = MQMD(msg_type=1, reply_to_q=od.resolved_q_name, reply_to_q_mgr=od.resolved_q_mgr_name)

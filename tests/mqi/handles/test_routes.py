@@ -1,4 +1,4 @@
-"""Name resolution: where aliases, remote definitions and names of managers lead (seed: specific properties of IGQ)."""
+"""Name resolution: the destinations of aliases, remote definitions and names of managers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_header_on_a_transmission_queue_describes_the_next_one(pair: TestGr
         if member:
             extension = MDE.unpack(message.body[XQH_LENGTH:])
             assert (extension.format, extension.encoding, extension.coded_char_set_id) == (b"MQSTR", 785, 500)
-    # The descriptor that the program gave says what it said.
+    # The program's own descriptor stays unchanged.
     assert (md.format, md.encoding, md.coded_char_set_id) == (b"MQSTR", 785, 500)
 
 
@@ -65,7 +65,7 @@ def test_each_header_on_a_transmission_queue_describes_the_next_one(pair: TestGr
 def test_a_buffer_for_a_message_from_there_must_have_room_for_the_header(
     pair: TestGroup, how: GetOption, member: bool
 ) -> None:
-    """One byte too short is too short, as for any message."""
+    """A limit that is one byte too short is too short, as for any message."""
     queue = pair.connect("QM2").open(SYSTEM_QSG_TRANSMIT_QUEUE, BOTH)
     fields: dict[str, Any] = {"group_id": b"g" * 24, "msg_flags": int(MsgFlag.MSG_IN_GROUP)} if member else {}
     length = XQH_LENGTH + (72 if member else 0) + 5
@@ -171,7 +171,7 @@ TRANSMISSION_QUEUES = {
 def test_a_bad_transmission_queue_is_refused_by_how_it_was_named(
     pair: TestGroup, how: str, named: str, which: int, igq: str
 ) -> None:
-    """SYSTEM.QSG.TRANSMIT.QUEUE is none that a message to somebody outside of the group could take."""
+    """A message for a manager outside the group cannot take SYSTEM.QSG.TRANSMIT.QUEUE."""
     name, qmgr, reasons = TRANSMISSION_QUEUES[how]
     pair.repository("QM1").define(QueueModel(name="MODEL", usage="XMITQ"))
     pair.define_private("QM1", "PLAIN")

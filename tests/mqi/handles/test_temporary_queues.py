@@ -1,4 +1,4 @@
-"""Temporary dynamic queues: they go with the handle that made them, however that ends."""
+"""Temporary dynamic queues go with the handle that made them, however that ends."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_no_persistent_message_is_put_on_one(models: TestGroup, said: int, by: s
         assert md == MQMD(version=2, persistence=said)
         many = [(MQMD(version=2, persistence=0), b"x"), (md, b"y")]
         assert reason_of(partial(queue.put_many, many, options=options)) == MQRC.PERSISTENT_NOT_ALLOWED
-        # One that is not goes, and is no excuse for the next one.
+        # A queue without a reason to stay goes, and does not keep the next one.
         queue.put(b"z", MQMD(version=2, persistence=0), options=options)
     if not options & PutOption.LOGICAL_ORDER:
         assert reason_of(lambda: connection.put1(name, b"x", MQMD(version=2, persistence=said), options=options)) == (
@@ -114,7 +114,7 @@ def test_a_report_about_a_persistent_message_goes_to_the_dead_letter_queue(model
 
 @pytest.mark.parametrize("model", ["TEMP", "PERM"])
 def test_mqput1_makes_none(models: TestGroup, model: str) -> None:
-    """A temporary one would go at once, and the message with it."""
+    """A temporary queue would go at once, and the message with it."""
     connection = models.connect()
     with pytest.raises(MQIError) as caught:
         connection.put1(model, b"x")
@@ -126,7 +126,7 @@ def test_mqput1_makes_none(models: TestGroup, model: str) -> None:
 
 @pytest.mark.rule("mqi/close", "A temporary dynamic queue with uncommitted puts goes when these have ended.")
 def test_it_goes_with_the_connection(models: TestGroup) -> None:
-    """Also where the close came too early for it: something was not committed."""
+    """Also if the close came too early for it, because a message was uncommitted."""
     connection = models.connect()
     early, late = create(connection.connection), create(connection.connection)
     permanent = create(connection.connection, b"PERM")
@@ -149,7 +149,7 @@ def test_it_goes_with_the_recovery_of_its_program(models: TestGroup) -> None:
 
 
 def test_it_goes_with_the_recovery_of_its_manager_by_a_peer(models: TestGroup) -> None:
-    """Also where its handle was closed, and something uncommitted kept it."""
+    """Also if its handle was closed, and an uncommitted message kept it."""
     models.add_member("QM2")
     connection = models.connect()
     opened, closed = create(connection.connection), create(connection.connection)
@@ -162,7 +162,7 @@ def test_it_goes_with_the_recovery_of_its_manager_by_a_peer(models: TestGroup) -
 
 
 def test_another_queue_of_its_name_stays(models: TestGroup) -> None:
-    """Its maker was cut off after it was deleted, and before that was noted."""
+    """Its maker was interrupted after it was deleted, and before that was noted."""
     process = models.process()
     maker = models.connect(process=process).connection
     handle = create(maker)
@@ -177,7 +177,7 @@ def test_another_queue_of_its_name_stays(models: TestGroup) -> None:
 
 
 def test_other_users_go_on_until_the_making_connection_ends(models: TestGroup) -> None:
-    """Not deleted logically; docs/reference/differences.md says so."""
+    """It is not deleted logically; docs/reference/differences.md says so."""
     creator, other = models.connect(), models.connect()
     queues = [create(creator.connection) for _ in range(2)]
     theirs = [other.open(each.name, BOTH) for each in queues]

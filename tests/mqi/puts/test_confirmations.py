@@ -43,7 +43,7 @@ def asking(report: int = BOTH_REPORTS, **fields: object) -> MQMD:
 
 
 def kinds(connection: QueueManagerConnection, queue: str = "REPLIES") -> list[int]:
-    """Feedback of what another program finds there now."""
+    """Feedback of the messages that another program finds there now."""
     return [report.md.feedback for report in drain(connection, queue)]
 
 
@@ -226,7 +226,7 @@ def test_a_message_that_skips_the_backout_is_reported_in_its_new_unit(
     queue.get(SYNCPOINT | GetOption.MARK_SKIP_BACKOUT)
     backout(queue.connection)
     commit(queue.connection)
-    # As on z/OS: the report was of the unit of work that was backed out.
+    # As on z/OS: the report belonged to the unit of work that was backed out.
     assert kinds(reader) == []
 
 
@@ -268,7 +268,7 @@ def segment(offset: int, *, is_last: bool, report: Report, **fields: object) -> 
 def test_a_report_about_a_report_about_a_segment_has_its_original_length(
     queue: Queue, reader: QueueManagerConnection
 ) -> None:
-    """The first carries no data, and says in OriginalLength how many the segment had."""
+    """The first one carries no data, and its OriginalLength is the length of the segment."""
     about: dict[str, object] = {"msg_type": int(MsgType.REPORT), "original_length": 100}
     for offset in (0, 100):
         queue.put(b"", segment(offset, is_last=offset == 100, report=Report.COA, **about))
@@ -319,7 +319,7 @@ def test_a_report_that_cannot_be_put_is_discarded_where_that_was_asked(
     for passing in (Report.DISCARD_MSG, Report.DISCARD_MSG | Report.PASS_DISCARD_AND_EXPIRY):
         queue.put(BODY, MQMD(report=int(BOTH_REPORTS | passing), reply_to_q=b"NOWHERE"))
         queue.get()
-    # Only what is passed on counts.
+    # Only context that is passed on counts.
     assert kinds(reader, SYSTEM_DEAD_LETTER_QUEUE) == [Feedback.COA, Feedback.COD]
 
 
@@ -362,7 +362,7 @@ def test_reports_of_a_batch_cost_one_call(queue: Queue, monkeypatch: pytest.Monk
         return call_many(each)
 
     monkeypatch.setattr(connection, "call_many", counted)
-    # The first time the structure of REPLIES is entered.
+    # The structure of REPLIES is entered for the first time.
     for count in (2, 2, 100):
         queue.put_many([(asking(Report.COD), b"%d" % n) for n in range(count)])
         calls.clear()
@@ -375,7 +375,7 @@ def test_reports_of_a_batch_cost_one_call(queue: Queue, monkeypatch: pytest.Monk
 @pytest.mark.rule("mqi/reports", "A report is lost if the dead-letter queue is not a local queue for messages.")
 @pytest.mark.parametrize("usage", ["remote", "transmission"])
 def test_only_a_local_queue_for_messages_is_a_dead_letter_queue(group: TestGroup, usage: str) -> None:
-    """What takes messages from a transmission queue would meet one without a header there, and might stop at that."""
+    """A program that serves a transmission queue would meet a message without a header there, and might stop."""
     group.define_private("QM1", "Q")
     group.define_private("QM1", "OUT", usage="XMITQ")
     group.define("QM1", QueueRemote(name="FAR", remote_queue="Q", remote_qmgr="QM9", transmission_queue="OUT"))

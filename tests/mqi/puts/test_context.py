@@ -1,4 +1,4 @@
-"""Message context: who put a message, as the program says it, passes it on, or leaves it to the queue manager."""
+"""Message context: set by the program, passed on, or left to the queue manager."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.members import TestGroup
 NULL_TOKEN = bytes(32)
 GIVEN = Context(b"somebody", b"T" * 32, b"identity", 6, b"something", b"20260102", b"03040506", b"orig")
 NONE = Context(b"", NULL_TOKEN, b"", 0, b"", b"", b"", b"")
-#: What a program says and must not be heard.
+#: Context that a program gives and that must be ignored.
 CLAIMED = Context(b"liar", b"L" * 32, b"lie", 28, b"lies", b"19990101", b"00000000", b"lie")
 LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 
@@ -80,7 +80,7 @@ def queue(connection: QueueManagerConnection) -> Queue:
 
 @pytest.fixture
 def source(connection: QueueManagerConnection) -> Queue:
-    """A handle that has got a message with the context that is GIVEN."""
+    """A handle that has got a message with the context GIVEN."""
     with connection.open("IN", OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT) as putter:
         putter.put(b"came", given(GIVEN), options=PutOption.SET_ALL_CONTEXT)
     source = connection.open("IN", BOTH | OpenOption.SAVE_ALL_CONTEXT)
@@ -187,7 +187,7 @@ def test_there_may_be_none(connection: QueueManagerConnection, queue: Queue, way
 @pytest.mark.parametrize("way", WAYS)
 def test_a_program_sets_all_or_its_identity_context(connection: QueueManagerConnection, queue: Queue, way: str) -> None:
     for _ in range(2):
-        # A time that it leaves blank stays so.
+        # A time that the program leaves blank stays blank.
         for all_of_it in (GIVEN, GIVEN._replace(put_date=b"", put_time=b""), NONE):
             md = given(all_of_it)
             WAYS[way](connection, queue, md, MQPMO(options=int(PutOption.SET_ALL_CONTEXT)))
@@ -250,7 +250,7 @@ def test_it_is_that_of_the_message_got_last(connection: QueueManagerConnection, 
     connection.backout()
     assert passed() == b"third"
     source.get_many(2)
-    # What stays on the queue was not got.
+    # A message that stays on the queue was not got.
     assert source.get(max_length=1).reason == MQRC.TRUNCATED_MSG_FAILED
     assert passed() == b"third"
     assert source.get(GetOption.ACCEPT_TRUNCATED_MSG, max_length=1).body == b"x"
@@ -287,7 +287,7 @@ def test_there_must_be_something_to_pass(
 P = PutOption
 PASS_IDENTITY, PASS_ALL = OpenOption.PASS_IDENTITY_CONTEXT, OpenOption.PASS_ALL_CONTEXT
 SET_IDENTITY, SET_ALL = OpenOption.SET_IDENTITY_CONTEXT, OpenOption.SET_ALL_CONTEXT
-#: What a handle must be open for, and the reason if it is not: the stronger options do for the weaker ones.
+#: The open option that each needs, and the reason without it. Stronger options include the weaker ones.
 NEEDED = {
     P.PASS_IDENTITY_CONTEXT: (MQRC.NOT_OPEN_FOR_PASS_IDENT, {PASS_IDENTITY, PASS_ALL, SET_IDENTITY, SET_ALL}),
     P.PASS_ALL_CONTEXT: (MQRC.NOT_OPEN_FOR_PASS_ALL, {PASS_ALL, SET_ALL}),

@@ -1,4 +1,4 @@
-"""A conventional transmission queue, where intra-group queuing is disabled or the message too long for it."""
+"""A conventional transmission queue: intra-group queuing is disabled, or the message is too long for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_with_igq_disabled_a_conventional_transmission_queue_is_used(pair: TestG
 
 @pytest.fixture
 def narrow(pair: TestGroup) -> TestGroup:
-    """The shared transmission queue takes ten bytes; QM1 has a conventional one to QM2, too."""
+    """The shared transmission queue accepts ten bytes. QM1 has a conventional one to QM2, too."""
     pair.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"max_msg_length": 10})
     pair.define_private("QM1", "QM2", usage="XMITQ")
     return pair
@@ -70,7 +70,7 @@ def test_a_group_goes_on_whichever_way_its_messages_take(narrow: TestGroup, opti
 
     members = [put(b"1", MIG), put(b"2" * 11, MIG)]
     connection.commit()
-    # It is the state of before the unit of work that a backout restores, whichever way that had taken.
+    # A backout restores the state before the unit of work, whichever way its messages had taken.
     if options:
         put(b"3" * 11, MIG)
         put(b"4", LMIG)

@@ -1,4 +1,4 @@
-"""What the journal says of a message that no place tells: whether a get chose it, and whether it is a dead letter."""
+"""Marks of the journal that no place shows: whether a get chose its message, and whether it is a dead letter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_get_of_the_first_message_has_not_chosen(group: TestGroup, queue: Queu
     queue.get(options)
     queue.get_many(2, options)
     put_member(queue, b"g", 1, b"member", MIG | LMIG)
-    # Also where members of groups make it look closely.
+    # Also if members of groups make the get look closely.
     queue.get(options)
     queue.get(options)
     assert [row.chosen for row in rows(group, "get")] == [False] * 5

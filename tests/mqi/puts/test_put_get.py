@@ -320,7 +320,7 @@ def test_a_queue_that_is_not_shareable_is_open_for_input_once(group: TestGroup, 
 
 
 WHEN = [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE]
-#: Fields of a message that is alone, and of members of a group.
+#: Fields of a single message, and of members of a group.
 GROUPED: list[dict[str, Any]] = [{}, {"group_id": b"g" * 24, "msg_flags": int(MsgFlag.MSG_IN_GROUP)}]
 
 

@@ -1,4 +1,4 @@
-"""MQSTAT: what became of asynchronous puts, counted in MQPUTs, however many script calls or segments they were."""
+"""MQSTAT: the outcomes of asynchronous puts, counted in MQPUTs, not in script calls or segments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_puts_that_leave_with_the_commit_count(connection: QueueManagerConnectio
     for _ in range(3):
         queue.put(b"x", options=LATER)
     for _ in range(others):
-        # Not for that one call.
+        # But not for that one call.
         queue.put(b"y", MQMD(correl_id=b"C" * 24), options=LATER)
     connection.commit()
     assert status(queue)[:2] == (3 + others, 0)
@@ -77,7 +77,7 @@ def test_a_failure_is_reported_before_and_after_the_failed_commit(
         connection.commit()
     if not asked_first:
         assert status(queue) == expected
-    # It was told, and its unit of work has ended.
+    # It was reported, and its unit of work has ended.
     assert status(queue) == (0, 0, MQCC.OK, MQRC.NONE, b"")
     connection.commit()
 
@@ -109,7 +109,7 @@ def test_an_alter_fails_the_puts_that_were_not_sent_and_none_later(
     do_work(b"kept")
     connection.commit()
     assert drain(queue) == [b"kept"]
-    # What it is told of is what counts now.
+    # The attributes that it learns of count now.
     group.repository("QM1").alter("QLOCAL", "Q", {"put": "DISABLED"})
     queue.put(b"lost", options=LATER)
     with pytest.raises(MQIError):
@@ -133,7 +133,7 @@ def test_a_new_definition_does_not_change_puts_under_way(
     else:
         group.repository("QM1").alter("QLOCAL", "Q", {"max_msg_length": 100, "msg_delivery_sequence": "FIFO"})
         queue.put(bytes(100), options=LATER)
-    # It would be placed by a sequence, or be put in spite of an attribute, that is no longer in force.
+    # It would be placed by a sequence, or put despite an attribute, that is no longer in force.
     with pytest.raises(MQIError) as caught:
         connection.commit()
     assert caught.value.reason == MQRC.BACKED_OUT
@@ -150,7 +150,7 @@ def test_after_a_commit_that_failed_no_put_goes_by_what_was_altered_before(group
         queue.put(b"lost", options=LATER)
         group.repository("QM1").alter("QLOCAL", queue.name, {"description": "altered"})
         if queue is first:
-            # Which sends it.
+            # This call sends it.
             assert status(first)[1] == 1
     with pytest.raises(MQIError) as caught:
         connection.commit()
@@ -164,7 +164,7 @@ def test_after_a_commit_that_failed_no_put_goes_by_what_was_altered_before(group
 @pytest.mark.rule("mqi/async", "MQINQ counts the connection's own asynchronous puts in CURDEPTH.")
 @pytest.mark.parametrize("end", ["commit", "back out"])
 def test_the_depth_counts_them(connection: QueueManagerConnection, end: str) -> None:
-    """As it counts other puts that are not committed."""
+    """MQINQ counts it like other uncommitted puts."""
     queue, depth = connection.open("Q", BOTH), IntSelector.CURRENT_Q_DEPTH
     queue.put(b"x", options=PutOption.SYNCPOINT)
     for _ in range(2):

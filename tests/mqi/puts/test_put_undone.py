@@ -1,4 +1,4 @@
-"""A put that takes many script calls, and is refused in its middle: the unit of work is as it was before the call."""
+"""A put of many script calls is refused halfway: the unit of work is as it was before the call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.scenes import contents, keys_of, on_queue, recover_lost, stor
 SYNCPOINT = int(PutOption.SYNCPOINT)
 COMPLETE = int(GetOption.COMPLETE_MSG)
 GET = int(GetOption.SYNCPOINT)
-#: More than one script call stores where all must be stored or none.
+#: More messages than one script call stores, if all must be stored or none.
 SEGMENTS = 1300
 BODY = bytes(range(250)) * (16 * SEGMENTS // 250)
 LONG = bytes(16 * SEGMENTS)
@@ -34,7 +34,7 @@ LONG = bytes(16 * SEGMENTS)
 
 @pytest.fixture
 def connection(group: TestGroup) -> QueueManagerConnection:
-    """Its queue takes sixteen bytes a message."""
+    """Its queue takes messages of up to sixteen bytes."""
     group.define_structure("APPL2")
     group.define_shared("Q", max_msg_length=16)
     group.define_shared("OTHER", "APPL2", max_msg_length=16)
@@ -47,12 +47,12 @@ def queue(connection: QueueManagerConnection) -> Queue:
 
 
 def put_long(queue: Queue, options: int = SYNCPOINT, **fields: Any) -> MQMD:
-    """Put a message of which the queue manager makes more segments than one call stores."""
+    """Put a message that the queue manager splits into more segments than one call stores."""
     return queue.put(LONG, MQMD(version=2, msg_flags=MAY_SEGMENT, **fields), options=options)
 
 
 def in_its_middle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], script: str = "structure/put") -> None:
-    """Do something in front of the third call of *script*."""
+    """Do something before the third call of *script*."""
     call_many, seen = Connection.call_many, [0]
 
     def or_act(self: Connection, calls: Sequence[ScriptCall]) -> list[Any]:
@@ -74,13 +74,13 @@ def refuse(reason: MQRC) -> Callable[[], object]:
 
 
 def held(group: TestGroup) -> dict[bytes, object]:
-    """What the group holds; numbers are given out, and the journal tells what was undone."""
+    """The group's contents. Numbers are used up, and the journal shows what was undone."""
     left_out = (b":seq", b":journal")
     return {key: value for key, value in contents(group).items() if not key.endswith(left_out)}
 
 
 def known(connection: QueueManagerConnection) -> object:
-    """What the connection knows of its unit of work."""
+    """The connection's view of its unit of work."""
     unit = connection.connection.unit
     parts = {
         name: (part.operations, part.has_puts, part.has_members, list(part.queues)) for name, part in unit.parts.items()
@@ -181,7 +181,7 @@ def test_there_is_no_unit_of_work_where_none_was(
 def test_a_put_of_many_is_undone_too(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue, options: int
 ) -> None:
-    """Under syncpoint. Outside, each call's batch is by itself."""
+    """Under syncpoint. Outside, the batch of each call is separate."""
     alter(group, max_depth=250)()
     queue.put(b"with it", options=SYNCPOINT)
     before, knew = held(group), known(connection)
@@ -308,7 +308,7 @@ def test_a_failed_structure_loses_only_earlier_work_there(
 def test_a_unit_of_work_that_lost_its_structure_is_under_way_until_its_end(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue
 ) -> None:
-    """So no message that needs a unit of work of its own can be put, whose end would be taken for that one's."""
+    """So a message that needs its own unit of work cannot be put: its end would be taken for that one's."""
     other = connection.open("OTHER", BOTH)
     queue.put(b"lost", options=SYNCPOINT)
     lose(group)
@@ -419,5 +419,5 @@ def test_killed_after_any_script_its_unit_of_work_is_backed_out_whole(
         assert stored(group) == 1, number
         assert keys_of(group, "u:*") == []
         assert group.connect().open("Q", BOTH).get().md is not None
-    # The puts, and what undoes them.
+    # The puts, and the calls that undo them.
     assert number > SEGMENTS // 100

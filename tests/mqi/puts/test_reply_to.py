@@ -1,4 +1,4 @@
-"""Where replies go when the program leaves ReplyToQMgr blank: its queue manager fills in what it knows."""
+"""The destination of replies if the program leaves ReplyToQMgr blank: its queue manager fills it in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.agents import drain
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 
-#: How a message is put; each way fills in the descriptor.
+#: The ways to put a message. Each one fills in the descriptor.
 WAYS = ("one", "many", "later", "grouped", "put1")
 
 
@@ -31,7 +31,7 @@ def queue(group: TestGroup) -> Queue:
 
 
 def put(queue: Queue, way: str, md: MQMD) -> None:
-    """Put a message in one of the ways in which messages are put."""
+    """Put a message in one of these ways."""
     match way:
         case "many":
             queue.put_many([(md, b"x")])

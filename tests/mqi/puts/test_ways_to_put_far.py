@@ -1,4 +1,4 @@
-"""MQPUT for another manager: whichever script stores the messages, it refuses the same, and leaves the same."""
+"""MQPUT for another manager: each script that stores messages refuses the same, and leaves the same."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def alter(group: TestGroup) -> None:
 
 
 def fill(group: TestGroup) -> None:
-    """As known to the handle: only this many are there."""
+    """The handle knows only this many."""
     with group.connect("QM1") as connection, connection.open("T", OpenOption.OUTPUT, qmgr_name="QM2") as queue:
         for _ in range(3):
             queue.put(b"there")
@@ -70,7 +70,7 @@ SITUATIONS: dict[str, tuple[Callable[[TestGroup], None], MQRC]] = {
 
 
 def held_and_put(group: TestGroup) -> tuple[dict[bytes, object], int]:
-    """What the group holds, and how many puts its journal tells of: a commit in vain leaves an entry there, too."""
+    """The group's contents, and the number of puts in its journal: a failed commit leaves an entry there, too."""
     journal = group.group.structure("@QM2").journal
     entries: Any = group.group.client().xrange(journal)
     held = {key: value for key, value in contents(group).items() if key != journal.encode()}
@@ -98,7 +98,7 @@ def test_every_way_refuses_the_same_puts_and_changes_nothing(pair: TestGroup, wa
             WAYS[way](queue)
         error: MQIError | None = caught.value
         if caught.value.reason == MQRC.BACKED_OUT:
-            # Of an asynchronous put the commit tells that it failed, and MQSTAT why.
+            # The commit reports that an asynchronous put failed, and MQSTAT reports why.
             assert way == "asynchronous"
             error = queue.connection.take_put_status().first_failure
         assert error is not None

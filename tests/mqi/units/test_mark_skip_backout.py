@@ -1,4 +1,4 @@
-"""MQGMO_MARK_SKIP_BACKOUT: the message that MQBACK leaves got, in the unit of work that follows."""
+"""MQGMO_MARK_SKIP_BACKOUT: MQBACK leaves the message got, in the next unit of work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def connection(group: TestGroup) -> QueueManagerConnection:
 
 @pytest.fixture
 def queue(connection: QueueManagerConnection) -> Queue:
-    """Three messages are on it."""
+    """It has three messages."""
     queue = connection.open("Q", BOTH)
     for body in (b"1", b"2", b"3"):
         queue.put(body)
@@ -52,7 +52,7 @@ def test_mqback_undoes_everything_else_and_the_message_stays_got(
     connection.backout()
     assert on_queue(group, "Q") == [(b"1", 1), (b"3", 0)]
     assert stored(group) == 3
-    # The unit of work that follows may say where it goes, as it does for a message that cannot be processed.
+    # The next unit of work may decide where it goes, as for a message that cannot be processed.
     queue.put(b"reject", options=PutOption.SYNCPOINT)
     connection.commit()
     assert on_queue(group, "Q") == [(b"1", 1), (b"3", 0), (b"reject", 0)]
@@ -92,7 +92,7 @@ def test_one_message_of_a_unit_of_work_can_be_marked(
     with pytest.raises(MQIError, match="SECOND_MARK_NOT_ALLOWED"):
         queue.get_many(1, MARKED)
     assert on_queue(group, "Q") == [(b"2", 0), (b"3", 0)]
-    # What the last unit of work marked is not marked in this one.
+    # The mark of the last unit of work does not count in this one.
     connection.backout()
     assert queue.get(MARKED).body == b"2"
     connection.backout()
@@ -248,7 +248,7 @@ def test_commit_and_get_can_mark_what_it_gets(
 def test_a_group_is_got_on_with_where_the_unit_of_work_began(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue
 ) -> None:
-    """MQBACK restores what the handle retains, also where the message that it was retained of stays got."""
+    """MQBACK restores the handle's retained state, even if the message of that state stays got."""
     put_member(queue, b"G", 1, b"g1", MIG, priority=9)
     put_member(queue, b"G", 2, b"g2", MIG | 16, priority=9)
     assert queue.get(MARKED | GetOption.LOGICAL_ORDER).body == b"g1"

@@ -1,4 +1,4 @@
-"""Plain messages enter a unit of work by a script of their own, which does what structure/put does."""
+"""Plain messages enter a unit of work by their own script, with the result of structure/put."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.scenes import contents
 SYNCPOINT = int(PutOption.SYNCPOINT | PutOption.NO_CONTEXT)
 OUTSIDE = int(PutOption.NO_SYNCPOINT | PutOption.NO_CONTEXT)
 STRUCTURES = ("APPL1", "APPL2")
-#: The two queues are defined one after the other, now and then in two seconds.
+#: The two queues are defined one after the other, sometimes in two different seconds.
 _DEFINED_AT = re.compile(r'"(alteration|creation)_(date|time)":"[^"]*",')
 
 Way = tuple[QueueManagerConnection, Queue]
@@ -44,7 +44,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def ways(group: TestGroup, **attributes: Any) -> tuple[Way, Way]:
-    """The same queue in two structures, each with a connection of its own."""
+    """The same queue in two structures, each with its own connection."""
     group.define_structure("APPL2")
     found = []
     for structure in STRUCTURES:
@@ -55,14 +55,14 @@ def ways(group: TestGroup, **attributes: Any) -> tuple[Way, Way]:
 
 
 def by_the_long_way(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -> object:
-    """What *call* returns where no message passes for a plain one."""
+    """The result of *call* if no message counts as plain."""
     with monkeypatch.context() as context:
         context.setattr(put_calls, "are_plain", lambda _: False)
         return call()
 
 
 def of(group: TestGroup, structure: str, way: Way) -> dict[str, str]:
-    """What a structure holds, whatever it and its user are called, and whenever its queue was defined."""
+    """The contents of a structure, independent of its name, its user's and the time of definition."""
     token, mark = way[0].connection.token, f"{group.group.name}:{structure}"
     return {
         repr(key).replace(mark, "S").replace(structure, "S").replace(token, "T"): (

@@ -1,4 +1,4 @@
-"""A get that rides along with the commit of puts: one call where a plain message is there, and never anything lost."""
+"""A get that leaves with the commit of puts: one call if a plain message is there, and never a loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 
 
 class Transactions:
-    """Takes from SOURCE what it puts on TARGET, in one unit of work each."""
+    """Takes each message from SOURCE and puts it on TARGET in one unit of work."""
 
     def __init__(self, group: TestGroup, target: str = "TARGET") -> None:
         self.group = group
@@ -27,7 +27,7 @@ class Transactions:
         self.target: Queue = self.connection.open(target, BOTH)
 
     def begin(self) -> None:
-        """Get the first message and have its copy wait to be put."""
+        """Get the first message and buffer the put of its copy."""
         self.target.put(self.source.get(GetOption.SYNCPOINT).body, options=LATER)
 
     def go_on(self) -> bytes:
@@ -61,7 +61,7 @@ def test_commit_put_and_get_are_one_call(transactions: Transactions) -> None:
     assert (transactions.state("SOURCE"), transactions.state("TARGET")) == ((1, 0, 1), (1, 0, 0))
     transactions.connection.backout()
     assert transactions.state("SOURCE") == (2, 0, 0)
-    # Back in its place, with its count raised; what was committed stays committed.
+    # It is back in its place, with its count raised. Committed messages stay committed.
     assert on_queue(transactions.group, "SOURCE") == [(b"1", 1), (b"2", 0)]
     assert on_queue(transactions.group, "TARGET") == [(b"0", 0)]
 
@@ -95,10 +95,10 @@ def test_a_message_that_needs_a_look_is_got_alone_the_next_in_one_write(
         before = transactions.scripts()
         assert transactions.go_on() == b"%d" % n
         calls.append(transactions.scripts() - before)
-        # A ride that was refused left it where it was.
+        # A refused get left it in its place.
         assert transactions.state("SOURCE") == (4 - n, 0, 1)
 
-    # Refused and asked again; commit and get, twice; from a plain one on they ride again.
+    # Refused and sent again; commit and get, twice; after a plain one the get leaves with the commit again.
     assert calls == [2, 2, 2, 1]
 
 

@@ -1,4 +1,4 @@
-"""Units of work that nobody ends: MQDISC commits them, the end of the program backs them out and counts that."""
+"""Units of work without an explicit end: MQDISC commits them, and the end of the program backs them out."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def queues(group: TestGroup) -> None:
 
 
 def contents(group: TestGroup) -> list[list[bytes]]:
-    """What can be got from each, by somebody else."""
+    """The messages that another program can get from each."""
     with group.connect() as connection:
         return [drain(connection.open(name, BOTH)) for name in ("SHARED", "PRIVATE")]
 
 
 def begin(connection: QueueManagerConnection) -> None:
-    """Get a message, and put one on each queue; also a group that is not finished."""
+    """Get a message, and put one on each queue; also leave a group unfinished."""
     shared, private = (connection.open(name, BOTH) for name in ("SHARED", "PRIVATE"))
     shared.put(b"request")
     assert shared.get(IN_UNIT).body == b"request"
@@ -61,7 +61,7 @@ def test_a_block_that_is_left_by_an_exception_is_backed_out(group: TestGroup) ->
     "mqi/units", "The end of a program backs its unit of work out, and raises the BackoutCount of each message got."
 )
 def test_each_end_of_a_program_counts_as_a_backout(group: TestGroup) -> None:
-    """The count is a part of the message, and outlives whoever raised it."""
+    """The count is part of the message, and outlives the program that raised it."""
     queue = group.connect().open("SHARED", BOTH)
     queue.put(b"poison", MQMD(persistence=1))
     for deaths in range(3):
@@ -117,7 +117,7 @@ def test_a_group_entered_outside_the_unit_is_continued_after_a_backout(group: Te
 @pytest.mark.rule("mqi/units", "MQBACK leaves what the handle did with groups outside the unit of work.")
 @pytest.mark.parametrize("is_begun_before", [False, True])
 def test_a_put_outside_does_not_keep_a_group_from_the_backout(group: TestGroup, is_begun_before: bool) -> None:
-    """It is no part of a group, so the handle has nothing new to retain."""
+    """It is in no group, so the handle has no new state to retain."""
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
     options = int(PutOption.SYNCPOINT)

@@ -1,4 +1,4 @@
-"""MAXUMSGS: how many messages a unit of work may hold, whatever they are put or got by."""
+"""MAXUMSGS: the most messages of a unit of work, for all kinds of puts and gets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def connection(group: TestGroup) -> QueueManagerConnection:
     repository = group.repository("QM1")
     repository.alter_qmgr("QM1", {"max_uncommitted_msgs": ROOM})
     connection = group.connect()
-    # What counts is how it was then.
+    # The value at that time counts.
     repository.alter_qmgr("QM1", {"max_uncommitted_msgs": 100 * ROOM})
     return connection
 
@@ -39,7 +39,7 @@ def queue(connection: QueueManagerConnection) -> Queue:
 
 
 def split(queue: Queue, segments: int, options: int = 0) -> MQMD:
-    """Put a message that the queue cannot hold whole."""
+    """Put a message that is longer than MAXMSGL."""
     return queue.put(bytes(16 * segments), MQMD(version=2, msg_flags=MAY_SEGMENT), options=options)
 
 

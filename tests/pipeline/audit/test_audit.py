@@ -1,4 +1,4 @@
-"""The audit passes a clean run and finds each defect that is planted."""
+"""The audit passes a clean run and finds each planted defect."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_clean_run_passes_and_every_copy_is_counted(
 def test_a_delivery_that_only_the_journal_has_is_reported(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, outcome: str
 ) -> None:
-    """A program was killed behind its commit, or has lost what it was given."""
+    """A program was killed after its commit, or has lost its message."""
     SyntheticRun(journal, groups=2).write(tmp_path)
     path = min(tmp_path.glob("received-*.jsonl"))
     first, *more = path.read_text().splitlines()
@@ -142,7 +142,7 @@ def test_every_copy_that_a_finding_is_about_is_in_a_table(
     journal.store("APPL1", "900")
     kept: list[DataFrame] = []
 
-    # As a job writes it: while what the audit keeps of the journal is there.
+    # As a job writes it: while the audit keeps its tables of the journal.
     def keep(findings: DataFrame) -> None:
         kept.append(spark.createDataFrame(findings.toArrow(), FINDINGS))
 
@@ -281,7 +281,7 @@ def test_a_dead_letter_is_neither_delivered_nor_waiting(
     journal.put("@JFK", "DEAD", "JFK.1.2.1", ["3"], details=[detail(is_dead_letter=True)])
     journal.store("@JFK", "2", "3")
     if is_taken:
-        # In the order of whoever works through them.
+        # In the order of the peers that do the work.
         journal.get("@JFK", "DEAD", "JFK.1.5.1", ["3"])
         journal.get("@JFK", "DEAD", "JFK.1.5.1", ["2"])
 
@@ -338,7 +338,7 @@ def test_a_journal_without_events_proves_nothing(
 def test_the_list_of_demands_is_read_whole_or_not_judged(
     spark: SparkSession, tmp_path: Path, text: str, why: str
 ) -> None:
-    """What is not read is not missed either."""
+    """An unread demand cannot be missed."""
     (tmp_path / "expected.jsonl").write_text(text, encoding="utf-8")
     with pytest.raises(PipelineError, match=why):
         read_run(spark, tmp_path)
@@ -407,6 +407,6 @@ def test_tables_that_the_session_has_cached_stay(
     before = spark.sparkContext._jsc.getPersistentRDDs().size()
     assert judge(spark, redis_url, tmp_path).has_run
     assert own.storageLevel.useMemory
-    # Nothing of the audit stays, either.
+    # No table of the audit stays, either.
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
     own.unpersist()

@@ -1,4 +1,4 @@
-"""What the audit takes for out of sequence, and what it does not: who was on the queue when another one was got."""
+"""Messages that the audit finds out of sequence, and those that it does not: it knows which were on the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The incremental audit: its verdict is that of the batch audit, wherever batches end; its state is what is open."""
+"""The incremental audit gives the verdict of the batch audit for any batches, and its state holds open lives only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture(autouse=True)
 def plain_plans(spark: SparkSession) -> Iterator[None]:
-    """A hundred rows are computed sooner than the code to compute them is compiled."""
+    """A hundred rows are computed sooner than their code is compiled."""
     settings = {
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -169,7 +169,7 @@ def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
     state = store.load(spark, 2)
     assert (verdict.is_passed, verdict.counts["delivered"], verdict.counts["on_queue"]) == (True, 96, 1)
     assert [row.message_number for row in state.events.collect()] == [900]
-    # Nobody got in logical order.
+    # No get was in logical order.
     assert state.marks.collect() == []
     assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["1", "2"]
 
@@ -178,7 +178,7 @@ def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
 def test_finished_groups_leave_no_mark(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, groups: int
 ) -> None:
-    """However many went through, the state is that of what is going on."""
+    """The state does not grow with the messages that have gone through."""
     journal.define("APPL1")
     names = [*(f"{each:048x}" for each in range(groups)), "b" * 48]
     for at, name in enumerate(names, 1):
@@ -256,7 +256,7 @@ def test_after_an_error_around_a_batch_nothing_counts_twice(
 
     monkeypatch.setattr(StateStore, "store", die)
     for _ in range(2):
-        # First with the state of the batch stored and Spark not told, then in the next batch before it is stored.
+        # First the batch's state is stored and Spark not told, then the next batch fails before its state is stored.
         with pytest.raises(StreamingQueryException, match="no more"):
             audit_of().catch_up(lambda _: None)
     monkeypatch.setattr(StateStore, "store", store)

@@ -1,4 +1,4 @@
-"""A structure that was lost and recovered: what its backup promises is no fault, and anything else is one."""
+"""A structure that was lost and recovered: losses that its backup allows are no fault, and all others are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BEFORE_MS, BACKUP_MS, BEHIND_MS, SECOND_MS = 1_000, 2_000, 3_000, 4_000
 
 
 class Run:
-    """Two lives of a structure, written call by call, and what the programs of the run recorded."""
+    """Two lives of a structure, written call by call, and the records of the run's programs."""
 
     def __init__(self, journal: HandWrittenJournal, directory: Path) -> None:
         self.journal, self._directory = journal, directory
@@ -45,7 +45,7 @@ class Run:
         self._received.append(about | {"t_ms": ms, "outcome": "ok", "order": len(self._received)})
 
     def lose(self) -> None:
-        """As a drill does: the journal is kept, and the structure begins anew."""
+        """As a drill does: the journal is kept, and the structure begins again."""
         client, keys = self.journal.client, structure_keys(GROUP, STRUCTURE)
         rows = [row for entry in read_entries(client, keys) for row in expand(entry, STRUCTURE, 1)]
         events = []
@@ -124,10 +124,10 @@ def test_a_loss_beyond_the_backups_promise_is_a_fault(run: Run, spark: SparkSess
     run.get(behind_again, BEHIND_MS + 1)
     run.put(never_ended, BEHIND_MS + 2, unit=f"{OWNER}/7")
     run.lose()
-    # Got before the backup ended, or put behind it: not there any more.
+    # Got before the backup ended, or put after it: not there any more.
     for number in (twice, twice, again, behind_again):
         run.get(number, SECOND_MS)
-    # Put by its program a second time, as another message.
+    # Its program put it a second time, as another message.
     run.journal.put(STRUCTURE, QUEUE, OWNER, ["20x"], details=[detail(correl(put_again))], ms=SECOND_MS)
     run.journal.get(STRUCTURE, QUEUE, OWNER, ["20x"], ms=SECOND_MS + 1)
     run.get(put_again, SECOND_MS + 2)
@@ -137,11 +137,11 @@ def test_a_loss_beyond_the_backups_promise_is_a_fault(run: Run, spark: SparkSess
     assert found(verdict, "lost") == named(
         {
             expired: "expired",
-            # In its second life it is gone, and that it was got twice in the first makes up for nothing.
+            # It is gone in its second life. Two gets in the first life do not make up for that.
             twice_and_gone: "put and committed, never got, and no longer on a queue",
             gone: "put and committed, never got, and no longer on a queue",
             never_ended: "put, its unit of work never ended",
-            # The backup has it: that it was got in the first life does not count.
+            # The backup has it, so the get in the first life does not count.
             gone_again: "put and committed, never got, and no longer on a queue",
         }
     )

@@ -1,4 +1,4 @@
-"""A query that ends for good, by what its checkpoint notes: what was processed is off the queue for ever."""
+"""A query that ends for good, by the notes in its checkpoint: processed messages leave the queue for ever."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_claims_of_the_last_batch_that_is_noted_count(checkpoint: Checkpoint
 
 
 def test_a_batch_begun_and_not_noted_needs_a_decision(checkpoint: Checkpoint) -> None:
-    """Spark notes a batch when its sink has it: it may have it already."""
+    """Spark notes a batch after its sink has it, so the sink may have it already."""
     checkpoint.begin(8, offset("a:2"))
     checkpoint.end(8)
     checkpoint.begin(9, offset("b:1"))
@@ -121,7 +121,7 @@ def test_another_directory_is_refused_and_nothing_happens(
     with pytest.raises(PipelineError, match=why):
         release_stream(group.settings, "billing", checkpoint=checkpoint.path)
     assert in_doubt(group) == 5
-    # Its term has not ended: it can go on.
+    # Its term has not ended, so it can go on.
     assert drivers.start().initialOffset()["term"] == 0
 
 
@@ -161,7 +161,7 @@ def test_processed_messages_leave_the_queue_and_the_rest_returns(
     assert released == (Released(5, 5) if is_noted else Released(10, 0))
     assert (in_doubt(group), claims_in(group.settings)) == (0, [])
     assert sorted(browse_all(orders)) == sorted(EVERYTHING[5:] if is_noted else EVERYTHING)
-    # Cut off and repeated it changes nothing.
+    # An interrupted release that is repeated changes nothing.
     again = release_stream(group.settings, "billing", checkpoint=checkpoint.path, begun=begun, force=True)
     assert again == Released(0, 0)
 
@@ -192,7 +192,7 @@ def test_a_query_that_is_stopped_and_released_has_taken_each_message_once(
                 is_there = (copied / "_spark_metadata" / "2").exists()
                 arguments += ["--begun", "done" if is_there else "undone"]
                 continue
-            # Spark ends the process that holds the query's name in its own time.
+            # Spark ends the process that holds the query's name at some later time.
             assert "a driver of it is running" in result.output
             time.sleep(0.2)
 
@@ -203,5 +203,5 @@ def test_a_query_that_is_stopped_and_released_has_taken_each_message_once(
 
 
 def left(queue: Queue) -> list[bytes]:
-    """What can still be got, and that it can."""
+    """The messages that can still be got; check that they can."""
     return [queue.get().body for _ in range(len(browse_all(queue)))]

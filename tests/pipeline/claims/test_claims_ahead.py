@@ -1,4 +1,4 @@
-"""While Spark processes a batch, the one before is ended and the next one claimed: whatever happens, once."""
+"""While Spark processes a batch, the one before ends and the next one is claimed: each message comes once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def orders(group: TestGroup) -> Queue:
 
 
 def begin(reader: QueueStreamReader, limit: ReadMaxRows = FIVE) -> tuple[Offset, Offset]:
-    """The ends of the first batch, which was read; what goes on in the background has come to its end."""
+    """The ends of the first batch, which was read. The background work is over."""
     start = reader.initialOffset()
     end = reader.latestOffset(start, limit)
     rest(reader)
@@ -46,7 +46,7 @@ def begin(reader: QueueStreamReader, limit: ReadMaxRows = FIVE) -> tuple[Offset,
 
 
 def to_the_end(reader: QueueStreamReader, at: Offset, limit: ReadMaxRows = FIVE) -> list[list[bytes]]:
-    """Bodies of each batch behind *at*."""
+    """Bodies of each batch after *at*."""
     found = []
     while (end := reader.latestOffset(at, limit)) != at:
         found.append(bodies(reader, at, end))
@@ -59,7 +59,7 @@ def in_background() -> bool:
 
 
 def fail_in_background(monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None], *, at_call: int = 1) -> None:
-    """Have *fail* called before the unit of work number *at_call* that is claimed ahead, once."""
+    """Let *fail* be called once, before unit of work number *at_call* is claimed ahead."""
     calls = iter(range(1, at_call + 1))
 
     def get(queue: Queue, count: int) -> int:
@@ -70,7 +70,7 @@ def fail_in_background(monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]
     monkeypatch.setattr("igq.pipeline.claims.claims.get_messages", get)
 
 
-# -- what is claimed ahead ---------------------------------------------------------------------------------------------
+# -- claims ahead ------------------------------------------------------------------------------------------------------
 
 
 def test_after_a_full_batch_the_next_one_is_claimed(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
@@ -275,7 +275,7 @@ def test_a_driver_without_the_name_takes_nothing_from_its_successor(
     assert browse_all(orders) == []
 
 
-# -- the driver ends in good order -------------------------------------------------------------------------------------
+# -- the driver ends cleanly -------------------------------------------------------------------------------------------
 
 
 def test_a_stopping_driver_gives_back_its_claims_ahead(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
@@ -308,7 +308,7 @@ def test_a_stopping_driver_waits_for_running_work(
     assert (in_doubt(group), len(browse_all(orders))) == (5, 7)
 
 
-# -- something goes wrong in the background ----------------------------------------------------------------------------
+# -- failures in the background ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("at_call", [1, 2])
@@ -415,7 +415,7 @@ def test_redis_killed_while_it_claims_ahead_nothing_is_lost(server: Server, tmp_
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """One that a test kills, and that has synced what it answers."""
+    """A server that a test kills, and that has synced its answers."""
     server = Server(fsync="always")
     yield server
     server.close()
@@ -429,7 +429,7 @@ def test_released_while_messages_are_claimed_ahead_all_go_back(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     def release() -> None:
-        # What is not prepared yet comes back by itself.
+        # A claim that is not prepared yet comes back on its own.
         assert release_stream(group.settings, "billing", force=True).given_back == (10 if step == "ahead" else 8)
 
     if step == "claiming ahead":

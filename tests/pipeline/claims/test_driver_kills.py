@@ -30,14 +30,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
 END_S = 300
 OPTIONS = {"queue": "ORDERS", "qmgr": "QM1", "stream": "plain", "maxMessagesPerTrigger": "75", "rowsPerPartition": "20"}
 WHOLE = {"wholeGroups": "true"}
-#: Those of the sink are not among them.
+#: The steps of the sink are not among them.
 STEPS = (*(step for step in DRIVER_STEPS if not step.startswith("committ")), *BACKGROUND_STEPS, *PLAIN_STEPS)
 GROUPS = 600
 
 
 @pytest.fixture(params=[{}, WHOLE], ids=["messages", "groups"])
 def options(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Of the source."""
+    """Options of the source."""
     more: dict[str, str] = request.param
     return OPTIONS | more
 
@@ -51,7 +51,7 @@ def managers(group: TestGroup) -> Iterator[str]:
 
 @pytest.fixture
 def bodies(group: TestGroup, options: dict[str, str]) -> list[str]:
-    """Everything that is on the queue: single messages, or groups of one to nine."""
+    """Everything on the queue: single messages, or groups of one to nine."""
     queue, chance = open_orders(group), random.Random(7)
     found = [message.decode() for message in browse_all(queue)]
     for name in range(GROUPS if "wholeGroups" in options else 5 * GROUPS):
@@ -98,7 +98,7 @@ def test_killed_at_any_moment_each_message_comes_once(
 
 
 def kill_soon(driver: subprocess.Popen[bytes], directory: Path, delay_s: float) -> None:
-    """Kill it so long behind its next batch; some batches take that long, so it can be anywhere."""
+    """Kill it this long after its next batch. Some batches take that long, so it can be anywhere."""
     before = batches(directory)
     until(lambda: batches(directory) > before or driver.poll() is not None, "it goes on", END_S)
     time.sleep(delay_s)
@@ -119,7 +119,7 @@ def check_end(group: TestGroup, options: dict[str, str], bodies: list[str], dire
 
 
 def check_groups(batch: list[str]) -> None:
-    """Those of which a batch has messages are whole and in order."""
+    """Groups of which a batch has messages are whole and in order."""
     found: dict[str, list[str]] = {}
     for body in batch:
         if " of " in body:
@@ -130,7 +130,7 @@ def check_groups(batch: list[str]) -> None:
 
 
 def batches(directory: Path) -> int:
-    """How many have been processed."""
+    """The number of processed messages."""
     return len(list(directory.glob("rows-*")))
 
 

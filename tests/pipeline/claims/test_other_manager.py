@@ -1,4 +1,4 @@
-"""A streaming query goes on at another manager: its claims belong to the group, so each message comes once."""
+"""A streaming query continues at another manager: its claims belong to the group, so each message comes once."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_release_follows_the_checkpoint_at_any_manager(
     fail(group, "QM2")
 
     assert {each.qmgr for each in claims_in(group.settings)} == {"QM2" if done == 2 else "QM1"}
-    # What was claimed ahead at QM1, and at QM2 was given back when that stopped.
+    # The claims ahead at QM1, and those at QM2 that were given back when it stopped.
     assert release_stream(group.settings, "billing", checkpoint=checkpoint.path) == Released(5 * (2 - done), 5)
     assert sorted(browse_all(orders)) == sorted(EVERYTHING[5 * done :])
     assert (in_doubt(group), stored(group)) == (0, 12 - 5 * done)

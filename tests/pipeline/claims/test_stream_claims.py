@@ -33,7 +33,7 @@ def orders(group: TestGroup) -> Queue:
 
 
 def put_group(queue: Queue, name: bytes, size: int, *, without: int = 0, priority: int = -1) -> None:
-    """A group of *size* messages, but for the one that is named."""
+    """A group of *size* messages, without the one that is named."""
     for number in range(1, size + 1):
         if number != without:
             body = b"%s%d" % (name, number)
@@ -41,7 +41,7 @@ def put_group(queue: Queue, name: bytes, size: int, *, without: int = 0, priorit
 
 
 def read_all(reader: QueueStreamReader, limit: int) -> list[list[list[bytes]]]:
-    """Bodies by batch and partition, until nothing more is there."""
+    """Bodies by batch and partition, until the queue is empty."""
     at, found = reader.initialOffset(), list[list[list[bytes]]]()
     while (end := reader.latestOffset(at, ReadMaxRows(limit))) != at:
         parts = [
@@ -153,7 +153,7 @@ def test_claims_are_listed_and_released(group: TestGroup, drivers: Drivers) -> N
     reader = drivers.start()
     start = reader.initialOffset()
     reader.latestOffset(start, ReadMaxRows(5))
-    # Five for the batch, five for the next one.
+    # Five for the batch, and five for the next one.
     rest(reader)
 
     (found,) = claims_in(group.settings)
@@ -171,7 +171,7 @@ def test_claims_are_listed_and_released(group: TestGroup, drivers: Drivers) -> N
     assert release_stream(group.settings, "billing") == Released(5, 0)
     assert claims_in(group.settings) == []
     assert [body for body in browse_all(orders) if len(body) == 1] == EVERYTHING[:9]
-    # Killed behind its first step it would be told again.
+    # A release killed after its first step would repeat that.
     assert release_stream(group.settings, "billing") == Released(0, 0)
 
 
@@ -233,7 +233,7 @@ def test_messages_processed_by_a_released_query_come_again(group: TestGroup, dri
     end = second.latestOffset(start, ReadMaxRows(100))
     found = rows(second, start, end)
     assert [row["data"] for row in found] == EVERYTHING
-    # Those that were claimed ahead, too.
+    # The claims ahead, too.
     assert [row["backout_count"] for row in found] == [1] * 10 + [0, 0]
     with pytest.raises(PipelineError, match="it was released"):
         second._claims.check_term(0)
@@ -260,7 +260,7 @@ def test_claims_of_a_manager_that_is_down_are_released_by_another(group: TestGro
 def run(group: TestGroup) -> Callable[..., Result]:
     def invoke(*arguments: str) -> Result:
         at = ("--group", group.group.name, "--url", str(group.settings.redis_url))
-        # As into a pipe: nobody says how wide that is.
+        # As into a pipe, whose width is unknown.
         environment = {"IGQ_DATA_DIR": str(group.settings.data_dir), "COLUMNS": None}
         return CliRunner().invoke(app, [*arguments, *at], env=environment)
 

@@ -1,4 +1,4 @@
-"""A streaming query from queue to queue loses and doubles nothing, wherever its processes are killed."""
+"""A streaming query from queue to queue loses and doubles nothing after any kill of its processes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tests.support.scenes import until
 ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3_600)]
 
-#: How long a program may take, where many share the machine.
+#: How long a program may take on a busy machine.
 END_S = 800
-#: In one batch; a partition has 40.
+#: Messages of one batch. A partition has 40.
 BATCH = 75
 #: The others are for ``test_driver_kills``, where a kill costs a tenth.
 SOME_BACKGROUND_STEPS = ("ending late", "claiming ahead")
@@ -47,7 +47,7 @@ GROUPS = 400
 
 @pytest.fixture
 def orders(group: TestGroup) -> Queue:
-    """What every test here moves to COPY."""
+    """The messages that every test here moves to COPY."""
     orders = open_orders(group)
     orders.put_many([(MQMD(), body) for body in MORE])
     return orders
@@ -57,7 +57,7 @@ def orders(group: TestGroup) -> Queue:
 def test_a_query_killed_inside_batches_loses_and_doubles_nothing(
     group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
-    """Driver, Java and workers are killed at once, twice, wherever they are."""
+    """Driver, Java and workers are killed at the same time, twice, at any point."""
     copy = group.group.structure("APPL1").queue("COPY").available
     client = group.group.client()
 
@@ -75,7 +75,7 @@ def test_a_query_killed_inside_batches_loses_and_doubles_nothing(
 def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
     group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
-    """Everything is killed by whoever comes to a step first; the next run goes on and dies at the next step."""
+    """The process that reaches a step first kills everything. The next run continues and dies at the next step."""
     for step in (*DRIVER_STEPS, *SOME_BACKGROUND_STEPS, *EXECUTOR_STEPS):
         with Watch(group):
             query = start_program(group, tmp_path, die=step, victim="all")
@@ -97,7 +97,7 @@ def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
 def test_processes_that_outlive_a_killed_driver_lose_and_double_nothing(
     group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
-    """Driver and Java are killed; the process at the step goes on when the next run has begun, which dies likewise."""
+    """Driver and Java are killed. The process at the step goes on after the next run has begun, which dies likewise."""
     for step, outlive in SURVIVED_STEPS:
         with Watch(group):
             query = start_program(group, tmp_path, die=step, victim="all", outlive=outlive)
@@ -114,7 +114,7 @@ def test_processes_that_outlive_a_killed_driver_lose_and_double_nothing(
 
 
 def test_whole_groups_stay_whole_after_any_kill_of_a_query(group: TestGroup, tmp_path: Path) -> None:
-    """Of each group all messages have been moved, or none, and in their order."""
+    """All messages of each group were moved, or none, and in their order."""
     orders, chance = open_orders(group), random.Random(3)
     everything = browse_all(orders)
     for name in range(GROUPS):
@@ -140,7 +140,7 @@ def test_whole_groups_stay_whole_after_any_kill_of_a_query(group: TestGroup, tmp
 
 
 def test_executors_killed_at_every_step_are_no_matter(group: TestGroup, orders: Queue, tmp_path: Path) -> None:
-    """Spark tries the task again: nobody starts anything."""
+    """Spark tries the task again, without any restart."""
     with Watch(group):
         query = start_program(group, tmp_path, die=",".join(EXECUTOR_STEPS), victim="self", master="local[2,9]")
         assert end_of(query) == 0
@@ -155,7 +155,7 @@ def run_to_its_end(group: TestGroup, directory: Path) -> None:
 
 
 def judged(group: TestGroup, directory: Path) -> dict[str, int]:
-    """What the audit counts; it has found no fault."""
+    """The counts of the audit, which has found no fault."""
     at = ("--group", group.group.name, "--url", str(group.settings.redis_url), "--output", str(directory / "audit"))
     audit = subprocess.run(
         [sys.executable, "-m", "igq.pipeline", "audit", *at],
@@ -180,7 +180,7 @@ def check_moved(group: TestGroup, orders: Queue) -> None:
 def test_no_process_is_started_for_each_file_of_a_checkpoint(
     group: TestGroup, orders: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Java has no words of its own for links and permissions: it runs programs, and Spark's default for every file."""
+    """Java makes links and sets permissions by running programs, and Spark's default does so for every file."""
     programs, started = tmp_path / "bin", tmp_path / "started"
     programs.mkdir()
     for name in ("chmod", "readlink"):
@@ -191,7 +191,7 @@ def test_no_process_is_started_for_each_file_of_a_checkpoint(
     run_to_its_end(group, tmp_path)
 
     check_moved(group, orders)
-    # Four a batch are left: each of its two files is given its permissions, and so is the checksum beside it.
+    # Four a batch are left: each of its two files gets permissions, and so does the checksum beside it.
     batches = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
     assert batches > len(MORE) / BATCH
     assert len(started.read_text().splitlines()) < 6 * batches

@@ -1,4 +1,4 @@
-"""Batches that Spark notes as processed though nothing has read them: they are not taken off the queue."""
+"""Batches that Spark notes as processed although nothing has read them: their messages stay on the queue."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_batch_that_nothing_has_read_stays_claimed(group: TestGroup, orders: Q
 def test_a_query_with_a_new_checkpoint_leaves_what_one_before_it_has_read(
     group: TestGroup, orders: Queue, drivers: Drivers, tmp_path: Path, is_read: bool
 ) -> None:
-    """It may have been processed: by this one it would come twice."""
+    """It may have been processed, so this query would repeat it."""
     first = drivers.start()
     start = first.initialOffset()
     end = first.latestOffset(start, FIVE)
@@ -81,7 +81,7 @@ def test_a_query_with_a_new_checkpoint_leaves_what_one_before_it_has_read(
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_a_sink_that_reads_some_of_a_batch_has_read_it(orders: Queue, drivers: Drivers, part: int) -> None:
-    """As one that looks whether there is anything, or that takes the first rows."""
+    """For example a function that checks whether there is anything, or takes the first rows."""
     assert orders.name == "ORDERS"
     reader = drivers.start()
     start = reader.initialOffset()
@@ -91,7 +91,7 @@ def test_a_sink_that_reads_some_of_a_batch_has_read_it(orders: Queue, drivers: D
 
 
 def test_messages_read_by_an_earlier_driver_count_as_read(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
-    """It died behind its sink, which passes over the batch when it comes again."""
+    """It died after its sink, which skips the batch when it comes again."""
     assert orders.name == "ORDERS"
     first = drivers.start()
     start = first.initialOffset()

@@ -1,4 +1,4 @@
-"""A job that writes to a queue and is killed: all of it is there or nothing, what is left can be found and ended."""
+"""A job that writes to a queue is killed: all of its rows are there or none, and its remains can be found and ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
 ROWS = 1_000
 EVERYTHING = sorted(b"%d" % number for number in range(ROWS))
-#: It goes on before, when another driver is at work.
+#: It goes on before that if another driver is at work.
 OUTLIVE_S = 120.0
 
 
@@ -72,7 +72,7 @@ def test_a_killed_jobs_work_is_listed_backed_out_and_put_once_by_the_next(
 def test_a_driver_that_outlives_its_release_fails_with_one_error(
     group: TestGroup, orders: Queue, run: Callable[..., Result], tmp_path: Path
 ) -> None:
-    """Nobody dies: who is about to commit only waits until it is released."""
+    """No process dies: a driver about to commit only waits until it is released."""
     driver = start(group, tmp_path, die="committing job", outlive=OUTLIVE_S, victim=0)
     until(lambda: (tmp_path / "committing job").exists() or driver.poll() is not None, "it has put all", 300)
     (job,) = jobs_in(group.settings)
@@ -94,7 +94,7 @@ def test_a_driver_that_outlives_its_release_fails_with_one_error(
 def test_a_named_job_killed_at_every_step_is_done_once(
     group: TestGroup, orders: Queue, tmp_path: Path, steps: tuple[str, ...], outlive: float | None
 ) -> None:
-    """Also where the process at that step outlives the driver, and goes on beside the next one."""
+    """Also if the process at that step outlives the driver, and goes on beside the next one."""
     for step in steps:
         directory = tmp_path / step
         directory.mkdir()

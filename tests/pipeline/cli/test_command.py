@@ -1,4 +1,4 @@
-"""`python -m igq.pipeline`: what it tells, and how it fails. No Spark is started here."""
+"""`python -m igq.pipeline`: its output, and its failures. Spark is not started here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from igq.pipeline.reports.report import headline, print_summary, write_report
 from igq.pipeline.tables import print_rows
 from sharedq.display.terminal import Terminal
 
-#: Jobs with an output, but for replay, which looks at its archive first.
+#: Jobs with an output, except replay, which looks at its archive first.
 WRITING = ("journal", "flow", "trace --correl-id 00", "recovery", "deadletter QM1", "audit", "archive NEW --queue Q")
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -96,7 +96,7 @@ def test_every_plot_is_a_picture_also_when_there_is_little_to_draw(verdict: Verd
 
 
 def test_the_terminal_shows_the_faults_and_names_the_first_copies(verdict: Verdict) -> None:
-    # Narrow: its lines can be looked for all the same.
+    # The terminal is narrow, but its lines can still be searched.
     console = Terminal(width=40, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
     print_summary(verdict, console)
 
@@ -270,7 +270,7 @@ def test_a_failed_command_leaves_no_directories(tmp_path: Path) -> None:
 
 
 def test_a_lock_file_removed_by_its_holder_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between opening it and locking it: who comes then would lock another file."""
+    """Between opening and locking it: another command that comes then would lock another file."""
     output = tmp_path / "new"
     lock, flock, calls = tmp_path / "new.unfinished.lock", fcntl.flock, 0
 

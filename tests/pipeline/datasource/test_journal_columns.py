@@ -1,4 +1,4 @@
-"""Columns of many journal entries hold what expanding each entry by itself says. No Spark, no server."""
+"""Columns of many journal entries equal the expansion of each entry. No Spark, no server."""
 
 from __future__ import annotations
 

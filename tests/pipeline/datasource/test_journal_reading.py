@@ -1,4 +1,4 @@
-"""`sharedq.reading.journal`: positions, ranges and what the structures hold."""
+"""`sharedq.reading.journal`: positions, ranges and the contents of structures."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def test_a_journal_without_entries_is_an_empty_table(
 def test_trimming_before_a_read_from_the_beginning_is_reported(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
-    """A job has told by then which journals have lost their beginning."""
+    """A job has reported by then which journals have lost their beginning."""
     journal.define("APPL1", "APPL2", "IDLE")
     for name in ("APPL1", "APPL2"):
         for number in range(1, 6):

@@ -1,4 +1,4 @@
-"""`format("igq.journal")`, streaming: every event once, whoever writes or dies meanwhile, or the loss is told."""
+"""`format("igq.journal")`, streaming: every event once beside any writes and deaths, or the loss is an error."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_limited_batch_ends_at_one_moment_in_all_structures(redis_url: str, jo
     journal.define("APPL1", "APPL2")
     for number in range(1, 41):
         journal.put("APPL1", "Q", OWNER, [str(number)], ms=1_000 + 10 * number)
-        # Its first half in the first moment.
+        # Its first half, in the first moment.
         journal.put("APPL2", "Q", OWNER, [str(number)], ms=1_000 + 10 * max(1, number - 20))
     reader = reader_of(redis_url)
     start = reader.initialOffset()
@@ -136,7 +136,7 @@ def test_a_writer_at_work_loses_and_doubles_nothing_at_the_boundaries(
 
 @contextmanager
 def writer(url: str, count: int) -> Iterator[threading.Thread]:
-    """Writes so many events into each of APPL1 and APPL2 meanwhile."""
+    """Writes this many events into each of APPL1 and APPL2 meanwhile."""
 
     def run() -> None:
         with redis.Redis.from_url(url, protocol=2) as client:
@@ -204,7 +204,7 @@ def test_trimming_after_the_checkpoint_is_reported_exactly(redis_url: str, journ
     reader = reader_of(redis_url)
     at = reader.latestOffset(reader.initialOffset(), ReadMaxRows(6))
     assert at == {"APPL1": {"after": "1001-2", "entries": 6}}
-    # What it has read is none of its business.
+    # Entries that it has read do not matter to it.
     trim(journal, "APPL1", 4)
     assert len(follow(reader, at, ReadMaxRows(100))[0][0]) == 4
     trim(journal, "APPL1", 3)
@@ -265,7 +265,7 @@ def test_a_table_whose_start_was_trimmed_away_is_refused_in_one_line(
     trim(journal, "APPL1", 4)
     spark.dataSource.register(JournalSource)
     table = spark.read.format("igq.journal").options(url=redis_url, group=GROUP)
-    # From the beginning means from the oldest there is.
+    # The beginning means the oldest entry that exists.
     assert table.load().count() == 4
     assert table.option("start", "1001-3").load().count() == 4
     with pytest.raises(Exception, match=r"trimmed after 1001-2 \(.*\), the oldest entry there is 1001-3 \("):
@@ -297,7 +297,7 @@ def test_a_wrong_option_is_named(redis_url: str, more: dict[str, str], what: str
 def test_a_query_killed_beside_a_writer_loses_and_doubles_nothing(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
-    """Driver, Java and workers are killed at once, twice, wherever they are."""
+    """Driver, Java and workers are killed at the same time, twice, at any point."""
     journal.define("APPL1", "APPL2")
     copied = tmp_path / "copied"
     with writer(redis_url, 3_000):

@@ -1,4 +1,4 @@
-"""Filters that the server looks for, and those that are left to Spark. Pure."""
+"""Filters that the server applies, and those that are left to Spark. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of many records hold what decoding each record by itself says. No Spark, no server."""
+"""Columns of many records equal the decoding of each record. No Spark, no server."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def messages(draw: st.DrawFn) -> tuple[bytes, bytes]:
     destination = draw(st.sampled_from([None, None, b"TARGET"]))
     record = encode_record(md, body, b"QM1", draw(st.integers(1, 2**42)), destination)
     if record[0] & 2:
-        # As a script stores it: by Redis' clock.
+        # As a script stores it, by Redis' clock.
         ends_ms = int.from_bytes(record[5:13]) + NOW_MS
         record = record[:5] + ends_ms.to_bytes(8) + record[13:]
     record = record[:2] + bytes([draw(st.integers(0, 255))]) + record[3:]
@@ -130,7 +130,7 @@ def test_records_that_are_all_alike_are_no_exception(one: tuple[bytes, bytes], d
 
 
 def test_an_expiry_that_its_field_cannot_hold_makes_no_queue_unreadable() -> None:
-    """Earlier versions let it be put."""
+    """Earlier versions accepted it."""
     record = encode_record(MQMD(version=2, priority=0, persistence=0, expiry=1), b"", b"QM1", 1, None)
     late = record[:5] + (NOW_MS + (1 << 50)).to_bytes(8) + record[13:]
     (batch,) = batches(iter([slice_of([(b"1", late)], has_data=True, is_run=True)]), SCHEMA)

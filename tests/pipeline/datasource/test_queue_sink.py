@@ -65,7 +65,7 @@ def rows(*bodies: bytes) -> list[pa.RecordBatch]:
 
 
 def prepared(job: QueueWriter, attempt: str, *bodies: bytes) -> Prepared:
-    """What a task of *job* does."""
+    """The steps of a task of *job*."""
     return job._sink.prepare(rows(*bodies), job._run, f"{job._name}/{attempt}")
 
 
@@ -92,7 +92,7 @@ def test_rows_become_messages(spark: SparkSession, group: TestGroup, orders: Que
 
 @pytest.mark.spark
 def test_a_queue_read_and_written_is_the_same_queue(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
-    """But for what the queue makes of a message; a descriptor tells the put time in hundredths of a second."""
+    """Except for fields that the queue sets. A descriptor has the put time in hundredths of a second."""
     for number in range(20):
         orders.put(b"%d" % number, MQMD(priority=number % 3, format=b"MQSTR", report=64, correl_id=b"c" * 24))
         put_member(orders, b"g", number + 1, b"m%d" % number, LMIG if number == 19 else MIG, persistence=1)
@@ -226,7 +226,7 @@ def test_too_many_units_of_work_for_one_decision_are_refused_entirely(
     monkeypatch.setattr(queue_sink, "UNIT_MESSAGES", 1)
     monkeypatch.setattr(queue_sink, "TOGETHER_MAX", 3)
     job = writer(group)
-    # By the task that has too many, before it puts more; or where only all of them have.
+    # The task with too many refuses before it puts more; or the driver does, if only all together are too many.
     with pytest.raises(PipelineError, match=r"4 units of work are too many .* \(at most 3\): .* MAXUMSGS of QM1"):
         prepared(job, "0.1", b"1", b"2", b"3", b"4", b"5")
     assert in_doubt(group) == 0
@@ -260,7 +260,7 @@ def test_the_next_run_of_an_uncommitted_named_job_does_it_once(group: TestGroup,
     again = writer(group, jobId="nightly")
     assert in_doubt(group) == 0
     again.commit([prepared(again, "0.2", b"1")])
-    # Neither the one thought dead nor a third run changes anything.
+    # Neither the driver that seemed dead nor a third run changes anything.
     with pytest.raises(XAError):
         Sink.commit(left_alone._sink, Batch("another"), left.xids)
     third = writer(group, jobId="nightly")
@@ -278,7 +278,7 @@ def test_the_next_run_backs_out_a_named_jobs_work_at_another_manager(
     elsewhere = writer(group, jobId="nightly", qmgr="QM2")
     prepared(elsewhere, "0.1", b"1")
     if is_done:
-        # As by a run of before, which did not look there.
+        # As an earlier version ran, which did not check there.
         elsewhere._sink.commit(elsewhere._job, ())
     assert in_doubt(group) == 1
 
@@ -406,14 +406,14 @@ def test_a_batch_that_is_repeated_changes_nothing(
     stream(spark, group, source, checkpoint)
     assert sorted(browse_all(orders)) == expected
 
-    # As a crash behind the sink's commit, and before Spark has noted it, leaves it.
+    # As a crash leaves it after the sink's commit and before Spark's note.
     (checkpoint / "commits" / "2").unlink()
     (checkpoint / "commits" / ".2.crc").unlink(missing_ok=True)
     stream(spark, group, source, checkpoint)
 
     assert sorted(browse_all(orders)) == expected
     assert in_doubt(group) == 0
-    # Another query is another one.
+    # Another query is not affected.
     shutil.rmtree(checkpoint)
     stream(spark, group, source, checkpoint)
     assert len(browse_all(orders)) == 2 * len(expected)

@@ -131,14 +131,14 @@ def left_to_spark(table: DataFrame) -> str:
     return re.sub(r"#\d+", "", "".join(re.findall(r"^.*\bFilter \(.*$", plan, flags=re.MULTILINE)))
 
 
-#: Messages with bodies of 2 KiB, and about the bytes that reading all of them takes off the server.
+#: Messages with bodies of 2 KiB, and about the number of bytes that the server sends if all of them are read.
 DEEP, BODY = 1_500, bytes(2048)
 EVERYTHING_BYTES = DEEP * len(BODY)
 
 
 @pytest.fixture
 def deep(orders: Queue) -> list[MQMD]:
-    """A deep queue: each message has a CorrelId of its own, every hundredth is a member of the group g."""
+    """A deep queue: each message has its own CorrelId, and every hundredth is a member of the group g."""
     mds = []
     for number in range(DEEP):
         md = MQMD(version=2, priority=9 if number == 700 else 4, correl_id=correl(f"c{number}"))
@@ -150,7 +150,7 @@ def deep(orders: Queue) -> list[MQMD]:
 
 
 class Server:
-    """What a server did: commands by name, bytes that it sent."""
+    """The work of a server: commands by name, bytes that it sent."""
 
     def __init__(self, group: TestGroup) -> None:
         self._client: redis.Redis = group.group.client()
@@ -198,7 +198,7 @@ def test_messages_that_filters_exclude_are_not_fetched(
     assert len(table.collect()) == rows
     # Scripts and definitions are sent, too.
     assert server.sent < EVERYTHING_BYTES / 10
-    # By the index: nothing but the matches was looked at.
+    # By the index: only the matches were examined.
     assert (server.calls("zrangebyscore") == scans) == by_index
 
 

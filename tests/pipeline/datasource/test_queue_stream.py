@@ -1,4 +1,4 @@
-"""`format("igq")`, streaming: messages are taken off a queue exactly once, whatever dies in between."""
+"""`format("igq")`, streaming: messages are taken off a queue exactly once, whatever dies meanwhile."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_batch_is_the_same_however_often_it_is_tried(group: TestGroup, orders:
     start = first.initialOffset()
     end = first.latestOffset(start, LIMIT)
     seen = rows(first, start, end)
-    # The driver dies with the batch in Spark's log. Meanwhile the queue moves on.
+    # The driver dies with the batch in Spark's log. Meanwhile the queue changes.
     orders.put(b"ahead", MQMD(priority=9))
     second = drivers.start()
     assert rows(second, start, end) == seen
@@ -176,7 +176,7 @@ def test_one_driver_at_a_time_has_the_name(
     reader.latestOffset(start, LIMIT)
     with pytest.raises(PipelineError, match=r"stream billing: another driver of that name is at work.*\(2271\)"):
         other.latestOffset(start, LIMIT)
-    # Another query is none of its business.
+    # Another query is not affected.
     rest(reader)
     another = Drivers(group).start(stream="shipping")
     start = another.initialOffset()
@@ -232,7 +232,7 @@ def test_a_wrong_option_is_named(group: TestGroup, drivers: Drivers, more: dict[
 
 
 def stream(spark: SparkSession, group: TestGroup, checkpoint: Path) -> None:
-    """Move what is there from ORDERS to COPY."""
+    """Move the messages from ORDERS to COPY."""
     spark.dataSource.register(QueueSource)
     at = {"url": str(group.settings.redis_url), "group": group.group.name, "qmgr": "QM1"}
     source = spark.readStream.format("igq").options(**at, queue="ORDERS", stream="move", maxMessagesPerTrigger="5")

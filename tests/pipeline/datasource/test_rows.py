@@ -1,4 +1,4 @@
-"""Rows as messages: what a column overrides, and what cannot be put."""
+"""Rows as messages: fields that a column overrides, and values that cannot be put."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_values_that_rows_share_are_in_each_of_them(
                 setattr(expected, name, kept[name](value))
         assert (md, body) == (expected, b"%d" % (row + 1))
     assert [len(list(messages(batch.slice(0, rows)))) for rows in (0, 1, 3)] == [0, 1, 3]
-    # Each has one of its own, which a put fills in.
+    # Each has its own descriptor, which a put fills in.
     assert len({id(md) for md, _ in list(messages(batch))}) == 3
 
 

@@ -1,4 +1,4 @@
-"""What is done once in a worker, and what decides how Java compiles."""
+"""Set-up that is done once in a worker, and the choice of Java's compilers."""
 
 import gc
 import signal
@@ -29,7 +29,7 @@ def test_imported_modules_are_never_garbage_and_later_objects_may_be() -> None:
     garbage: list[object] = []
     garbage.append(garbage)
     del garbage
-    # Freezing again would keep each task's garbage for ever.
+    # A second freeze would keep each task's garbage for ever.
     settle()
     assert gc.get_freeze_count() <= frozen
     assert gc.collect() >= 1
@@ -40,7 +40,7 @@ def test_a_servers_memory_is_known_and_a_missing_ones_is_not(redis_url: str, tmp
     assert Deployment(f"unix://{tmp_path}/nobody").used_memory("any") is None
 
 
-#: A source's process: when its input ends, as Spark lets it, it stops the source; at each point it says where it is.
+#: A source's process. When its input ends, as Spark ends it, it stops the source. It reports each step.
 PROCESS = """
 import signal, sys, threading
 from igq.pipeline.datasource.worker import end_in_good_order, end_undisturbed

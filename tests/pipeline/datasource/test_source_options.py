@@ -1,4 +1,4 @@
-"""What is wrong with a query's options or schema is one clear error, also where no Redis is asked. No Spark here."""
+"""A mistake in a query's options or schema is one clear error, even if Redis is not asked. No Spark here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVENT, MSG_ID = StructType().add("event", StringType()), StructType().add("msg_i
 
 
 def asked(made: object) -> None:
-    """As Spark does: what is wrong with a stream is said when that is asked for something, whatever it is."""
+    """As Spark does: an error of a stream is reported at the first request, whatever it is."""
     if isinstance(made, DataSourceStreamReader):
         for question in (made.latestOffset, made.partitions, made.read):
             with pytest.raises(PipelineError):
@@ -57,7 +57,7 @@ def test_a_schema_of_other_columns_is_refused(
     ("kind", "arguments"), [("streamReader", (QUEUE,)), ("writer", (MSG_ID.add("data", BinaryType()), False))]
 )
 def test_any_manager_of_the_group_is_no_manager(kind: str, arguments: tuple[Any, ...], qmgr: str) -> None:
-    """What is prepared at one is not known at the next."""
+    """Messages prepared at one manager are not known at the next."""
     options = AT | {"qmgr": qmgr}
     if kind == "writer":
         del options["stream"]

@@ -1,4 +1,4 @@
-"""Spark begins a process for each thing that it asks a source, and workers for its partitions: what those import."""
+"""The imports of the processes that Spark starts for each question to a source, and of workers for partitions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from igq.pipeline.schemas import JOURNAL, QUEUE
 from tests.pipeline.streams import Drivers, open_orders
 from tests.support.members import TestGroup
 
-#: What takes longer to import than thousands of rows to make: settings, definitions, logs for people.
+#: Modules that take longer to import than thousands of rows take to make: settings, definitions, logs for people.
 HEAVY = (
     "pydantic",
     "structlog",
@@ -30,7 +30,7 @@ HEAVY = (
     "sharedq.session.connection",
     "sharedq.objects.definitions.queues",
 )
-#: Reads a partition as a worker does, and tells how many rows it had and what of that was imported.
+#: Reads a partition as a worker does, and prints the number of rows and which of these modules it imported.
 WORKER = f"""
 import pickle, sys
 reader, partition = pickle.load(sys.stdin.buffer)
@@ -68,7 +68,7 @@ def test_a_partition_of_a_stream(group: TestGroup, drivers: Drivers) -> None:
     driver = drivers.start(rowsPerPartition="20")
     start = driver.initialOffset()
     (partition,) = driver.partitions(start, driver.latestOffset(start, ReadMaxRows(20)))
-    # Spark has a reader made for the workers that claims nothing.
+    # Spark makes a reader for the workers, which claims nothing.
     fresh = type(driver)(QUEUE, driver._options)
     assert read_elsewhere(fresh, partition) == "12"
 

@@ -1,4 +1,4 @@
-"""`archive`, and `replay` behind it: every message once and as it was, whatever was killed in between."""
+"""`archive`, and `replay` after it: every message once and unchanged, whatever was killed meanwhile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.members import TestGroup
 pytestmark = pytest.mark.spark
 
 Command = Callable[..., Result]
-#: What a queue makes of a message, and what a descriptor tells in hundredths of a second only.
+#: Fields that a queue sets, and the time that a descriptor has only in hundredths of a second.
 NOT_THE_MESSAGES_OWN = ("queue", "structure", "position", "message_id", "put_at")
 
 
@@ -104,7 +104,7 @@ def test_removing_takes_off_what_is_archived_and_nothing_else(
     other = group.connect().open("ORDERS", BOTH)
     held = other.get(GetOption.SYNCPOINT).body
 
-    # What is shown is not all that is done.
+    # The shown rows are not all of the work.
     more = ("--output", str(tmp_path / "done"), "--rows", "1")
     command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *more, *at(group))
     backout(other.connection)
@@ -177,13 +177,13 @@ def test_the_next_run_continues_after_a_killed_one(
 def test_a_queue_comes_into_an_archive_whole_or_not_at_all(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that its messages are in one run, in which a replay has them in their order."""
+    """So all its messages are in one run, in which a replay has them in their order."""
     stored = Archive.open_or_make(tmp_path / "a", group.group.name)
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
-    # Everything is written; as by a kill nothing is cleared away.
+    # Everything is written. As after a kill, nothing is removed.
     monkeypatch.setattr(Path, "rename", die)
     monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
     with pytest.raises(KeyboardInterrupt):
@@ -226,7 +226,7 @@ def test_a_run_that_ends_while_the_archive_is_read_is_read_whole_or_not(
 def test_a_message_with_the_id_of_an_archived_one_is_another_one(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
-    """A structure that was lost numbers its messages anew: they must not pass for those that are archived."""
+    """A structure that was lost numbers its messages again: they must not count as archived."""
     stored = Archive.open_or_make(tmp_path / "a", group.group.name)
     table = queue_table(spark, group.settings, "ORDERS")
     others = table.withColumn("put_at", F.col("put_at") - F.expr("INTERVAL 1 HOUR"))
@@ -280,7 +280,7 @@ def hours(spark: SparkSession, group: TestGroup, tmp_path: Path) -> Archive:
 def test_an_archive_is_cut_and_put_together_each_message_once(
     spark: SparkSession, hours: Archive, command: Command, tmp_path: Path
 ) -> None:
-    """No server is asked, and none is started."""
+    """No server is asked or started."""
     copied, of = str(tmp_path / "a"), ("--input", str(hours.directory))
 
     for _ in range(2):

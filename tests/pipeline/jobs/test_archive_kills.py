@@ -1,4 +1,4 @@
-"""`archive --remove` loses nothing and archives nothing twice, wherever its processes are killed."""
+"""`archive --remove` loses nothing and archives nothing twice after any kill of its processes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3_600)]
 QUEUES = ("BILLS", "ORDERS")
 MESSAGES = 1_500
 EVERYTHING = sorted(b"%s %d" % (name.encode(), number) for name in QUEUES for number in range(MESSAGES))
-#: It goes on before, when the next run takes the same messages.
+#: It goes on before that if the next run takes the same messages.
 OUTLIVE_S = 120.0
 
 
 @pytest.fixture
 def queues(group: TestGroup) -> list[Queue]:
-    """Two, with as many messages each."""
+    """Two queues, with the same number of messages."""
     group.define_structure()
     found = []
     for name in QUEUES:
@@ -49,7 +49,7 @@ def queues(group: TestGroup) -> list[Queue]:
 def test_killed_at_every_step_it_has_every_message_once(
     spark: SparkSession, group: TestGroup, queues: list[Queue], tmp_path: Path
 ) -> None:
-    """Each run goes on behind the one before and dies at the next step; no message is ever without a place."""
+    """Each run continues after the one before and dies at the next step. Each message always has a place."""
     for step in (*ARCHIVE_STEPS[:-1], *TAKING_STEPS, ARCHIVE_STEPS[-1]):
         with Watch(group):
             assert end_of(start(group, tmp_path, step)) == -signal.SIGKILL, step
@@ -70,7 +70,7 @@ def test_a_worker_that_outlives_its_driver_removes_only_archived_messages(
         assert end_of(start(group, tmp_path)) == 0
         wait_for_survivor(tmp_path, step)
         until(lambda: not others(group), "what they left is resolved", END_S)
-    # What a survivor had in its unit of work as that came by, and gave back.
+    # Messages that a survivor had in its unit of work at that moment, and gave back.
     check_end(spark, group, queues, tmp_path, b"late")
 
 

@@ -1,4 +1,4 @@
-"""A batch that fails each time: its messages go to the backout queue by one decision, and the query goes on."""
+"""A batch that always fails: one decision moves its messages to the backout queue, and the query continues."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_its_messages_are_moved_and_the_query_goes_on(
     assert back_out_batch(group.settings, "billing", checkpoint.path) == (5, "ORDERS.BACKOUT")
 
     assert browse_all(moved) == EVERYTHING[:5]
-    # As they were put.
+    # They are as they were put.
     assert moved.get().md.correl_id == b"c0".ljust(24, b"\0")
     with pytest.raises(PipelineError, match="are on a backout queue: start the query"):
         back_out_batch(group.settings, "billing", checkpoint.path)
@@ -108,7 +108,7 @@ def test_from_bothresh_on_a_line_names_the_command(
 
 
 def run_and_die(group: TestGroup, checkpoint: Checkpoint, step: int) -> bool:
-    """The command in a process of its own, which is killed after that call of a script; whether it was."""
+    """The command in its own process, which is killed after that call of a script. Returns whether it was."""
     child = os.fork()
     if child == 0:
         call_many, calls = Link.call_many, count(1)

@@ -1,4 +1,4 @@
-"""`deadletter`: what is told of dead letters, and that each goes back once, whole and in order."""
+"""`deadletter`: the tables about dead letters, and each put-back once, whole and in order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DEAD_MS = 1_795_317_330_990
 
 @pytest.fixture
 def dead(group: TestGroup) -> Queue:
-    """QM1's dead-letter queue: letters to three queues, of which one does not exist, and a message without header."""
+    """QM1's dead-letter queue: letters to three queues, one of which does not exist, and a message without a header."""
     group.define_structure()
     group.define_private("QM1", DLQ)
     for name in ("FULL", "GATE"):
@@ -138,7 +138,7 @@ def test_letters_go_back_whole_and_in_order_and_what_cannot_stays(
 def test_a_message_that_goes_back_has_its_old_descriptor(
     spark: SparkSession, group: TestGroup, dead: Queue, encoding: int, ccsid: int, format_: bytes, is_foreign: bool
 ) -> None:
-    """Also where a program wrote the letter, on a machine that has the high byte of a number first."""
+    """Also if a program wrote the letter on a big-endian machine."""
     drain(group.connect(), DLQ)
     said = {"encoding": encoding, "coded_char_set_id": ccsid, "format": format_, "put_appl_type": 2}
     letter(dead, "GATE", MQRC.Q_FULL, b"\0hello", **said)
@@ -185,7 +185,7 @@ def test_a_task_that_is_tried_again_puts_nothing_back_twice(spark: SparkSession,
 def test_the_next_run_puts_back_messages_that_were_backed_out(
     spark: SparkSession, group: TestGroup, dead: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is committed is put back, what is not is on the dead-letter queue: nothing is on both, or on neither."""
+    """A committed message is put back, an uncommitted one is on the dead-letter queue: always on exactly one."""
     monkeypatch.setattr(requeueing, "UNIT_MESSAGES", 2)
     rows = [row.asDict() for row in letters(spark, group).where("dest_queue = 'FULL'").collect()]
     first = Requeuer(group.settings, DLQ, "QM1")
@@ -251,7 +251,7 @@ def test_a_message_without_a_header_stays_and_is_reported(group: TestGroup, dead
     lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
     assert {"no dead-letter header 2", "put back GATE QM1 1"} <= set(lines)
     assert browse_all(dead) == [b"not a letter 0", b"not a letter 1"]
-    # Only what is chosen counts.
+    # Only chosen messages count.
     command(*at, "--reason", "q_full", status=1)
 
 
@@ -275,7 +275,7 @@ def test_archived_dead_letters_are_counted_without_redis(
     command("deadletter", "--input", str(archive.directory), *chosen)
     assert [row.messages for row in spark.read.parquet(str(tmp_path / "of gate" / "summary")).collect()] == [3]
     shown = command("deadletter", "--input", str(archive.directory), "--output", str(tmp_path / "all"))
-    # Of all queues only what is a dead letter: one of the dead-letter queue is none, either.
+    # Only dead letters of all queues. One message of the dead-letter queue is not one, either.
     assert "deadletter: messages without a dead-letter header, passed over: 2\n" in shown.stderr
     found = spark.read.parquet(str(tmp_path / "all" / "messages"))
     assert found.drop("position").exceptAll(before.where("reason IS NOT NULL")).isEmpty()
@@ -327,7 +327,7 @@ def test_a_queue_is_read_once_for_all_tables(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So that the tables tell of the same messages, whatever is put meanwhile."""
+    """So the tables are about the same messages, whatever is put meanwhile."""
 
     def write_then_put(tables: Mapping[str, DataFrame], directory: Path) -> None:
         for name, table in tables.items():
@@ -374,7 +374,7 @@ def test_an_impossible_request_is_one_line(
 ) -> None:
     assert dead.name == DLQ
     group.add_member("QM2")
-    # It has no program that answers for it.
+    # No program answers for it.
     group.add_member("QM3")
     group.define_private("QM3", DLQ)
     keys = group.group.keys

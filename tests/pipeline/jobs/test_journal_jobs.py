@@ -34,7 +34,7 @@ Command = Callable[..., Result]
 
 @pytest.fixture
 def journey(journal: HandWrittenJournal) -> HandWrittenJournal:
-    """Two messages by way of JFK's part of the transmission queue: one is got, one is got, backed out and got again."""
+    """Two messages through JFK's part of the transmission queue: one is got, one is got, backed out and got again."""
     journal.define("APPL1", "@JFK")
     unit, first, second = f"{PUTTER}/1", f"{GETTER}/1", f"{GETTER}/2"
     details = [detail(CORREL, group=FAMILY), detail("c1" * 24, group=FAMILY, seq=2)]
@@ -123,7 +123,7 @@ def test_flow_counts_messages_and_times_by_queue_hop_and_minute(
     assert (queue.p50_ms, queue.p90_ms, queue.max_ms) == (45_000, 81_000, 90_000)
     first, second = tables["minutes"].collect()
     assert (first.messages, first.max_ms, second.messages, second.max_ms) == (59, 59_000, 32, 90_000)
-    # One was there before the journal begins.
+    # One message was there before the journal begins.
     assert [(row.arrived, row.left, row.depth) for row in tables["depth"].collect()] == [(100, 59, 42), (0, 32, 10)]
 
 
@@ -217,7 +217,7 @@ def test_trace_follows_a_message_through_every_queue(
 def test_trace_follows_a_group_and_what_an_agent_put_again(
     spark: SparkSession, redis_url: str, journey: HandWrittenJournal
 ) -> None:
-    """Into another structure an agent gets and puts; the message keeps its MsgId."""
+    """An agent gets and puts a message for another structure. The message keeps its MsgId."""
     msg_id = (b"CSQ EWR         " + b"\x00\x02" + b"\x00\x00\x00\x00\x00\x02").hex()
     unit = f"{AGENT}/1"
     journey.get("@JFK", "GATE", AGENT, ["2.4x"], unit=unit, ms=T0 + 70_000)
@@ -292,7 +292,7 @@ def test_a_stored_journal_is_the_journal(
     assert "(none)" not in shown.stdout
     assert "GATE" in shown.stdout
     assert "61,0" not in shown.stdout
-    # Nor is a server started for it.
+    # No server is started for it either.
     assert "GATE" in command("flow", "--input", str(stored)).stdout
     command("journal", "--input", str(stored), "--to", str(T0 + 19), "--output", str(tmp_path / "cut"))
     cut = spark.read.parquet(str(tmp_path / "cut"))
@@ -417,7 +417,7 @@ def test_a_journal_stored_without_the_column_chosen_is_read(spark: SparkSession,
 
     found = JournalPart(GROUP, "", stored=stored).read(spark).select("structure", "chosen", "dead_letter")
 
-    # Of shared queues nothing can be said then, of private ones what was said before.
+    # Then the order on shared queues cannot be judged, and that on private ones can as before.
     assert {tuple(row) for row in found.collect()} == {("APPL1", True, False), ("@QM1", False, False)}
 
 

@@ -1,4 +1,4 @@
-"""`recovery`: what the group remembers of failures, and what peers ended by the journal."""
+"""`recovery`: the failures that the group remembers, and the work that peers ended according to the journal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RECORD = {
 
 @pytest.fixture
 def failed(journal: HandWrittenJournal) -> HandWrittenJournal:
-    """JFK died with a get that is backed out, and a put whose commit was decided; EWR ended its own work."""
+    """JFK died with a get that is backed out, and a put whose commit was decided. EWR ended its own work."""
     journal.define("APPL1")
     own, got, put = "EWR.1.1.1/1", f"{DEAD}/1", f"{DEAD}/2"
     journal.put("APPL1", "Q", "EWR.1.1.1", ["1", "2"], unit=own, ms=T0 - 50)

@@ -1,4 +1,4 @@
-"""`replay`: in parts and by time, every message once and in order, whatever was killed in between."""
+"""`replay`: in parts and by time, every message once and in order, whatever was killed meanwhile."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def stored(spark: SparkSession, group: TestGroup, tmp_path: Path) -> Archive:
 
 @pytest.fixture
 def copy(group: TestGroup, stored: Archive) -> Queue:
-    """Where all is put."""
+    """The queue that all messages are put on."""
     assert stored.group == group.group.name
     return group.connect().open("COPY", BOTH)
 
@@ -101,7 +101,7 @@ def test_parts_follow_each_other_by_position_and_leave_nothing_out(spark: SparkS
 
 
 def test_messages_of_one_position_are_in_one_part(spark: SparkSession) -> None:
-    """Those of several structures can be: which of them comes first must not count."""
+    """Messages of several structures can be equal there: their order must not count."""
     table = positions(spark, *(("r", "Q", n) for n in (1, 2, 2, 2, 3, 4, 4, 4)))
     found = [parts(table.repartition(slices), 3) for slices in (1, 3, 7)]
 
@@ -111,7 +111,7 @@ def test_messages_of_one_position_are_in_one_part(spark: SparkSession) -> None:
 
 
 def test_a_replay_without_parts_keeps_its_name() -> None:
-    """Another one, and an archive that an older version has replayed would be replayed once more."""
+    """Another number would replay an archive once more that an older version has replayed."""
     archive = Archive(Path("/a"), "id", "QSG1")
     before = hashlib.sha1(b"id\nrun\nQ\nCOPY\nname").hexdigest()
 
@@ -136,7 +136,7 @@ def test_a_large_run_is_put_in_parts_once_and_in_order(
 def test_a_replay_killed_between_parts_continues_after_them(
     group: TestGroup, copy: Queue, replay: Command, monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
-    """With what was killed within the next part in doubt."""
+    """With the messages of the killed next part in doubt."""
     monkeypatch.setattr(replaying, "PART_MESSAGES", 5)
     calls = 0
 
@@ -164,7 +164,7 @@ def test_of_two_equal_replays_one_puts_all_and_the_other_says_so(
     group: TestGroup, stored: Archive, copy: Queue, replay: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def overtaken(_: DataFrame, __: Any, target: str, ___: str, job: str) -> None:
-        """As in the sink's process: one has prepared all when the other one begins."""
+        """As in the sink's process: one has prepared everything when the other one begins."""
         first = writer(group, queue=target, jobId=job)
         units = [prepared(first, "0.1", b"first")]
         writer(group, queue=target, jobId=job)
@@ -241,7 +241,7 @@ def test_a_range_is_put_in_parts_too(copy: Queue, replay: Command, monkeypatch: 
 def test_a_name_under_which_all_was_put_puts_nothing_twice(
     spark: SparkSession, group: TestGroup, stored: Archive, copy: Queue, replay: Command
 ) -> None:
-    """Also where that was an older version, which left names to themselves."""
+    """Also if that was an older version, which did not bind names."""
     replay("--again", "new")
     assert "that name was used with other" in replay(*between(3, 5), "--again", "new", status=2).stderr
     table = stored.read(spark)
@@ -271,7 +271,7 @@ RANGES = [(number, None) for number in range(1, 5)]
 def test_a_replay_killed_while_it_took_a_name_has_it_later(
     group: TestGroup, stored: Archive, monkeypatch: pytest.MonkeyPatch, steps: int, first: Moments
 ) -> None:
-    """Also when others have asked for it meanwhile."""
+    """Also if others have asked for it meanwhile."""
     commit, calls = QueueManagerConnection.commit_prepared_together, 0
 
     def dying(*arguments: Any) -> bool:
@@ -294,7 +294,7 @@ def test_a_replay_killed_while_it_took_a_name_has_it_later(
 def test_at_most_one_of_many_requests_gets_a_name(
     group: TestGroup, stored: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever is overtaken where: each step of one is behind any of the other's."""
+    """All interleavings: each step of one comes after any step of the other."""
     commit, taken = QueueManagerConnection.commit_prepared_together, list[Moments]()
 
     def claim(name: str, put: Moments) -> None:

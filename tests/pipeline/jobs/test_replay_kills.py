@@ -1,4 +1,4 @@
-"""A replay in parts puts every message once and in order, wherever its processes are killed."""
+"""A replay in parts puts every message once and in order after any kill of its processes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_replay_killed_anywhere_puts_each_message_once_and_in_order(
 
 
 def kill_later(replay: subprocess.Popen[bytes], arrived: Callable[[], int], least: int, delay_s: float) -> None:
-    """Kill all its processes so long after a part has arrived: it is anywhere within the next ones."""
+    """Kill all its processes this long after a part has arrived: it is anywhere within the next ones."""
     until(lambda: arrived() >= least or replay.poll() is not None, "messages arrive", END_S)
     time.sleep(delay_s)
     assert replay.poll() is None, "it has ended already"

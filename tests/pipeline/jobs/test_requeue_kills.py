@@ -1,4 +1,4 @@
-"""`deadletter --requeue` has each message on one of the two queues, wherever its processes are killed."""
+"""`deadletter --requeue` has each message on one of the two queues after any kill of its processes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_worker_that_outlives_its_driver_puts_nothing_back_twice(
         assert end_of(start(group, tmp_path)) == 0
         wait_for_survivor(tmp_path, step)
         until(lambda: not others(group), "what they left is resolved", END_S)
-    # What a survivor had in its unit of work as that came by, and gave back.
+    # Messages that a survivor had in its unit of work at that moment, and gave back.
     check_end(group, dead, tmp_path)
 
 
@@ -78,7 +78,7 @@ def check_end(group: TestGroup, dead: Queue, directory: Path) -> None:
 
 
 def check_places(group: TestGroup, dead: Queue, step: str) -> None:
-    """Each is on one of the two, once."""
+    """Each message is on one of the two, once."""
     back = browse_all(group.connect().open("ORDERS", BOTH))
     left = [body[wire.DLH.length(1) :] for body in browse_all(dead)]
     assert sorted([*back, *left]) == sorted(EVERYTHING), step

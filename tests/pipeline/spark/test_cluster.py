@@ -1,4 +1,4 @@
-"""On a standalone cluster with two workers, to which the code is sent along, all works as on one machine."""
+"""On a standalone cluster with two workers, with igq sent along, everything works as on one machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "how-to" / "spark.md").read_text("utf-8")
-#: How long it may take, where many share the machine.
+#: How long it may take on a busy machine.
 END_S = 800
 MORE = [b"order %d" % number for number in range(1_500)]
 
@@ -42,7 +42,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def orders(group: TestGroup) -> Queue:
-    """What is read and moved to COPY."""
+    """The messages that are read and moved to COPY."""
     orders = open_orders(group)
     group.define_shared("INBOX")
     orders.put_many([(MQMD(), body) for body in MORE])
@@ -51,7 +51,7 @@ def orders(group: TestGroup) -> Queue:
 
 @pytest.fixture
 def shipped(tmp_path: Path) -> dict[str, str]:
-    """The environment of a driver that sends the code along, as docs/how-to/spark.md has it."""
+    """The environment of a driver that sends the code along, as in docs/how-to/spark.md."""
     found = re.search(r"^python -m zipfile -c igq.zip (.*)$", PAGE, flags=re.MULTILINE)
     assert found
     archive = tmp_path / "igq.zip"
@@ -137,11 +137,11 @@ def test_the_jobs_and_the_stream_of_the_journal_run_there(
     assert browse_all(group.connect().open("COPY", BOTH)) == everything
     assert (browse_all(orders), browse_all(dead), in_doubt(group)) == ([], [], 0)
     verdict = json.loads((tmp_path / "audit" / "verdict.json").read_text("utf-8"))
-    # Of the letters each put counts; of the orders those before the archive, and those of the replay.
+    # Each put of a letter counts. Of the orders, those before the archive and those of the replay count.
     assert (verdict["verdict"], verdict["counts"]["on_queue"]) == ("passed", 30 + len(everything))
     assert verdict["counts"]["sent"] == 2 * (30 + len(everything))
     assert list((tmp_path / "flow" / "queues").glob("*.parquet"))
     assert saw["batches"] > 2
-    # Put, got, and put again; and what ends units of work.
+    # Put, got, and put again; and the ends of units of work.
     assert saw["copied"] == saw["events"] >= 3 * (30 + len(everything))
     assert (saw["killed"], saw["settled"]) == (2, SETTLED)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_a_settled_table_is_in_files_and_not_in_the_memory_of_executors(spark: SparkSession, tmp_path: Path) -> None:
-    """So that a lost executor loses nothing of it; test_cluster.py kills one."""
+    """A lost executor loses nothing of it; test_cluster.py kills one."""
     scratch = tmp_path / "scratch"
     (scratch / "0").mkdir(parents=True)
     (scratch / "0" / "part-of-a-killed-job").touch()

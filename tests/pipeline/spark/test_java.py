@@ -1,4 +1,4 @@
-"""Which Java Spark runs on, and how it is started."""
+"""The Java that Spark runs on, and its start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from igq.pipeline.spark.java import find_java, java_release, make_java_home
 
 
 def fake_java(home: Path, version: str) -> Path:
-    """A `java` that says which version it is and shows its arguments."""
+    """A `java` that prints a version and shows its arguments."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(
@@ -77,7 +77,7 @@ def test_java_ends_with_the_python_that_started_it(tmp_path: Path, ignores: str)
     """Killed at any moment, also before Java could say where it listens."""
     java = tmp_path / "java" / "bin" / "java"
     java.parent.mkdir(parents=True)
-    # Its end closes the pipe; nothing else would within the test.
+    # Its end closes the pipe. Nothing else would within the test.
     java.write_text("#!/bin/sh\necho $$\nexec sleep 3600\n", encoding="utf-8")
     java.chmod(0o755)
     launcher = make_java_home(java, tmp_path / "data") / "bin" / "java"

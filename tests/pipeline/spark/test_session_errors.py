@@ -1,4 +1,4 @@
-"""What a session that cannot be had says, in one line; and an error that leaves one that ends."""
+"""An impossible session is one line; and an error that leaves a session that ends."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ except Exception as error:
 
 @pytest.mark.spark
 def test_an_error_keeps_its_text_and_type_when_it_leaves_a_session(tmp_path: Path) -> None:
-    """Java is asked for its text, and has ended."""
+    """Java is asked for its text, but has ended."""
     program = [sys.executable, "-c", PROGRAM, str(tmp_path)]
     done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
 
@@ -93,6 +93,6 @@ def test_an_error_keeps_its_text_and_type_when_it_leaves_a_session(tmp_path: Pat
 
 @pytest.mark.parametrize("kind", [PipelineError, ConfigError, MQIError])
 def test_an_error_of_ours_in_a_worker_is_the_line(kind: type[Exception]) -> None:
-    """Spark tells it with the module of its class, in the middle of the worker's traceback."""
+    """Spark reports it with the module of its class, in the middle of the worker's traceback."""
     said = f"[PYTHON] failed:\nTraceback:\n{kind.__module__}.{kind.__name__}: no queue\n\n\tat java"
     assert in_a_line(Exception(said)) == "no queue"

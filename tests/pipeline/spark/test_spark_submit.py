@@ -1,4 +1,4 @@
-"""spark-submit where driver and workers have PySpark and what igq needs, but not igq: docs/how-to/spark.md."""
+"""spark-submit if driver and workers have PySpark and igq's requirements, but not igq: docs/how-to/spark.md."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 @pytest.fixture
 def python(tmp_path: Path) -> Path:
-    """A Python that has everything that is installed here but igq."""
+    """A Python with every installed package except igq."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     packages = tmp_path / "packages"
     packages.mkdir()
@@ -40,7 +40,7 @@ def python(tmp_path: Path) -> Path:
 
 
 def archive(directory: Path) -> Path:
-    """What the page says how to make."""
+    """The archive that the page says how to make."""
     found = re.search(r"^python -m zipfile -c igq.zip (.*)$", PAGE, flags=re.MULTILINE)
     assert found
     path = directory / "igq.zip"

@@ -1,4 +1,4 @@
-"""What a backup makes of a unit of work whose list gets shorter while it is read."""
+"""A backup and a unit of work whose list gets shorter while it is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNIT, OWNER = b"QM1.1.1.1/0", b"QM1.1.1.1"
 
 @dataclass
 class Written:
-    """Where messages go."""
+    """The queue that receives messages."""
 
     places: dict[bytes, int] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ def test_gets_after_undone_puts_are_found(is_asked_at_once: bool) -> None:
 
     image.entry({b"e": b"undo", b"o": OWNER, b"u": UNIT, b"q": b"Q", b"i": b"7 6"})
     if is_asked_at_once:
-        # Its list is by now: put, get, get, get; and it was asked for what is behind the third operation.
+        # Its list is now: put, get, get, get. It was asked for the part after the third operation.
         image.looked_at(UNIT, b"A", [operation(b"G", 3)], is_all=True)
     (unit,) = image.units_to_look_at(9)
     assert (unit.known, unit.puts) == (0, {b"5": b"Q"})

@@ -1,4 +1,4 @@
-"""What the benchmark says of itself: the client and the server have cores of their own."""
+"""The benchmark's statement about itself: the client and the server have their own cores."""
 
 from __future__ import annotations
 

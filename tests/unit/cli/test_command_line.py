@@ -1,4 +1,4 @@
-"""What ``igq`` says of arguments it cannot use: one line that names them, and status 2."""
+"""``igq`` with arguments that it cannot use: one line that names them, and status 2."""
 
 from __future__ import annotations
 

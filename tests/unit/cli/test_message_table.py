@@ -1,4 +1,4 @@
-"""`igq browse --short`: a line a message where there is room, and identifiers whole at any width."""
+"""`igq browse --short`: one line for each message if there is room, and whole identifiers at any width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MQGET and logical order, row by row: seed 003, tables 16 and 17, and the rules around them."""
+"""MQGET and logical order, row by row: IBM's tables 16 and 17, and the rules around them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ IN_GROUP = Retained(GROUP, seq=4, in_group=True)
 IN_MESSAGE = Retained(GROUP, seq=1, next_offset=300, in_message=True)
 IN_BOTH = Retained(GROUP, seq=4, next_offset=300, in_group=True, in_message=True)
 STATES = {"nothing": NOTHING, "group": IN_GROUP, "message": IN_MESSAGE, "both": IN_BOTH}
-#: Of each state, MsgSeqNumber and Offset of the next message.
+#: MsgSeqNumber and Offset of the next message in each state.
 NEXT = {"nothing": (1, 0), "group": (5, 0), "message": (1, 300), "both": (4, 300)}
 OPEN = ("group", "message", "both")
 USES = {"get": G.NONE, "browse": G.BROWSE_NEXT}
@@ -61,7 +61,7 @@ def found(seq: int, offset: int, *, group_id: bytes = GROUP, flags: int = F.MSG_
 
 
 def order_with(use: str, retained: Retained) -> HandleOrder:
-    """A handle that retains this for one use, and something else for every other."""
+    """A handle with this retained state for one use, and another state for every other use."""
     elsewhere = Retained(OTHER_GROUP, seq=9, in_group=True)
     gets, browses = (retained, elsewhere) if use == "get" else (elsewhere, retained)
     return HandleOrder(gets, browses, elsewhere)
@@ -92,7 +92,7 @@ def test_table_16(
     chosen = wanted(order, gmo(options, everything), asking())
     unchosen = wanted(order, gmo(options, MO.NONE), asking())
 
-    # "Any" identifier: it does not select; one that is given must be that of the message (2247).
+    # "Any" identifier: it does not select. A given one must be that of the message (2247).
     assert (chosen.msg_id, chosen.correl_id) == (MSG_ID, CORREL_ID)
     assert chosen.ids_are_conditions is (ids == "any")
     assert (unchosen.msg_id, unchosen.correl_id) == (b"", b"")
@@ -125,7 +125,7 @@ def test_browse_first_looks_as_if_nothing_were_current(state: str) -> None:
     assert chosen == Wanted(seq=1, offset=0, first_only=True)
 
 
-# -- what must be whole --------------------------------------------------------------------------------------------
+# -- completeness --------------------------------------------------------------------------------------------------
 
 #: option, logical order, state -> the whole group, the whole logical message must be available
 WHOLE = [
@@ -174,7 +174,7 @@ def test_complete_message_under_the_cursor_begins_at_offset_0(option: GetOption)
     assert check_under_cursor(option, found(1, 300)) == MQRC.NONE
 
 
-# -- what is refused before the search ---------------------------------------------------------------------------
+# -- refusals before the search ----------------------------------------------------------------------------------
 
 
 def test_logical_order_needs_second_versions() -> None:
@@ -296,7 +296,7 @@ def test_table_17(state: str, was_logical: bool, call: str, after_logical: MQCC,
         found(1, 0, group_id=NULL_ID, flags=0),
     ):
         assert check_get(order, options, message) == Outcome(expected, INCOMPLETE[state] if expected else MQRC.NONE)
-    # The next message, but not as the first one was got.
+    # The next message, but not got as the first one was.
     uow = Outcome(expected, MQRC.INCONSISTENT_UOW if expected else MQRC.NONE)
     assert check_get(order, options | G.SYNCPOINT, found(seq, offset)) == uow
     assert check_get(order, options | G.SYNCPOINT_IF_PERSISTENT, found(seq, offset, persistence=1)) == uow
@@ -329,7 +329,7 @@ def test_close_warns_of_an_unfinished_put_and_of_a_logical_message_first() -> No
     assert check_close(HandleOrder(gets=message._replace(was_logical=False), puts=group)).reason == 2241
 
 
-# -- what is retained ----------------------------------------------------------------------------------------------
+# -- retained state ------------------------------------------------------------------------------------------------
 
 MIG, LMIG, SEG, LSEG = F.MSG_IN_GROUP, F.LAST_MSG_IN_GROUP, F.SEGMENT, F.LAST_SEGMENT
 #: flags as returned -> current group, current logical message after the call
@@ -386,7 +386,7 @@ def test_it_is_retained_whether_the_message_was_got_in_a_unit_of_work(
 
 
 def test_a_group_resumed_without_logical_order_continues_with_it() -> None:
-    """Seed 000, restart processing."""
+    """IBM's example of restart processing."""
     by_status = gmo(G.SYNCPOINT, MO.MATCH_GROUP_ID | MO.MATCH_MSG_SEQ_NUMBER)
     chosen = wanted(UNUSED, by_status, asking())
     assert (chosen.group_id, chosen.seq) == (GROUP, 7)

@@ -1,4 +1,4 @@
-"""MQPUT and logical order, row by row: IBM's table of what a put message gets, and what is refused."""
+"""MQPUT and logical order, row by row: IBM's table of the fields of a put message, and the refusals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MIG, LMIG, SEG, LSEG, SOK = (
     F.SEGMENTATION_ALLOWED,
 )
 GROUP, GIVEN = b"G" * 24, b"I" * 24
-#: current group, current logical message -> what is retained
+#: current group, current logical message -> retained state
 STATES = {
     (False, False): NOTHING,
     (False, True): Retained(GROUP, seq=1, next_offset=300, in_message=True),
@@ -53,7 +53,7 @@ def placed(retained: Retained, options: int, md: MQMD, length: int = 50) -> PutP
 
 
 def continuing(state: tuple[bool, bool]) -> MQMD:
-    """A descriptor of what comes next, with every field that a put without logical order needs."""
+    """A descriptor of the next message, with every field that a put without logical order needs."""
     seq, offset = STATES[state].next_position
     flags = (MIG if state[0] else 0) | (SEG if state[1] else 0)
     return descriptor(flags, group_id=GROUP, msg_seq_number=seq, offset=offset)
@@ -154,7 +154,7 @@ def test_logical_order_refuses_what_does_not_go_on(
 
 
 def misfits(state: tuple[bool, bool]) -> list[tuple[MQMD, PutOption, MQRC]]:
-    """Puts without a place in what is open: descriptor, further options, reason."""
+    """Puts without a place in the open group or message: descriptor, further options, reason."""
     fitting = continuing(state)
     incomplete = MQRC.INCOMPLETE_MSG if state[1] else MQRC.INCOMPLETE_GROUP
     return [
@@ -198,7 +198,7 @@ def test_with_logical_order_other_persistence_or_unit_of_work_is_refused(
     assert placed(in_unit, logical | P.SYNCPOINT, md).warning == MQRC.NONE
 
 
-# -- what the descriptor must say ----------------------------------------------------------------------------------
+# -- fields that the descriptor must have --------------------------------------------------------------------------
 
 
 def test_version_1_descriptor_has_no_group_fields() -> None:
@@ -244,7 +244,7 @@ def test_every_combination_of_known_flags_is_taken(flags: int) -> None:
 @pytest.mark.parametrize("seq", [-1, 0, 1_000_000_000])
 def test_sequence_number_out_of_range(seq: int) -> None:
     assert put_position(NOTHING, P.NONE, descriptor(MIG, msg_seq_number=seq), 1) == MQRC.MSG_SEQ_NUMBER_ERROR
-    # Where the put does not use the field, it says nothing.
+    # If the put does not use the field, its value does not matter.
     assert placed(NOTHING, P.NONE, descriptor(SEG, msg_seq_number=seq)).msg_seq_number == 1
     assert placed(NOTHING, P.LOGICAL_ORDER, descriptor(MIG, msg_seq_number=seq)).msg_seq_number == 1
 
@@ -309,7 +309,7 @@ def test_mqput1_has_no_logical_order() -> None:
     assert check_put_options(P.LOGICAL_ORDER) == MQRC.NONE
 
 
-# -- what is retained ----------------------------------------------------------------------------------------------
+# -- retained state ------------------------------------------------------------------------------------------------
 
 RETAINED = [
     (F.NONE, False, False),
@@ -347,7 +347,7 @@ def test_a_successful_put_replaces_what_is_retained(
 
 
 def test_a_group_is_resumed_without_logical_order_and_goes_on_with_it() -> None:
-    """Seed 000, restart processing."""
+    """IBM's example of restart processing."""
     resumed = placed(NOTHING, P.SYNCPOINT, descriptor(MIG, group_id=GROUP, msg_seq_number=4))
     order = after_put(UNUSED, P.SYNCPOINT, resumed, group_id=GROUP, persistence=0)
     following = placed(order.puts, P.SYNCPOINT | P.LOGICAL_ORDER, descriptor(LMIG, group_id=NULL_ID))

@@ -1,4 +1,4 @@
-"""What logical-order puts left on a queue, a logical-order get walks in order, whatever the physical order."""
+"""A logical-order get reads the messages of logical-order puts in order, whatever the physical order."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Stored(NamedTuple):
 
 @st.composite
 def mostly_well_formed(draw: st.DrawFn) -> list[Put]:
-    """Groups, segmented messages and plain ones in turn, with a wrong put in between now and then."""
+    """Groups, segmented messages and plain ones in turn, with an occasional wrong put."""
     puts: list[Put] = []
     for _ in range(draw(st.integers(1, 6))):
         persistence = draw(st.integers(0, 1))
@@ -74,7 +74,7 @@ def mostly_well_formed(draw: st.DrawFn) -> list[Put]:
 
 
 def put_all(puts: list[Put], max_length: int) -> tuple[HandleOrder, list[Stored]]:
-    """What is on the queue after the program's puts; those that were refused have changed nothing."""
+    """The messages after the program's puts. Refused puts have changed nothing."""
     order, queue, groups = UNUSED, [], 0
     for put in puts:
         md = MQMD(version=2, msg_flags=put.flags, persistence=put.persistence)
@@ -105,7 +105,7 @@ def put_all(puts: list[Put], max_length: int) -> tuple[HandleOrder, list[Stored]
 
 
 def shuffled(queue: list[Stored], seed: int) -> list[Stored]:
-    """Another physical order with the same order of what begins something."""
+    """Another physical order with the same order of the first messages."""
     firsts = iter([item for item in queue if (item.md.msg_seq_number, item.md.offset) == FIRST])
     mixed = list(queue)
     random.Random(seed).shuffle(mixed)
@@ -151,7 +151,7 @@ def test_a_logical_order_get_walks_what_logical_order_puts_left(
         walked.append(item)
         order = after_get(order, options, item.md, item.length)
 
-    # Everything, in the order of the puts: also what came out of order, and a group without its end.
+    # Everything, in the order of the puts: also messages out of order, and a group without its end.
     assert walked == queue
     retained = order.browses if is_browse else order.gets
     assert retained.is_open == put_order.puts.is_open

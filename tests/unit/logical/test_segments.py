@@ -151,7 +151,7 @@ def test_only_the_leading_segments_that_agree_are_put_together(
     result = reassembled(segments)
     assert (result.body, result.used, result.reason) == (BODY[: 32 * used], used, reason)
 
-    # Logical order goes on with the first segment that was not used.
+    # Logical order continues with the first segment that was not used.
     after = after_get(UNUSED, GetOption.LOGICAL_ORDER, result.md, len(result.body)).gets
     if reason:
         assert (after.in_group, after.in_message, after.next_position) == (True, True, (1, 32 * used))

@@ -1,4 +1,4 @@
-"""Records: every field of a descriptor comes back, and scripts find what they read where they read it."""
+"""Records: every field of a descriptor comes back, and scripts find their fields."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def characters(size: int) -> st.SearchStrategy[bytes]:
 
 
 def moments() -> st.SearchStrategy[tuple[bytes, bytes]]:
-    """Put dates and times: blank, real ones, and whatever a program may write there."""
+    """Put dates and times: blank, real ones, and any text that a program may write there."""
     real = st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(9999, 12, 31)).map(  # noqa: DTZ001
         lambda moment: (
             moment.strftime("%Y%m%d").encode().rjust(8, b"0"),
@@ -93,7 +93,7 @@ def descriptors(draw: st.DrawFn) -> MQMD:
 
 
 def stored(record: bytes, now_ms: int = PUT_TIME_MS) -> bytes:
-    """What the script that puts does: an expiry time becomes absolute."""
+    """The work of the script that puts: an expiry time becomes absolute."""
     if not record_flags(record) & RECORD_EXPIRY:
         return record
     (left_ms,) = struct.unpack_from(">Q", record, 5)

@@ -154,7 +154,7 @@ MESSAGE_FLAGS = {
     "MSG_IN_GROUP": 8,
     "LAST_MSG_IN_GROUP": 16,
 }
-#: Of those that the documents of this project speak of.
+#: The constants that the documents of this project mention.
 REASONS = {
     "BACKED_OUT": 2003,
     "CONNECTION_BROKEN": 2009,

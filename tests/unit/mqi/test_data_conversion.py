@@ -118,7 +118,7 @@ def test_each_cause_of_a_failed_conversion(
 def test_data_in_the_requested_form_needs_no_conversion() -> None:
     for format_ in (Format.NONE, b"MYOWN", Format.STRING, Format.DEAD_LETTER_HEADER):
         assert converted(b"\xff", UTF8, UTF8, format_) == Converted(b"\xff")
-    # Another encoding means nothing to characters of one byte, and says it all about those of two.
+    # Another encoding does not matter for characters of one byte, but changes those of two.
     assert converted(b"x", LATIN1, Representation(819, NORMAL)) == Converted(b"x")
     assert converted(b"x\0", Representation(1200, REVERSED), Representation(1200, NORMAL)) == Converted(b"\0x")
 
@@ -161,7 +161,7 @@ def test_a_dead_letter_header_and_the_string_after_it() -> None:
 
     there = converted(data, LATIN1, HOST, Format.DEAD_LETTER_HEADER)
 
-    # "DLH ", 1, 2053, "ORDERS" and blanks; then, behind two names, encoding, CCSID and "MQSTR   ".
+    # "DLH ", 1, 2053, "ORDERS" and blanks; then, after two names, encoding, CCSID and "MQSTR   ".
     assert isinstance(there, Converted)
     assert there.data[:4] == b"\xc4\xd3\xc8\x40"
     assert there.data[4:12] == b"\0\0\0\1\0\0\x08\x05"
@@ -327,7 +327,7 @@ _FORMATS = (Format.STRING, Format.MD_EXTENSION, Format.DEAD_LETTER_HEADER, Forma
 
 @st.composite
 def messages(draw: st.DrawFn) -> tuple[bytes, bytes]:
-    """A Format, and data that are of it or nearly so."""
+    """A Format, and data that have it or nearly have it."""
     format_ = draw(st.sampled_from(_FORMATS))
     data, following = draw(st.binary(max_size=20)), draw(st.sampled_from(_FORMATS))
     for _ in range(draw(st.integers(0, 3))):

@@ -1,4 +1,4 @@
-"""Options that exclude each other. What the seed text says of MQGET is transcribed here option by option."""
+"""Options that exclude each other. IBM's text about MQGET is transcribed here option by option."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.options import check_close_options, check_get_options, check_open_options, check_put_options
 
-#: The RPG names of the text, and the options they stand for.
+#: The RPG names of the text, and their options.
 RPG = {
     "GMWT": GetOption.WAIT,
     "GMNWT": GetOption.NO_WAIT,
@@ -30,23 +30,23 @@ RPG = {
     "GMAMSA": GetOption.ALL_MSGS_AVAILABLE,
     "GMASGA": GetOption.ALL_SEGMENTS_AVAILABLE,
 }
-#: What the text lists for each option as that which it does not go with.
+#: The options with which, by the text, each option cannot be combined.
 NOT_VALID_WITH = {
-    # Nothing that leaves the message on the queue, or only unlocks it, is in a unit of work; nor half in one.
+    # A call that leaves the message on the queue, or only unlocks it, is in no unit of work, even conditionally.
     "GMSYP": "GMBRWF GMBRWC GMBRWN GMLK GMNSYP GMPSYP GMUNLK",
-    # The same on the condition of persistence, and the segments of one message may differ in that.
+    # The same on the condition of persistence, because the segments of one message may differ in it.
     "GMPSYP": "GMBRWF GMBRWC GMBRWN GMCMPM GMNSYP GMSYP GMUNLK",
     # Outside a unit of work is not inside.
     "GMNSYP": "GMSYP GMPSYP",
-    # One position to browse from, and nothing removed, in a unit of work or from under the cursor.
+    # One position to browse from, and no removal in a unit of work or under the cursor.
     "GMBRWF": "GMBRWC GMBRWN GMMUC GMSYP GMPSYP GMUNLK",
     "GMBRWN": "GMBRWF GMBRWC GMMUC GMSYP GMPSYP GMUNLK",
     "GMBRWC": "GMBRWF GMBRWN GMMUC GMSYP GMPSYP GMUNLK",
-    # Removing what is under the cursor is no browse.
+    # The removal of the message under the cursor is no browse.
     "GMMUC": "GMBRWF GMBRWC GMBRWN GMUNLK",
-    # A lock is no part of a unit of work, and not asked for and given up at once.
+    # A lock is no part of a unit of work, and cannot be asked for and given up together.
     "GMLK": "GMSYP GMPSYP GMUNLK",
-    # Unlocking goes only with what it implies: GMNWT and GMNSYP.
+    # An unlock goes only with the options that it implies: GMNWT and GMNSYP.
     "GMUNLK": " ".join(sorted(RPG.keys() - {"GMUNLK", "GMNWT", "GMNSYP"})),
 }
 REFUSED = {frozenset((option, other)) for option, others in NOT_VALID_WITH.items() for other in others.split()}
@@ -63,7 +63,7 @@ DEFAULT_MATCH = MatchOption.MATCH_MSG_ID | MatchOption.MATCH_CORREL_ID
 
 
 def refused_by_text(names: tuple[str, ...]) -> bool:
-    """What the text says about a combination: its pairs, and that GMLK needs a browse option."""
+    """The text's answer to a combination: its pairs, and that GMLK needs a browse option."""
     if any(frozenset(pair) in REFUSED for pair in combinations(names, 2)):
         return True
     return "GMLK" in names and not any(name in names for name in BROWSES)
@@ -85,7 +85,7 @@ def test_get_refuses_exactly_the_pairs_that_the_text_refuses(pair: tuple[str, st
 
 @pytest.mark.rule("mqi/get", "The refused combinations are exactly those of IBM's page on MQGMO.")
 def test_get_refuses_exactly_the_combinations_that_the_text_refuses() -> None:
-    """All of them: a pair that is refused is refused in any company, and nothing else is."""
+    """All of them: a refused pair is refused in any company, and nothing else is."""
     pairs = [int(options_of(tuple(pair))) for pair in REFUSED]
     browses, lock = int(options_of(BROWSES)), int(GetOption.LOCK)
     wrong = []

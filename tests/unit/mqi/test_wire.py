@@ -1,4 +1,4 @@
-"""Layouts: IBM's lengths and offsets, and nothing lost on the way there and back."""
+"""Layouts: IBM's lengths and offsets, and a round trip without loss."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Change = Callable[[bytes], bytes]
 
 
 def changes() -> st.SearchStrategy[Change]:
-    """What may befall a structure on its way: numbers of any size at any place, and any length."""
+    """Damage to a structure on its way: numbers of any size at any place, and any length."""
     numbers = st.one_of(st.sampled_from([0, -1, 1, 2, 3, 2**31 - 1, -(2**31)]), st.integers(-(2**31), 2**31 - 1))
     written = st.lists(st.tuples(st.integers(0, 110), st.sampled_from("<>"), numbers), max_size=3)
     return st.tuples(written, st.one_of(st.none(), st.integers(0, 800))).map(lambda drawn: partial(_changed, *drawn))
@@ -142,7 +142,7 @@ def test_any_bytes_are_read_or_refused_with_the_reason_of_their_structure(
 
 
 def other_way_round(layout: wire.Layout[Any], version: int, data: bytes) -> bytes:
-    """The structure *data* as a machine writes it that has the high byte of a number first."""
+    """The structure *data* as a big-endian machine writes it."""
     return b"".join(
         data[at : at + size][:: -1 if kind in "iq" else 1] for _, kind, at, size in layout.places(version)
     ).ljust(layout.length(version), b"\0")

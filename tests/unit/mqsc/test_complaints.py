@@ -1,4 +1,4 @@
-"""What is said of a keyword that there is not, and of a value that its keyword cannot have."""
+"""Errors about an unknown keyword, and about a value that its keyword cannot have."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def understand(text: str) -> None:
 
 
 def complaint(text: str) -> str:
-    """The second line of what a command is answered."""
+    """The second line of a command's answer."""
     with pytest.raises(MqscSyntaxError) as caught:
         understand(text)
     where, why = messages.syntax_failure(caught.value)
@@ -90,7 +90,7 @@ def test_the_refusal_of_a_number_names_its_range() -> None:
 
 
 def slips() -> Iterator[tuple[str, str, str]]:
-    """Each keyword that a command sets, with two letters in its middle changed about."""
+    """Each keyword that a command sets, with two letters in its middle swapped."""
     for kind, model in MODELS.items():
         for keyword, attribute in by_keyword(model).items():
             at = len(keyword) // 2

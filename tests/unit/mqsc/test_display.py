@@ -1,4 +1,4 @@
-"""What DISPLAY writes."""
+"""The output of DISPLAY."""
 
 from __future__ import annotations
 

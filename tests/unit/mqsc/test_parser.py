@@ -1,4 +1,4 @@
-"""From a command's text to what it says."""
+"""From a command's text to its meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`igq status` for people: nothing is cut, whatever the width."""
+"""`igq status` for people: nothing is cut at any width."""
 
 from __future__ import annotations
 

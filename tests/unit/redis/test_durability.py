@@ -1,4 +1,4 @@
-"""The durability statement: what follows from which facts, and what a strict manager accepts."""
+"""The durability statement: the facts that decide it, and the statements that a strict manager accepts."""
 
 from __future__ import annotations
 

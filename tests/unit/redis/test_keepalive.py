@@ -1,4 +1,4 @@
-"""How soon a connection over TCP notices that nobody is at its other end."""
+"""The time in which a connection over TCP notices that the other end is gone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_it_gives_up_after_two_leases_and_not_within_one(lease_ms: int) -> None:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Of something that takes connections and answers OK to everything."""
+    """The port of a server that accepts connections and answers OK to everything."""
     listener = socket.create_server(("127.0.0.1", 0))
     ends: list[socket.socket] = []
 

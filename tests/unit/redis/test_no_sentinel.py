@@ -1,4 +1,4 @@
-"""A Sentinel that cannot be asked: told in one short line, with where it was looked for."""
+"""A Sentinel that cannot be asked: one short line, with its address."""
 
 from __future__ import annotations
 

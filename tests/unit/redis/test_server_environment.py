@@ -1,4 +1,4 @@
-"""With which allocator a server of the package runs."""
+"""The allocator of a server that the package runs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_path_that_the_loader_would_split_is_not_preloaded(tmp_path: Path, dir
     (tmp_path / directory).mkdir()
     copy = Path(shutil.copy(library, tmp_path / directory))
     assert not embedded_server._can_be_preloaded(copy)
-    # What the first half of the name is must not be loaded either.
+    # The path before the blank must not be loaded either.
     assert embedded_server._can_be_preloaded(Path(shutil.copy(library, tmp_path)))
 
 
@@ -80,7 +80,7 @@ def test_a_path_that_the_loader_would_split_is_not_preloaded(tmp_path: Path, dir
 def test_a_library_that_lacks_another_one_is_not_preloaded(tmp_path: Path) -> None:
     library = embedded_server._find_allocator()
     assert library is not None
-    # Its entry for libatomic.so.1 names one that is nowhere: a program that preloads that does not start.
+    # Its entry for libatomic.so.1 names a missing library: a program that preloads it does not start.
     torn = tmp_path / library.name
     torn.write_bytes(library.read_bytes().replace(b"libatomic.so.1", b"libnowhere.so1"))
     assert not embedded_server._can_be_preloaded(torn)

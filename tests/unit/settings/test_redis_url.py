@@ -1,4 +1,4 @@
-"""Redis URLs: which are taken, what a refusal says, and that no password is shown."""
+"""Redis URLs: accepted forms, the text of a refusal, and hidden passwords."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
     after=st.sampled_from(["", "?db=1", "/svc", ":x"]),
 )
 def test_no_shape_of_a_url_shows_a_part_of_its_password(scheme: str, noise: str, shape: str, after: str) -> None:
-    """A secret that holds the marks of a URL, unescaped, is hidden whole where a user name or a parameter names it."""
+    """A secret with unescaped marks of a URL is hidden whole if a user name or a parameter names it."""
     url = scheme + shape.format(f"S3CRET{noise}S3CRET") + after
 
     assert "S3CRET" not in mask_password(url)

@@ -1,4 +1,4 @@
-"""Settings: where they come from, which wins, and what an error says."""
+"""Settings: their sources, the precedence, and the text of an error."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_an_unknown_igq_variable_is_refused_with_the_nearest_name(tmp_path: Path
     "name",
     [
         *("IGQ", "MY_IGQ_GRUOP"),
-        # Of a container, beside services igq, igq-redis and igq-group.
+        # A container beside services igq, igq-redis and igq-group sets these.
         *("IGQ_PORT", "IGQ_REDIS_PORT", "IGQ_REDIS_SERVICE_HOST", "IGQ_REDIS_SERVICE_PORT_RESP"),
         *("IGQ_REDIS_PORT_6379_TCP_ADDR", "IGQ_GROUP_SERVICE_PORT"),
     ],

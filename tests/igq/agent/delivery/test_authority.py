@@ -1,4 +1,4 @@
-"""IGQAUT and IGQUSER: what the agent asks the authority records for, and what becomes of messages they refuse."""
+"""IGQAUT and IGQUSER: the authorities that the agent checks, and the fate of messages that are refused."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Receiver:
         )
 
     def round(self) -> tuple[int, int]:
-        """How many messages were moved without being read, and how many delivered by puts."""
+        """The numbers of messages that were moved without being read, and that were delivered by puts."""
         moved = self.queue.move()
         while moved.left and not moved.is_stuck:
             again = self.queue.move()
@@ -67,7 +67,7 @@ class Receiver:
 
 
 def tell_user(group: TestGroup, qmgr: str, user: str) -> None:
-    """Have a member say which user it runs as."""
+    """Let a member say which user it runs as."""
     keys, member = group.group.keys, group.group.member(qmgr)
     assert member is not None
     changes: list[str | int] = [qmgr, member.incarnation, json.dumps({"user": user})]
@@ -98,7 +98,7 @@ def put(group: TestGroup, receiver: Receiver) -> Put:
 
 
 def reasons(group: TestGroup) -> list[int]:
-    """Of what is on the dead-letter queue of QM2."""
+    """The messages on the dead-letter queue of QM2."""
     return [wire.DLH.unpack(letter.body).reason for letter in drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)]
 
 
@@ -123,7 +123,7 @@ def mqsc(group: TestGroup, text: str) -> tuple[int, str]:
         ("CTX", IGQ_USER, (SENDER, CONTEXT)),
         ("ONLYIGQ", IGQ_USER, (IGQ_USER,)),
         ("ALTIGQ", IGQ_USER, (IGQ_USER, CONTEXT)),
-        # Blank is the receiving manager itself, whose own authority is not checked.
+        # Blank means the receiving manager itself, whose own authority is not checked.
         ("ONLYIGQ", "", ()),
         ("ALTIGQ", "", (CONTEXT,)),
     ],
@@ -343,7 +343,7 @@ def test_a_message_on_its_way_to_another_member_is_checked_there(group: TestGrou
     group.repository("QM2").alter_qmgr("QM2", {"igq": "ENABLED"})
     group.define_private("QM1", "ORDERS")
     grant(group, "NOBODY")
-    # By way of QM2's transmission queue, with a header that names QM1.
+    # The message goes through QM2's transmission queue, with a header that names QM1.
     data = as_transmitted(MQMD(persistence=1, priority=0), b"on", b"ORDERS", b"QM1")
     group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, data, MQMD(persistence=1))
 

@@ -1,4 +1,4 @@
-"""A batch for queues of other structures is carried as it is stored, and must end as it does by get and put."""
+"""A batch for queues of other structures is carried as it is stored, with the same result as get and put."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
-#: What is the same of a message that is put again.
+#: Fields that stay equal if a message is put again.
 FIELDS = (
     *("version", "report", "msg_type", "expiry", "feedback", "encoding", "coded_char_set_id", "format", "priority"),
     *("persistence", "correl_id", "backout_count", "reply_to_q", "reply_to_q_mgr", "user_identifier"),
@@ -65,7 +65,7 @@ def test_a_message_without_context_has_none_at_its_destination(group: TestGroup,
 @pytest.mark.invariant(5)
 @pytest.mark.parametrize("seed", range(6))
 def test_both_ways_end_in_the_same_place(group: TestGroup, agent: AgentOfQM2, put: Put, seed: int) -> None:
-    """The same messages twice: some with identifiers of their own, on queues of two structures and of this one."""
+    """The same messages twice: some with their own identifiers, on queues of two structures and of this one."""
     chance = random.Random(seed)
     group.define_structure("APPL2")
     queues: list[str] = []
@@ -203,7 +203,7 @@ CHANGES: dict[str, tuple[Callable[[TestGroup], dict[str, Any]], str]] = {
 def test_a_message_that_cannot_be_carried_ends_where_puts_bring_it(
     group: TestGroup, agent: AgentOfQM2, put: Put, change: str, is_alone: bool
 ) -> None:
-    """Behind a message that was carried there, and beside one for another queue that can be."""
+    """It comes after a carried message, and beside a message for another queue that can be carried."""
     for name in ("POOL", "OTHER", "ANSWERS"):
         group.define_shared(name)
     put("POOL", b"one")
@@ -236,11 +236,11 @@ def test_a_message_that_cannot_be_carried_ends_where_puts_bring_it(
 
 
 def test_a_queue_that_gets_a_private_namesake_is_not_carried_to(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
-    """2343, as an open of the name says then: neither is meant."""
+    """2343, as an open of the name would say: neither queue is meant."""
     group.define_shared("POOL")
     put("POOL", b"before")
     assert agent.carry() == [1]
-    # Define refuses it, unless two do it at once.
+    # Define refuses it, unless two members do it at the same time.
     group.define_private("QM2", "TWIN")
     client, directory = group.group.client(), group.group.keys.directory
     client.hset(directory, "P QM2 POOL", str(client.hget(directory, "P QM2 TWIN"), "utf-8"))  # type: ignore[arg-type]
@@ -262,7 +262,7 @@ def test_a_queue_that_gets_a_private_namesake_is_not_carried_to(group: TestGroup
 def test_killed_at_any_write_nothing_is_lost_doubled_or_overtaken(
     group: TestGroup, agent: AgentOfQM2, put: Put, write: int, is_answered: bool
 ) -> None:
-    """Dead before the write left, or when its scripts had run."""
+    """The agent dies before the write left, or after its scripts ran."""
     group.define_structure("APPL2")
     group.define_shared("POOL")
     group.define_shared("OTHER", "APPL2")
@@ -291,12 +291,12 @@ def test_killed_at_any_write_nothing_is_lost_doubled_or_overtaken(
 
 
 class KilledError(Exception):
-    """Where a process would be dead."""
+    """The point at which a process would be dead."""
 
 
 @contextlib.contextmanager
 def each_write(agent: AgentOfQM2, around: Callable[[Callable[[], Any]], Any]) -> Iterator[None]:
-    """Have *around* make each write of the agent's connection."""
+    """Let *around* make each write of the agent's connection."""
     connection = agent.connection
     originals = {name: getattr(connection, name) for name in ("call_many", "call_apart")}
     for name, original in originals.items():

@@ -1,4 +1,4 @@
-"""The agent's two ways of delivering, on a real server: moving entries, and getting and putting."""
+"""The agent's two ways of delivering, on a real server: moving entries, and get and put."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_message_backed_out_before_its_move_is_new_at_its_destination(
 
     got = drain(group.connect("QM2"), "LATE")
     assert [(message.body, message.md.backout_count) for message in got] == [(b"%d" % n, 0) for n in range(4)]
-    # No more is looked for what is all gone.
+    # The agent does not look again for messages that are all gone.
     queue = group.group.structure("@QM2").queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue
     assert group.group.client().hget(queue, "bo") is None
 
@@ -140,7 +140,7 @@ def test_a_long_refused_run_is_put_until_the_queue_is_full(group: TestGroup, age
     for body in sent:
         put("SMALL", body)
 
-    # A batch ends where a call's bytes do, so the second comes in one of its own.
+    # A batch ends at the limit of bytes for a call, so the second message comes in its own batch.
     assert [agent.deliver(), agent.deliver()] == [1, 0]
 
     assert bodies(group, "SMALL") == sent[:1]
@@ -185,12 +185,12 @@ def test_trouble_leaves_no_queue_open(group: TestGroup, agent: AgentOfQM2, put: 
 
 
 def put_by_a_program(group: TestGroup, body: bytes, persistence: int = 1) -> None:
-    """On the transmission queue of QM2 itself."""
+    """Put it on the transmission queue of QM2 itself."""
     group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, body, MQMD(persistence=persistence))
 
 
 def header_with(**fields: object) -> bytes:
-    """A transmission-queue header whose descriptor no queue manager has completed."""
+    """A transmission-queue header whose descriptor was not completed by a queue manager."""
     md = MQMD(**fields)  # type: ignore[arg-type]
     return wire.pack_xqh(MQXQH(remote_q_name=b"FLIGHTS", remote_q_mgr_name=b"QM2", msg_desc=md))
 
@@ -244,7 +244,7 @@ def test_a_program_may_bring_the_header_itself(group: TestGroup, agent: AgentOfQ
 def test_the_header_that_a_program_brings_may_be_of_another_machine(
     group: TestGroup, agent: AgentOfQM2, encoding: int
 ) -> None:
-    """High byte first, as the Encoding of the descriptor around it says; an MQMDE behind it, too."""
+    """High byte first, as the Encoding of the outer descriptor says; also with an MQMDE after it."""
     group.define_shared("FLIGHTS")
     names = b"FLIGHTS".ljust(48) + b"QM2".ljust(48)
     described = [0, 8, -1, 0, encoding, 500, b"MQHMDE", 3, 1, b"m" * 24, bytes(24), 0, b"", b"", b"", bytes(32), b""]
@@ -268,7 +268,7 @@ def test_the_header_that_a_program_brings_may_be_of_another_machine(
 def test_a_destination_longer_than_any_name_is_dead_lettered(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     group.define_shared("FLIGHTS")
     with group.connect("QM1").open("NOWHERE", OpenOption.OUTPUT, qmgr_name="QM2") as queue:
-        # No open lets such a name in.
+        # No open accepts such a name.
         queue.handle.destination = b"X" * 60
         queue.put(b"lost", MQMD(persistence=1))
     put("FLIGHTS", b"good")
@@ -318,7 +318,7 @@ def test_without_a_dead_letter_queue_the_batch_is_backed_out_without_loss(
             agent.deliver()
 
     assert bodies(group, "FLIGHTS") == []
-    # Somebody defines the queue, and the next retry delivers both.
+    # The queue is defined, and the next retry delivers both.
     group.define_private("QM2", "NOWHERE")
     assert agent.deliver() == 2
     (second,) = drain(group.connect("QM2"), "NOWHERE")
@@ -441,7 +441,7 @@ def test_waiting_ends_when_a_message_arrives(group: TestGroup, agent: AgentOfQM2
 def test_a_slow_batch_is_no_hang(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long a batch takes as a whole: each put of it is progress."""
+    """A batch may take long as a whole: each put of it is progress."""
     for name in ("POOL", "STREAM"):
         group.define_shared(name)
     for n in range(10):

@@ -1,4 +1,4 @@
-"""What the agent decides about messages that it cannot deliver."""
+"""The agent's decisions about messages that it cannot deliver."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_dead_letter_has_a_header_in_front_and_keeps_its_identity(encoding: in
 
     md, data = dead_letter(original, MQRC.Q_FULL, b"IGQ agent", b"20261121", b"03160631")
 
-    # The letter's descriptor tells of the header, the header of the message.
+    # The letter's descriptor describes the header, and the header the message.
     assert md == replace(original.md, format=Format.DEAD_LETTER_HEADER, encoding=546, coded_char_set_id=1208)
     header = wire.DLH.unpack(data)
     assert (header.encoding, header.coded_char_set_id) == (encoding, ccsid)

@@ -1,4 +1,4 @@
-"""A put for another manager does the hop itself where the agent waits, and a get at the destination."""
+"""A put for another manager does the hop itself if the agent waits, and a get at the destination."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.scenes import on_queue, stored, until
 
 
 def define(group: TestGroup, put: Put, agent: AgentOfQM2, name: str = "NEAR", **attributes: object) -> None:
-    """A queue of QM2 that its agent has delivered to, and the agent waits."""
+    """A queue of QM2 that its agent has delivered to. The agent waits."""
     group.define_private("QM2", name, **attributes)
     put(name, b"first")
     agent.move()
@@ -56,7 +56,7 @@ def state_of(group: TestGroup, token: str) -> bytes:
 
 
 def events(group: TestGroup) -> list[tuple[str, str, str]]:
-    """What the journal tells, the latest last: event, owner, ids."""
+    """The events of the journal, the latest last: event, owner, ids."""
     entries: Any = group.group.client().xrange(group.group.structure("@QM2").journal)
     return [(each[b"e"].decode(), each[b"o"].decode(), each[b"i"].decode()) for _, each in entries]
 
@@ -133,7 +133,7 @@ class Scene:
         self.agent.queue.wait_and_move()
 
 
-#: What happens before the message is put, and what is special about it.
+#: The step before the put, and the special fields of the message.
 NOT_SO: dict[str, tuple[Callable[[Scene], object], dict[str, object]]] = {
     "a CorrelId": (lambda _: None, {"correl_id": b"c" * 24}),
     "an expiry": (lambda _: None, {"expiry": 6000}),
@@ -233,7 +233,7 @@ def test_an_alter_of_the_transmit_queue_counts_before_the_agent_wakes(
 
 
 def test_earlier_messages_at_the_destination_are_got_first(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
-    """A get was woken for that, and has not looked yet."""
+    """A get was woken for that message, and has not looked yet."""
     define(group, put, agent)
     woken, getter = getter_of(group), getter_of(group)
     register_wait(woken, b"C" + b"c" * 24)
@@ -269,7 +269,7 @@ def test_a_get_that_takes_its_message_itself_is_left_to_the_agent(
 def test_a_message_that_its_getter_never_took_returns_to_its_place(
     group: TestGroup, agent: AgentOfQM2, put: Put, sequence: str
 ) -> None:
-    """The getter died before it blocked; meanwhile others came the usual way."""
+    """The getter died before it blocked. Meanwhile other messages came the usual way."""
     define(group, put, agent, msg_delivery_sequence=sequence, def_priority=3)
     getter = getter_of(group)
     register_wait(getter, b"A!")
@@ -300,7 +300,7 @@ def test_it_is_found_by_its_msg_id_when_it_is_back(group: TestGroup, agent: Agen
 
 
 def test_an_agent_that_was_recovered_speaks_for_no_other_one(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
-    """What the dead one said is still there; another one waits, and knows of no destination yet."""
+    """The notes of the dead agent are still there. Another one waits, and knows no destination yet."""
     define(group, put, agent)
     agent.connection.break_off()
     recover(group.group, group.connect("QM1").connection, Target.parse(agent.connection.token), force=True)
@@ -317,7 +317,7 @@ def test_an_agent_that_was_recovered_speaks_for_no_other_one(group: TestGroup, a
 def test_it_ends_as_it_does_by_the_agent(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """The same calls twice: as they are, and with an agent that does not say where it moves messages."""
+    """The same calls twice: as they are, and with an agent that does not note where it moves messages."""
     found, by_puts = {}, 0
     for way in ("BY.PUT", "BY.AGENT"):
         chance = random.Random(seed)
@@ -347,14 +347,14 @@ def test_it_ends_as_it_does_by_the_agent(
 
 
 class Getter:
-    """Gets from a queue of QM2, and waits where there is nothing, without blocking."""
+    """Gets from a queue of QM2, and waits without blocking if it is empty."""
 
     def __init__(self, group: TestGroup, name: str) -> None:
         self._queue = getter_of(group, name)
         self._is_waiting = False
 
     def get_or_wait(self) -> list[tuple[bytes, int]]:
-        """Body and priority of the next message; nothing where it waits now."""
+        """Body and priority of the next message; nothing if it waits now."""
         if self._is_waiting:
             return []
         try:
@@ -366,7 +366,7 @@ class Getter:
         return [(message.body, message.md.priority)]
 
     def woken(self) -> list[tuple[bytes, int]]:
-        """What it was handed, or gets because it was woken."""
+        """The message that it was handed, or gets because it was woken."""
         connection = self._queue.connection
         wake_key = self._queue.handle.structure.keys.wake + connection.token
         if not self._is_waiting or not connection.command(wake_key, "LLEN", wake_key):

@@ -1,4 +1,4 @@
-"""Batches of which a part is delivered by itself: what that must not do to retries, order, and what is told."""
+"""Batches of which a part is delivered separately: no harm to retries, order and reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.support.backups import lose
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
 
-#: The first long retries are walked, too.
+#: The first long retries are taken, too.
 PAUSES = SHORT_RETRY_COUNT + 4
 SCHEDULE = [SHORT_RETRY_INTERVAL_S] * SHORT_RETRY_COUNT + [LONG_RETRY_INTERVAL_S] * (PAUSES - SHORT_RETRY_COUNT)
 
@@ -64,7 +64,7 @@ class Pauses(Nudge):
 
 @pytest.fixture
 def pair(group: TestGroup) -> TestGroup:
-    """QM1 has a conventional transmission queue for QM2, where nothing can be dead-lettered."""
+    """QM1 has a conventional transmission queue for QM2, and no message can be dead-lettered there."""
     group.add_member("QM2")
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
     group.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
@@ -82,7 +82,7 @@ def urgent(group: TestGroup) -> None:
 
 
 def run_mover(group: TestGroup, pauses: Pauses) -> list[str]:
-    """A mover of QM1's queue for QM2; ids of what it tells."""
+    """A mover of QM1's queue for QM2; the ids of its messages."""
     said: list[str] = []
     post = Post(group.group, group.process("QM1"), lambda id_, _: said.append(id_), lambda _: None, Pulse(), pauses)
     pauses.service = Mover(post, Served("QM2", "@QM1"), lambda: ["QM1", "QM2"])
@@ -97,14 +97,14 @@ def run_mover(group: TestGroup, pauses: Pauses) -> list[str]:
 def test_a_nonpersistent_message_does_not_wait_for_a_later_persistent_one(
     group: TestGroup, agent: AgentOfQM2, put: Put, kinds: str
 ) -> None:
-    """The last persistent message can go nowhere; each run of one kind is its own unit of work then."""
+    """The last persistent message cannot be delivered. Each run of one kind is its own unit of work then."""
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
     group.define_shared("FLIGHTS")
     stuck = kinds.rindex("p")
     for n, kind in enumerate(kinds):
         put("NOWHERE" if n == stuck else "FLIGHTS", b"%d" % n, persistence=int(kind == "p"))
     all_others = [b"%d" % n for n in range(len(kinds)) if n != stuck]
-    # Its own run goes back as a whole, and nothing overtakes it.
+    # Its own run goes back as a whole, and no message overtakes it.
     begin = stuck - len(kinds[:stuck]) + len(kinds[:stuck].rstrip("p"))
 
     for _ in range(2):
@@ -199,7 +199,7 @@ def test_a_try_that_an_operator_asks_a_mover_for_is_one_of_its_retries(
 def test_losses_with_a_failed_structure_are_reported(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, persistence: int
 ) -> None:
-    """Such a batch has ended: it is none of which the front could be delivered by itself."""
+    """Such a batch has ended, so no part of it can be delivered separately."""
     group.define_shared("POOL")
     group.define_private("QM2", "OWN")
     group.define("QM2", QueueAlias(name="TO.POOL", target="POOL"))

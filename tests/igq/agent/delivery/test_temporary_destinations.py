@@ -1,4 +1,4 @@
-"""Messages through IGQ for temporary dynamic queues, which take no persistent ones."""
+"""Messages through IGQ for temporary dynamic queues, which accept no persistent messages."""
 
 from __future__ import annotations
 

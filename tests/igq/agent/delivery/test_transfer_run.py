@@ -1,4 +1,4 @@
-"""A run of plain messages hops as one, and must end as it does message by message."""
+"""A run of plain messages hops as one, with the same result as message by message."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
-#: Shorter than what the transmission queue takes: each message must be measured, so none goes in a run.
+#: MAXMSGL is shorter than on the transmission queue: each message must be measured, so none goes in a run.
 MEASURED = {"max_msg_length": 1000}
 
 
 def runs(group: TestGroup) -> int:
-    """Runs moved so far: nothing else that an agent does removes by rank."""
+    """Runs moved so far. No other step of an agent removes by rank."""
     return int(group.group.client().info("commandstats").get("cmdstat_zremrangebyrank", {"calls": 0})["calls"])
 
 
 def define(group: TestGroup, put: Put, agent: AgentOfQM2, **attributes: object) -> None:
-    """Two queues that differ in how messages reach them; one that an agent has delivered to knows its number."""
+    """Two queues with different ways for messages. An agent has delivered to one of them and knows its number."""
     for name, way in (("RUN", {}), ("ONE", MEASURED)):
         group.define_private("QM2", name, **attributes, **way)
         put(name, b"first")
@@ -76,7 +76,7 @@ def test_both_ways_end_in_the_same_place(
 def test_runs_for_several_queues_end_as_message_by_message(
     group: TestGroup, agent: AgentOfQM2, put: Put, seed: int
 ) -> None:
-    """The same messages twice: for queues that they reach in runs, and for queues where each is measured."""
+    """The same messages twice: for queues that they reach in runs, and for queues that need each one measured."""
     chance = random.Random(seed)
     queues = [
         {"msg_delivery_sequence": chance.choice(["PRIORITY", "FIFO"]), "def_priority": chance.randrange(10)}
@@ -115,7 +115,7 @@ def test_runs_for_several_queues_end_as_message_by_message(
 def test_a_waiter_for_one_message_of_a_run_is_woken(
     group: TestGroup, agent: AgentOfQM2, put: Put, waiters: list[str], is_run: bool
 ) -> None:
-    """A lone get of any message costs no run; every other wait has each message looked at."""
+    """A single get of any message does not prevent a run. Any other wait has each message examined."""
     define(group, put, agent)
     sent = [put("RUN", b"%d" % number) for number in range(3)]
     keys, client = group.group.structure("@QM2"), group.group.client()
@@ -298,7 +298,7 @@ def test_an_unmovable_message_is_got_in_the_call_that_ends_the_wait(
 
 
 def test_messages_got_when_the_queue_is_inhibited_go_back(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
-    """Authorities change, so nothing moves, and then the queue: what was got in between is nobody's else."""
+    """First the authorities change, so nothing moves, and then the queue. The agent keeps messages got in between."""
     define(group, put, agent)
     assert agent.queue.move().is_waiting
     group.group.call("structure/set_versions", [group.group.structure("@QM2").versions], ["AUT", "9999999"])
@@ -319,7 +319,7 @@ def test_messages_got_when_the_queue_is_inhibited_go_back(group: TestGroup, agen
 
 
 def test_a_queue_that_is_defined_here_later_is_moved_to(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
-    """It led to a shared queue, so nobody asked again, until that had gone."""
+    """It led to a shared queue, so the agent did not ask again until that queue had gone."""
     group.define_shared("POOL")
     for number in range(3):
         put("POOL", b"%d" % number)
@@ -346,7 +346,7 @@ def getter(group: TestGroup, agent: AgentOfQM2, put: Put) -> Iterator[Future[Mes
 
 
 def waits_on_run(group: TestGroup) -> bytes:
-    """Who does."""
+    """The waiters on it."""
     owners: Any = group.group.client().hgetall(group.group.structure("@QM2").owners)
     (waiting,) = [token for token, state in owners.items() if state.startswith(b"WRUN")]
     return bytes(waiting)
@@ -362,7 +362,7 @@ def test_a_getter_of_any_message_is_handed_a_single_one(
     sent = put("RUN", b"lone", priority=7, correl_id=correl_id)
     assert agent.queue.move().count == 1
     message = getter.result(60)
-    # It has made no call since.
+    # It has made no call since then.
     assert client.hget(keys.owners, waiting) == b"HRUN"
     assert (message.body, message.md.msg_id, message.md.priority) == (b"lone", sent.msg_id, 7)
     assert message.md.correl_id.rstrip(b"\0") == correl_id
@@ -395,7 +395,7 @@ def test_where_anything_stands_in_the_way_it_looks_itself(
 def test_a_call_names_recent_destinations_and_the_next_one_moves_others(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
-    """A message for another one meets a call that does not name its queue, and is moved all the same, in its order."""
+    """A call that does not name its queue still moves a message for another queue, in its order."""
     for name in ("OFTEN", "SELDOM"):
         group.define_private("QM2", name)
         put(name, b"first")
@@ -404,7 +404,7 @@ def test_a_call_names_recent_destinations_and_the_next_one_moves_others(
         put("OFTEN", b"%d" % number)
         agent.move()
     assert [each.name for each in agent.queue.destinations] == ["OFTEN"]
-    # While it waits, puts may move to both.
+    # While it waits, puts may move messages to both.
     assert agent.queue.destinations.moves(1 << 22).count("\n") == 2
     for number in range(3):
         for name in ("OFTEN", "SELDOM"):

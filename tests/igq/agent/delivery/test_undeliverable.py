@@ -1,4 +1,4 @@
-"""What an agent must not take for delivered, must not lose, and must not be held up by for ever."""
+"""Messages that an agent must not count as delivered, must not lose, and must not be delayed by for ever."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tests.support.backups import lose
 from tests.support.members import TestGroup
 from tests.support.scenes import recover_lost
 
-#: A bit of Report that has no meaning yet: accepted on its way, refused where it is to be acted upon.
+#: A bit of Report without a meaning yet: accepted on its way, refused at the destination.
 UNKNOWN_REPORT = 0x0002_0000
-#: One that is refused on the way, too.
+#: A bit that is refused on the way, too.
 REFUSED_REPORT = 0x0004_0000
 
 
@@ -39,7 +39,7 @@ REFUSED_REPORT = 0x0004_0000
 def test_a_message_for_a_model_queue_makes_no_queue_but_a_dead_letter(
     group: TestGroup, agent: AgentOfQM2, put: Put, kind: str
 ) -> None:
-    """It would go with the queue as soon as the agent closes that."""
+    """It would go with the queue as soon as the agent closes the queue."""
     group.define("QM2", QueueModel(name="MODEL", definition_type=kind))  # type: ignore[arg-type]
     put("MODEL", b"x")
 
@@ -65,7 +65,7 @@ def test_an_unknown_report_option_delays_nothing(group: TestGroup, agent: AgentO
     (letter,) = drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
     expected = MQRC.UNKNOWN_OBJECT_NAME if dest == "NOWHERE" else MQRC.REPORT_OPTIONS_ERROR
     assert (wire.DLH.unpack(letter.body).reason, letter.body[-3:]) == (expected, b"odd")
-    # What nobody knows, no queue takes: not the dead-letter queue either.
+    # No queue accepts an unknown option, not even the dead-letter queue.
     assert letter.md.report == Report.PASS_MSG_ID
     assert bodies(group, "PRIVATE") == [b"good"]
 
@@ -119,7 +119,7 @@ def test_a_version_2_descriptor_in_a_header_is_dead_lettered(group: TestGroup, a
     assert (bodies(group, "POOL"), letters) == ([], [data])
 
 
-#: Text that is written in several ways, with Encoding and CodedCharSetId.
+#: Text in several encodings, with its Encoding and CodedCharSetId.
 WAYS_TO_WRITE = [(546, 1208, "utf-8"), (785, 500, "cp500"), (546, 500, "cp500"), (273, 1208, "utf-8")]
 WAYS_TO_WRITE += [(546, 1200, "utf-16-le"), (273, 1200, "utf-16-be")]
 
@@ -160,7 +160,7 @@ SEGMENTABLE = {"version": 2, "msg_flags": int(MsgFlag.SEGMENTATION_ALLOWED)}
 def test_a_dead_letter_is_not_split(
     group: TestGroup, agent: AgentOfQM2, put: Put, max_msg_length: int, persistence: int
 ) -> None:
-    """Too long for the dead-letter queue it cannot go there, as any other."""
+    """If it is too long for the dead-letter queue, it cannot go there either."""
     group.define_private("QM2", "LETTERS", max_msg_length=max_msg_length)
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": "LETTERS"})
     put("NOWHERE", b"x" * 8500, persistence=persistence, **SEGMENTABLE)
@@ -255,7 +255,7 @@ Define = Callable[[TestGroup], object]
     ids=["model", "transmission queue", "the agent's own queue", "remote"],
 )
 def test_only_a_local_queue_takes_dead_letters(group: TestGroup, agent: AgentOfQM2, put: Put, define: Define) -> None:
-    """A model's queue would go with the letter; from a transmission queue the letter would come back."""
+    """A model's queue would vanish with the letter, and from a transmission queue the letter would come back."""
     group.define_private("QM1", "IN")
     define(group)
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": "DLQ"})
@@ -285,7 +285,7 @@ def test_a_shared_queue_may_be_the_dead_letter_queue(group: TestGroup, agent: Ag
     "The default dead-letter queue holds the longest message of the default transmit queue, with its header.",
 )
 def test_the_longest_default_message_fits_the_dead_letter_queue(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
-    """The header makes it longer than what SYSTEM.QSG.TRANSMIT.QUEUE takes."""
+    """The header makes it longer than SYSTEM.QSG.TRANSMIT.QUEUE accepts."""
     located = group.repository("QM2").lookup(SYSTEM_QSG_TRANSMIT_QUEUE)
     assert located is not None
     length = located.definition.max_msg_length  # type: ignore[union-attr]
@@ -323,7 +323,7 @@ def test_a_report_that_cannot_be_put_is_dead_lettered_with_a_header(
 @pytest.mark.rule("mqi/reports", "A report that cannot be put and has MQRO_DISCARD_MSG is discarded.")
 @pytest.mark.rule("igq/undelivered", "A report with MQRO_DISCARD_MSG that cannot be put is discarded.")
 def test_a_report_that_is_to_be_discarded_is_not_dead_lettered(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
-    """Its message waits for nothing: IBM MQ says what becomes of a report that asks to be discarded."""
+    """Its message does not wait: IBM MQ discards a report that asks to be discarded."""
     passing = Report.EXCEPTION | Report.DISCARD_MSG | Report.PASS_DISCARD_AND_EXPIRY
     put("NOWHERE", b"x", persistence=1, report=int(passing), reply_to_q=b"GONE")
     group.repository("QM2").alter_qmgr("QM2", {"igq": "DISABLED"})
@@ -399,7 +399,7 @@ def test_a_queue_that_cannot_be_closed_now_is_closed_later(
     assert group.repository("QM1").queue_status("POOL").open_output == 0
 
 
-#: Why a structure cannot be used, whatever the message for it is like.
+#: Reasons why a structure cannot be used, for any message.
 NOT_USABLE = (
     MQRC.CF_NOT_AVAILABLE,
     MQRC.CF_STRUC_IN_USE,
@@ -414,7 +414,7 @@ NOT_USABLE = (
 def test_a_structure_that_goes_away_in_a_batch_is_trouble(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, script: str, reason: MQRC
 ) -> None:
-    """And not the end of the agent, which could not begin again until the structure is back."""
+    """It does not end the agent, which could not begin again until the structure is back."""
     group.define_shared("POOL")
     group.define("QM2", QueueAlias(name="ALIAS", target="POOL"))
     put("ALIAS", b"x")
@@ -442,7 +442,7 @@ def test_a_structure_of_its_own_that_cannot_be_used_is_trouble(
 def test_puts_in_a_structure_lost_before_the_commit_are_lost_with_it(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, is_carried: bool
 ) -> None:
-    """As it would be a moment later. What is for other queues arrives, and what comes behind it waits."""
+    """The result is as it would be a moment later: messages for other queues arrive, and later ones wait."""
     group.define_shared("POOL")
     group.define_private("QM2", "OWN")
     backup(group.group, "APPL1")

@@ -1,4 +1,4 @@
-"""The state of retry, walked through in virtual time. IBM MQ for z/OS, "Specific properties of intra-group queuing"."""
+"""The state of retry, step by step in virtual time. IBM MQ for z/OS, "Specific properties of intra-group queuing"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharedq.settings.values import Settings
 
 
 class VirtualTime:
-    """Time that moves only when somebody sleeps."""
+    """Time that moves only when a thread sleeps."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -22,7 +22,7 @@ class VirtualTime:
 
 
 class Queue:
-    """A transmission queue that cannot be used until a moment."""
+    """A transmission queue that cannot be used until a certain moment."""
 
     def __init__(self, clock: VirtualTime, usable_from_s: float) -> None:
         self._clock, self._usable_from_s = clock, usable_from_s
@@ -36,7 +36,7 @@ class Queue:
 
 
 def ignore(_trouble: Trouble, _retries: Retries, _wait_s: float) -> None:
-    """Where nobody listens."""
+    """A wait without a listener."""
 
 
 def test_the_constants_are_ibms() -> None:
@@ -77,7 +77,7 @@ def test_a_wake_up_makes_the_next_attempt_at_once() -> None:
 
 @pytest.mark.rule("igq/retry", "A try that an event caused, such as a recovery that has ended, is not one of the ten.")
 def test_tries_caused_by_events_do_not_count_among_the_ten() -> None:
-    """A program that dies every second, or commands that define other queues, must not bring on the long retries."""
+    """A program that dies every second, or commands that define other queues, must not lead to the long retries."""
     clock = VirtualTime()
     told: list[tuple[Retries, float]] = []
     queue = Queue(clock, usable_from_s=20 + 10 * 60 + 1200)
@@ -92,7 +92,7 @@ def test_tries_caused_by_events_do_not_count_among_the_ten() -> None:
 
     assert clock.sleeps == [1] * 20 + [60] * 10 + [1200]
     assert told == [(Retries(0, 0), 60)] * 21 + [(Retries(n, 0), 60) for n in range(1, 10)] + [(Retries(10, 0), 1200)]
-    # And the next trouble knows nothing of them.
+    # The next trouble knows nothing of them.
     told.clear()
     call(Queue(clock, usable_from_s=clock.now_s + 120).use)
     assert told == [(Retries(0, 0), 60), (Retries(1, 0), 60)]
@@ -122,7 +122,7 @@ def test_the_next_trouble_begins_with_short_retries_again() -> None:
 
 @pytest.mark.rule("igq/retry", "A new trouble gets all its retries, even right after another.")
 def test_a_trouble_during_work_begins_with_short_retries_too() -> None:
-    """An agent that has recovered waits for messages, and meets the next trouble, in the same try."""
+    """In the same try an agent recovers, waits for messages, and meets the next trouble."""
     clock = VirtualTime()
     told: list[tuple[Retries, float]] = []
     queue, begun_s = Queue(clock, usable_from_s=700), list[float]()

@@ -1,4 +1,4 @@
-"""How the agent sleeps between retries, on a real server."""
+"""The agent's sleep between retries, on a real server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE_S = 120
 
 
 class Sleeper:
-    """One long sleep of QM1's agent, in a thread of its own."""
+    """One long sleep of QM1's agent, in its own thread."""
 
     def __init__(self, group: TestGroup) -> None:
         self.client: Redis = group.group.client()
@@ -27,7 +27,7 @@ class Sleeper:
         self._thread.start()
 
     def listening(self) -> str:
-        """The id of its connection, once it listens."""
+        """The id of its connection, as soon as it listens."""
         until(self._blocked, "it listens", PATIENCE_S)
         return self._blocked()[0]
 
@@ -35,7 +35,7 @@ class Sleeper:
         return [str(each["id"]) for each in self.client.client_list() if each["cmd"] == "blpop"]
 
     def cut(self) -> None:
-        """End the connection that it listens on."""
+        """End the connection on which it listens."""
         self.client.execute_command("CLIENT", "KILL", "ID", self.listening())
 
     def has_ended(self) -> bool:

@@ -70,7 +70,7 @@ def lose_destination(group: TestGroup) -> None:
 
 
 def begin_anew(group: TestGroup) -> None:
-    """As a start of QM1 does."""
+    """The steps of a start of QM1."""
     group.repository("QM1").prepare_manager("QM1")
     define_again(group)
 
@@ -102,7 +102,7 @@ CAUSES: dict[str, tuple[Act, Act, str]] = {
     "batch backed out": (send_astray, lambda group: group.define_private("QM1", "NOWHERE"), "NOWHERE"),
 }
 
-#: What messages may be for, one after the other: a queue of another structure, of QM1's own, and none at all.
+#: Destinations of messages, one after the other: a queue of another structure, of QM1's own, and none at all.
 WAYS = ("POOL", "OWN", "POOL", "POOL", "NOWHERE", "POOL", "OWN")
 
 
@@ -110,7 +110,7 @@ WAYS = ("POOL", "OWN", "POOL", "POOL", "NOWHERE", "POOL", "OWN")
 def test_each_message_finds_the_agent_waiting(
     group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch, is_parted: bool
 ) -> None:
-    """It waits as suits the latest message: by the next one it may be woken for another way."""
+    """Its wait suits the latest message. The next message may wake it for another way."""
     if not is_parted:
         send_by_own_parts(monkeypatch)
     group.define_shared("POOL")
@@ -137,12 +137,12 @@ def test_it_stops_at_once_whichever_way_it_waits(group: TestGroup, work: AgentAt
     work.start()
     group.connect("QM2").put1(way, b"x", MQMD(persistence=1), qmgr_name="QM1")
     until(lambda: work.status().delivered == 1, "it is delivered", PATIENCE_S)
-    # The fixture's stop does not wait for the end of a wait: that is a minute away.
+    # The fixture's stop does not wait for the end of a wait, which is a minute away.
     owners, client = group.group.structure("@QM1").owners, group.group.client()
     until(lambda: any(state[:1] == b"W" for state in cast(list[bytes], client.hvals(owners))), "it waits", PATIENCE_S)
 
 
-#: No command makes these, so no waiting agent is told of them.
+#: No command makes these, so no waiting agent learns of them.
 SEEN_AT_OPEN = ("wrong attributes", "own structure has failed")
 
 
@@ -189,7 +189,7 @@ def test_a_failed_try_is_counted(group: TestGroup, work: AgentAtWork) -> None:
 
 @pytest.mark.rule("igq/retry", "A try that an event caused, such as a recovery that has ended, is not one of the ten.")
 def test_an_unrequested_try_does_not_count(group: TestGroup, work: AgentAtWork) -> None:
-    """Whenever a program has been recovered, its manager's agent looks whether that helps it."""
+    """After each recovery of a program its manager's agent checks whether that helps it."""
     work.start()
     work.wait_for("RUNNING")
     group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
@@ -201,7 +201,7 @@ def test_an_unrequested_try_does_not_count(group: TestGroup, work: AgentAtWork) 
 
 
 def try_in_vain(group: TestGroup, work: AgentAtWork) -> None:
-    """Be in the state of retry, and spend one of them."""
+    """Enter the state of retry, and use one of the retries."""
     work.start()
     work.wait_for("RUNNING")
     group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
@@ -218,7 +218,7 @@ def test_a_try_asked_for_before_the_trouble_spends_no_retry(group: TestGroup, wo
 
     group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
 
-    # It may try for that, though.
+    # It may try for that reason, though.
     until(lambda: work.said().count("CSQM065E") == 2, "it has tried", PATIENCE_S)
     assert work.agent._reporter.state.short_retries == 0
 
@@ -266,7 +266,7 @@ def test_a_new_trouble_after_carried_batches_has_all_its_retries(
     "igq/self-recovery", "An agent that waits for messages or for its next retry does not count as hanging."
 )
 def test_a_waiting_thread_says_for_how_long(group: TestGroup, work: AgentAtWork) -> None:
-    """So that its manager takes neither for a hang."""
+    """So its manager does not take either of them for a hang."""
     group.define_private("QM1", "QM2", usage="XMITQ")
     work.start()
     until(lambda: rests(work, "the delivery") == WAIT_S, "it waits for messages", PATIENCE_S)
@@ -280,7 +280,7 @@ def test_a_waiting_thread_says_for_how_long(group: TestGroup, work: AgentAtWork)
 
 
 def rests(work: AgentAtWork, thread: str) -> float:
-    """For how many seconds the thread may be silent, by its own account; 0 while it works."""
+    """Seconds for which the thread may be silent, by its own account; 0 while it works."""
     return work.agent.pulses.read().get(thread, (0, 0.0))[1]
 
 
@@ -304,7 +304,7 @@ def test_the_server_of_a_queue_is_shown_with_an_open_handle(group: TestGroup, wo
         assert all(word in handle for word in ("INPUT(SHARED)", "BROWSE(YES)", "OUTPUT(NO)", "QMNAME(QM1)")), handle
     assert "APPLTAG(IGQ agent)" in shown(SYSTEM_QSG_TRANSMIT_QUEUE, "TYPE(HANDLE)")
 
-    # Open is not in use: who serves it makes way.
+    # Open is not in use: the server of the queue makes way.
     group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
     until(lambda: "IPPROCS(0)" in shown(SYSTEM_QSG_TRANSMIT_QUEUE), "its agent tries again later", PATIENCE_S)
     group.repository("QM1").delete("QLOCAL", "QM2")
@@ -332,7 +332,7 @@ def test_a_refused_serialization_leads_into_retry(group: TestGroup, work: AgentA
 def test_a_recovery_that_a_structure_delays_leads_into_retry_too(
     group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The serialization is refused with another reason then: 2350."""
+    """Then the serialization is refused with another reason: 2350."""
     group.define_shared("POOL")
     tag = tag_argument("QM1", agent_tag("QM1"), ConnectOption.SERIALIZE_CONN_TAG_QSG)
     predecessor = group.process("QM1")

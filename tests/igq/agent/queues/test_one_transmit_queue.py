@@ -1,4 +1,4 @@
-"""SYSTEM.QSG.TRANSMIT.QUEUE is one queue to programs: with what is on its way to a member that is down."""
+"""SYSTEM.QSG.TRANSMIT.QUEUE is one queue to programs, with the messages on their way to a member that is down."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_SYNCPOINT, SYNCPOINT = int(GetOption.NO_SYNCPOINT), int(GetOption.SYNCPOINT)
 
 @pytest.fixture
 def scene(group: TestGroup) -> TestGroup:
-    """QM2 and QM3 are down; something is on its way to each, and to a shared queue at QM2. QM4 has nothing."""
+    """QM2 and QM3 are down. A message is on its way to each, and to a shared queue at QM2. QM4 has none."""
     for name in ("QM2", "QM3", "QM4"):
         group.add_member(name)
     group.define_structure()
@@ -168,7 +168,7 @@ def test_its_depth_is_that_of_all_parts(scene: TestGroup) -> None:
 
 @pytest.mark.parametrize("kind", ["QALIAS", "QLOCAL"])
 def test_inhibited_gets_are_refused(scene: TestGroup, kind: str) -> None:
-    """By the alias that it was opened by, or by its own definition, which has been altered since."""
+    """Open it by the alias, or by its own definition, which has been altered since."""
     repository = scene.repository("QM4")
     scene.define("QM4", QueueAlias(name="NICK", target=SYSTEM_QSG_TRANSMIT_QUEUE, get="DISABLED"))
     name = "NICK" if kind == "QALIAS" else SYSTEM_QSG_TRANSMIT_QUEUE
@@ -194,7 +194,7 @@ def test_a_structure_that_has_failed_hides_no_other_part(scene: TestGroup, optio
         assert by_part(found) == {first: ALL[first] for first in (b"2", b"3")}
         with pytest.raises(MQIError) as caught:
             queue.get(steps[-1], wait_ms=1)
-        # Nobody knows whether it had a message.
+        # It is unknown whether it had a message.
         assert caught.value.reason == MQRC.CF_STRUC_FAILED
 
 
@@ -203,7 +203,7 @@ def test_a_structure_that_has_failed_hides_no_other_part(scene: TestGroup, optio
 def test_a_get_that_waits_has_what_comes_to_any_part(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, options: int, to: str
 ) -> None:
-    """It waits at the part of its own manager, and looks at the others again and again."""
+    """It waits at the part of its own manager, and looks at the others repeatedly."""
     monkeypatch.setattr("sharedq.calls.get.parts.LOOK_MS", 60_000 if to == "QM4" else 50)
     for name in ("QM2", "QM4"):
         group.add_member(name)
@@ -233,7 +233,7 @@ def test_a_message_that_is_too_long_stays_under_the_old_cursor(scene: TestGroup)
     for _ in range(2):
         queue.get(NEXT)
     for _ in range(2):
-        # The first of the next part.
+        # It is the first message of the next part.
         assert queue.get(NEXT, max_length=1).reason == MQRC.TRUNCATED_MSG_FAILED
     following = text(queue.get(NEXT).body)
     assert (first[1:], following[1:]) == (b".0", b".0")

@@ -1,4 +1,4 @@
-"""Parts of SYSTEM.QSG.TRANSMIT.QUEUE in application structures: what is sent to a shared queue moves within its own."""
+"""Parts of SYSTEM.QSG.TRANSMIT.QUEUE in application structures: messages for a shared queue stay in its structure."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_message_goes_by_the_own_structure_until_the_agent_made_a_part(scene: 
     elsewhere.put(b"1", MQMD(persistence=1))
     made = part_in("APPL2", "QM2")
     assert scene.group.repository("QM2").make_transmit_parts("QM2") == [PART, made]
-    # A handle keeps to its way, so that its messages keep their order.
+    # A handle keeps its part, so that its messages keep their order.
     elsewhere.put(b"2", MQMD(persistence=1))
     scene.sender.put1("ELSEWHERE", b"3", MQMD(persistence=1), qmgr_name="QM2")
     assert (scene.on(own_part("QM2")), scene.on(made)) == ([b"1", b"2"], [b"3"])
@@ -136,7 +136,7 @@ def test_a_message_goes_by_the_own_structure_until_the_agent_made_a_part(scene: 
 
 @pytest.mark.rule("igq/parts", "A handle stays with its part, whatever is altered later.")
 def test_it_keeps_to_its_way_when_the_definition_that_led_there_is_altered(scene: Scene) -> None:
-    """That says nothing of where messages go: the handle stays valid."""
+    """That does not change where messages go, so the handle stays valid."""
     scene.group.define("QM1", QueueRemote(name="REMOTE", remote_queue="ELSEWHERE", remote_qmgr="QM2"))
     scene.group.define_structure("APPL2")
     scene.group.define_shared("ELSEWHERE", "APPL2")
@@ -171,7 +171,7 @@ def test_a_structure_without_queues_has_no_part(scene: Scene) -> None:
 
 
 def test_a_lost_structure_has_no_part(scene: Scene) -> None:
-    """A part would make it look whole, and its messages would be lost with it."""
+    """A part would make it look intact, and its messages would be lost with it."""
     lose(scene.group)
     repository = scene.group.repository("QM2")
     assert repository.make_transmit_parts("QM2") == []
@@ -212,7 +212,7 @@ def test_an_agent_that_waits_is_woken_by_a_commit(scene: Scene) -> None:
 
 
 def test_members_of_groups_keep_their_order(scene: Scene) -> None:
-    """On the way they are no groups; where they arrive they are."""
+    """On the way they are not groups; at their destination they are."""
     for number in (1, 2, 3):
         scene.put(b"%d" % number, options=int(PutOption.LOGICAL_ORDER), version=2, msg_flags=8 + 8 * (number == 3))
     assert scene.on_part() == [b"1", b"2", b"3"]
@@ -362,7 +362,7 @@ def test_it_is_cleared_in_all_its_parts(scene: Scene) -> None:
     "igq/parts", "The transmit queue is altered, deleted, cleared and counted as one queue with all its parts."
 )
 def test_altered_it_is_altered_in_all_its_parts(scene: Scene) -> None:
-    """Seed, invalidation of object handles: in the path at the open, and changed since."""
+    """Invalidation of object handles: the definition is in the path at the open, and changed since."""
     alter(scene, SYSTEM_QSG_TRANSMIT_QUEUE, max_depth=1)
     assert refusal(scene.put) == MQRC.OBJECT_CHANGED
     scene.sender.put1("FAR", b"1", qmgr_name="QM2")
@@ -409,7 +409,7 @@ def test_a_structure_is_deleted_with_the_parts_in_it(scene: Scene) -> None:
     scene.sender.put1("OTHER", b"1", MQMD(persistence=1), qmgr_name="QM2")
     repository.delete("QLOCAL", "OTHER")
     assert refusal(lambda: repository.delete_structure("APPL2")) == MQRC.CF_STRUC_IN_USE
-    # What is on its way there can still be sent on.
+    # Messages on their way there can still be sent on.
     agent = AgentOfQM2(scene.group, part)
     assert agent.deliverer.deliver(agent.queue.take()) == 0
     assert len(scene.on(Place("@QM2", SYSTEM_DEAD_LETTER_QUEUE))) == 1

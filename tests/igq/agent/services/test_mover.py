@@ -1,4 +1,4 @@
-"""Movers of conventional transmission queues, on a real server: what is delivered where, in which order, or not."""
+"""Movers of conventional transmission queues, on a real server: destinations, order, and undeliverable messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PERSISTENT = {"persistence": 1, "priority": 0}
 
 @pytest.fixture
 def trio(group: TestGroup) -> TestGroup:
-    """Three members; QM1 does without intra-group queuing and has a transmission queue for QM2."""
+    """Three members. QM1 uses no intra-group queuing, and has a transmission queue for QM2."""
     for name in ("QM2", "QM3"):
         group.add_member(name)
     for name in ("QM1", "QM2", "QM3"):
@@ -48,7 +48,7 @@ def trio(group: TestGroup) -> TestGroup:
 
 
 class Steps:
-    """A mover of QM1 that is run step by step."""
+    """A mover of QM1 that runs step by step."""
 
     def __init__(self, group: TestGroup, name: str = "QM2", structure: str = "@QM1", qmgr: str = "QM1") -> None:
         self.said: list[str] = []
@@ -68,7 +68,7 @@ class Steps:
         return self.mover._opened[0]
 
     def deliver(self) -> int:
-        """A batch; how many messages reached their destination."""
+        """Move a batch. Returns the number of messages that reached their destination."""
         queue = self.open()
         assert self.mover._deliverer is not None
         return sum(self.mover._deliverer.deliver_from(queue, queue.take()))
@@ -136,7 +136,7 @@ def test_the_destination_is_opened_as_its_own_manager_opens_it(trio: TestGroup, 
     trio.define_shared("POOL")
     trio.define("QM2", QueueAlias(name="TO.POOL", target="POOL"))
     trio.define("QM2", QueueRemote(name="BACK", remote_queue="IN", remote_qmgr="QM2"))
-    # The same names mean something else at the manager where they are put.
+    # The same names mean other queues at the manager where they are put.
     trio.define_private("QM1", "IN")
     trio.define("QM1", QueueAlias(name="TO.POOL", target="IN"))
     name = {"shared": "POOL", "alias": "TO.POOL"}.get(kind, "BACK" if kind == "remote to itself" else "IN")
@@ -166,7 +166,7 @@ def test_order_is_kept_over_batches_and_priorities_count(trio: TestGroup) -> Non
 @pytest.mark.rule("igq/routes", "A message can take several hops, by transmission queues and by intra-group queuing.")
 @pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
 def test_a_message_hops_from_manager_to_manager(trio: TestGroup, igq: str) -> None:
-    """QM1 knows QM3 by way of QM2 only; QM2 goes on by intra-group queuing, or by a transmission queue of its own."""
+    """QM1 knows QM3 through QM2 only. QM2 uses intra-group queuing, or its own transmission queue."""
     trio.repository("QM2").alter_qmgr("QM2", {"igq": igq})
     trio.define_private("QM2", "QM3", usage="XMITQ")
     trio.define_private("QM3", "LAST")
@@ -185,7 +185,7 @@ def test_a_message_hops_from_manager_to_manager(trio: TestGroup, igq: str) -> No
 
 @pytest.mark.rule("igq/routes", "An alias of a manager counts at the manager that a message passes through, too.")
 def test_an_alias_of_the_manager_that_a_message_comes_to_counts_there(trio: TestGroup) -> None:
-    """What is addressed to a name that QM2 once had."""
+    """A message with a name that QM2 once had."""
     trio.define("QM2", QueueRemote(name="OLD", remote_qmgr="QM2"))
     trio.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="OLD", transmission_queue="QM2"))
     send(trio, b"x", "FAR", "")
@@ -194,7 +194,7 @@ def test_an_alias_of_the_manager_that_a_message_comes_to_counts_there(trio: Test
 
 
 def test_messages_too_long_for_the_transmit_queue_go_the_other_way(trio: TestGroup) -> None:
-    """It is shut for puts; IGQ is disabled, so it is in nobody's way."""
+    """It is inhibited for puts. IGQ is disabled, so this disturbs nothing."""
     trio.repository("QM1").alter("QLOCAL", "SYSTEM.QSG.TRANSMIT.QUEUE", {"put": "DISABLED", "get": "DISABLED"})
     send(trio, b"x" * 1_000_000)
     assert Steps(trio).deliver() == 1
@@ -244,7 +244,7 @@ def test_a_message_without_a_header_is_dead_lettered(trio: TestGroup) -> None:
     "igq/undelivered", "A message without MQXQH is dead-lettered whatever its transmission queue is named."
 )
 def test_a_message_without_header_delays_no_queue_not_named_like_a_member(trio: TestGroup) -> None:
-    """It is a dead letter of the manager that serves the queue."""
+    """It becomes a dead letter of the manager that serves the queue."""
     way = define_way(trio, "default")
     with trio.connect("QM1").open(way, OpenOption.OUTPUT) as queue:
         queue.put(b"no header at all", MQMD(persistence=1))
@@ -387,7 +387,7 @@ class Running:
         self.movers.start()
 
     def wake(self, group: TestGroup) -> None:
-        """Have them look at the definitions and the members."""
+        """Let them look at the definitions and the members."""
         wake_movers(group.group, "QM1")
 
     def state(self, queue: str) -> MoverState | None:
@@ -451,7 +451,7 @@ def test_commands_about_other_queues_bring_on_no_long_retries(trio: TestGroup, r
 
 @pytest.mark.rule("igq/retry", "A new trouble gets all its retries, even right after another.")
 def test_a_new_trouble_of_a_mover_has_all_its_retries(trio: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where that ends the wait with which it left the state of retry."""
+    """Also if that ends the wait with which it left the state of retry."""
     tries, pauses, may_go_on = 3, list[float](), threading.Event()
 
     def pause(_: Mover, seconds: float) -> bool:
@@ -500,7 +500,7 @@ def test_threads_end_with_the_movers(trio: TestGroup) -> None:
 
 
 def woken(group: TestGroup) -> list[str]:
-    """The managers whose movers have been told to look, since this was asked last."""
+    """The managers whose movers were told to look since the last question."""
     client = group.group.client()
     names = [member.name for member in group.group.members()]
     return [name for name in names if client.delete(movers_wake_key(group.group, name))]

@@ -1,4 +1,4 @@
-"""What a mover leaves on a conventional transmission queue for other programs: messages for managers elsewhere."""
+"""Messages for managers elsewhere, which a mover leaves on a transmission queue for other programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SYNCPOINT = int(GetOption.SYNCPOINT)
 
 @pytest.fixture
 def gate(group: TestGroup) -> TestGroup:
-    """QM1 sends what is for others by OUT, its default transmission queue; there is IN at QM2 and at QM3."""
+    """QM1 sends messages for others through OUT, its default transmission queue. IN is at QM2 and at QM3."""
     for name in ("QM2", "QM3"):
         group.add_member(name)
         group.define_private(name, "IN")
@@ -36,14 +36,14 @@ def gate(group: TestGroup) -> TestGroup:
 
 
 def left(group: TestGroup) -> list[bytes]:
-    """Bodies of what a program gets that serves the transmission queue; none has been backed out."""
+    """Bodies that a program gets that serves the transmission queue. None was backed out."""
     messages = drain(group.connect("QM1"), OUT)
     assert {message.md.backout_count for message in messages} <= {0}
     return [message.body[wire.XQH_LENGTH :] for message in messages]
 
 
 def deliver_all(steps: Steps) -> int:
-    """How many messages the mover delivers before it finds no more."""
+    """The number of messages that the mover delivers before it finds no more."""
     total = 0
     while delivered := steps.deliver():
         total += delivered
@@ -117,7 +117,7 @@ def test_a_message_that_a_program_backs_out_is_in_its_place(gate: TestGroup) -> 
 
 @pytest.mark.parametrize("is_for_member", [True, False])
 def test_a_program_may_put_what_is_a_member_of_a_group(gate: TestGroup, is_for_member: bool) -> None:
-    """Its own header in front: the group is that of the outer descriptor."""
+    """The message has its own header: the group is that of the outer descriptor."""
     send(gate, b"in its header", to="QM2" if is_for_member else "GONE")
     connection = gate.connect("QM1")
     with connection.open(OUT, OpenOption.INPUT_SHARED | OpenOption.OUTPUT) as queue:
@@ -160,7 +160,7 @@ def test_a_look_costs_the_same_however_much_is_for_others(gate: TestGroup) -> No
             return []
 
         costs.append(sum(commands(gate, look)[1].values()))
-    # To find by halving where those end that are marked takes a step more each time their number doubles.
+    # Halving finds the end of the marked messages. It takes one step more each time their number doubles.
     assert costs[1] <= costs[0] + 3 * 4
 
 

@@ -28,7 +28,7 @@ PART = part_in("APPL1", "QM1")
 
 @pytest.fixture
 def work(group: TestGroup) -> Iterator[AgentAtWork]:
-    """QM1's agent, which waits; QM1 has a private queue OWN, and POOL is shared."""
+    """QM1's agent, which waits. QM1 has a private queue OWN, and POOL is shared."""
     group.add_member("QM2")
     group.define_private("QM1", "OWN")
     work = AgentAtWork(group)
@@ -42,7 +42,7 @@ def work(group: TestGroup) -> Iterator[AgentAtWork]:
 
 
 def part_for(group: TestGroup, queue: str) -> Place | None:
-    """The part for what is sent to a queue at QM1."""
+    """The part for messages to a queue at QM1."""
     repository = group.repository("QM2")
     return repository.transmit_part("QM1", repository.locate(queue))
 
@@ -52,7 +52,7 @@ def send(group: TestGroup, queue: str, body: bytes) -> None:
 
 
 def arrive(group: TestGroup, *sent: bytes, queue: str = "POOL", structure: str = "APPL1") -> None:
-    """They are there, in that order, and nothing else."""
+    """Check that these messages are there, in this order, and no others."""
     count = len(sent)
     until(lambda: len(on_queue(group, queue, structure)) >= count, "they have come", PATIENCE_S)
     assert [body for body, _ in on_queue(group, queue, structure)] == list(sent)
@@ -69,13 +69,13 @@ def lose_what_was_backed_up(group: TestGroup) -> None:
 
 @pytest.mark.rule("igq/parts", "The agent makes a part where its group has shared queues, and serves it.")
 def test_its_agent_makes_a_part_where_shared_queues_are_and_serves_it(group: TestGroup, work: AgentAtWork) -> None:
-    """As soon as there is one: the command that defines it tells the agents."""
+    """The part is made as soon as there is a queue: the command that defines it tells the agents."""
     for queue, structure in (("POOL", "APPL1"), ("OWN", "@QM1")):
         send(group, queue, b"1")
         send(group, queue, b"2")
         arrive(group, b"1", b"2", queue=queue, structure=structure)
     until(lambda: work.status().delivered == 4, "all are counted", PATIENCE_S)
-    # It is one agent with one queue to who looks at it.
+    # An observer sees one agent with one queue.
     agents = {manager.name: manager.agent for manager in read_status(group.settings).managers}
     assert agents["QM1"].movers == []
     status, shown = mqsc(group, f"DISPLAY QSTATUS({SYSTEM_QSG_TRANSMIT_QUEUE}) IPPROCS")
@@ -119,7 +119,7 @@ def test_a_structure_that_fails_stops_what_is_sent_there_and_nothing_else(group:
     wake_agent(group.group, "QM1")
     send(group, "OWN", b"2")
     arrive(group, b"2", queue="OWN", structure="@QM1")
-    # By the way of names that nobody knows where they are: it waits until the structure is back.
+    # This is the way for names whose place is unknown: the message waits until the structure is back.
     send(group, "POOL", b"3")
     assert part_for(group, "POOL") == own_part("QM1")
 
@@ -134,7 +134,7 @@ def test_a_structure_that_fails_stops_what_is_sent_there_and_nothing_else(group:
 
 
 def test_a_structure_that_has_failed_and_is_back_before_its_agent_looks(group: TestGroup, work: AgentAtWork) -> None:
-    """Who waits there is known to nobody any more."""
+    """The group knows no waiter there any more."""
     lose_what_was_backed_up(group)
     recover(group.group, "APPL1")
     send(group, "POOL", b"2")

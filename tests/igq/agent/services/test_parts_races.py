@@ -1,4 +1,4 @@
-"""Parts of the transmission queue while commands about it, and about structures, are under way."""
+"""Parts of the transmission queue during commands about it and about structures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pair(group: TestGroup, agent: AgentOfQM2) -> TestGroup:
 
 
 def before_the_part_is_made(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """Let something happen between the look at the definition and the first part that is made by it."""
+    """Let something happen between the look at the definition and the first part that is made from it."""
     real, made = Finder.set_partition, list[int]()
 
     def late(self: Finder, master: Entry, place: Any, **how: Any) -> Any:
@@ -71,7 +71,7 @@ def test_no_part_is_made_from_a_definition_before_an_alter(pair: TestGroup, monk
 
 
 def test_none_is_made_in_a_structure_that_was_deleted(pair: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ALTER does not come by there any more; it counts when the structure is defined again."""
+    """An ALTER does not reach it any more. It counts when the structure is defined again."""
     pair.define_shared("OTHER", "APPL2")
     repository = pair.repository("QM1")
     repository.delete("QLOCAL", "OTHER")
@@ -139,7 +139,7 @@ def test_a_nudge_that_has_ended_ends_every_pause() -> None:
 
 
 def test_a_part_ends_at_any_moment_on_request(pair: TestGroup) -> None:
-    """In the moment in which it begins an attempt that fails: there is no part."""
+    """At the moment in which it begins a failing attempt there is no part."""
 
     class Racing(Nudge):
         def begin_attempt(self) -> None:
