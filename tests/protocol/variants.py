@@ -73,7 +73,7 @@ VARIANTS = (
     ),
     Variant("the recovery keeps the tag", "rest", LARGE, Rules(recovery_frees_the_tag=False)),
     Variant(
-        "success is told before it is decided",
+        "success is reported before the decision",
         "7. Acknowledged means kept",
         SPANNING,
         Rules(success_is_told_last=False),
@@ -106,12 +106,12 @@ VARIANTS = (
         Rules(tag_waits_for_what_is_in_doubt=False),
     ),
     Variant(
-        "nobody completes what a dead coordinator decided",
+        "no recoverer completes what a dead coordinator decided",
         "rest",
         ENDED,
         Rules(end_of_doubt_outlives_who_decided=False),
     ),
-    Variant("a lost reply is told as a failure", "9. Three outcomes", SPANNING, Rules(lost_reply_is_unknown=False)),
+    Variant("a lost reply is reported as a failure", "9. Three outcomes", SPANNING, Rules(lost_reply_is_unknown=False)),
     Variant(
         "a call whose reply is lost is sent again", "9. Three outcomes", SPANNING, Rules(calls_are_sent_once=False)
     ),
