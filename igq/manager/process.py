@@ -17,6 +17,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponent
 
 from igq import __version__
 from igq.errors import CommandError, check_qmgr_name
+from igq.events.writer import LOOK_S as EVENTS_LOOK_S
+from igq.events.writer import EventWriter, is_told_of
 from igq.manager.console_child import ConsoleChild, start_console
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
@@ -61,6 +63,7 @@ class QueueManager:
         self._inbox: Inbox = queue.SimpleQueue()
         self._incarnation: Incarnation | None = None
         self._console: ConsoleChild | None = None
+        self._events: EventWriter | None = None
         self._signals = 0
         self._log: structlog.typing.FilteringBoundLogger
         self._log_file: LogFile
@@ -103,6 +106,7 @@ class QueueManager:
         scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True})
         try:
             incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
+            self._events = EventWriter(self._group, self.name, incarnation.worker.connection, self._say)
             ending = incarnation.run(
                 partial(self._prepare, membership.incarnation),
                 partial(self._open_for_business, membership, scheduler, incarnation),
@@ -113,7 +117,7 @@ class QueueManager:
         except MQIError as error:
             ending, why = Ending.LEASE_LOST, str(error)
         finally:
-            self._incarnation = None
+            self._incarnation = self._events = None
             membership.close()
             if scheduler.running:
                 scheduler.shutdown(wait=False)
@@ -157,6 +161,9 @@ class QueueManager:
             scheduler.add_job(
                 worker.submit, "interval", (partial(job, seconds * 1000),), seconds=seconds, max_instances=1
             )
+        assert self._events is not None
+        look = partial(worker.submit, self._events.look)
+        scheduler.add_job(look, "interval", seconds=EVENTS_LOOK_S, max_instances=1)
         scheduler.start()
         self._say("CSQY022I")
         self._say("CSQ9022I", incarnation=membership.incarnation, pid=os.getpid())
@@ -249,6 +256,10 @@ class QueueManager:
 
     def _say(self, message_id: str, **fields: Any) -> None:
         log_message(self._log, message_id, fields)
+        incarnation, events = self._incarnation, self._events
+        if incarnation is not None and events is not None and is_told_of(message_id, fields):
+            at_ms = time.time_ns() // 1_000_000
+            incarnation.worker.submit(partial(events.tell, message_id, dict(fields), at_ms))
 
 
 class _Interrupted(Exception):

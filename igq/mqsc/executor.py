@@ -67,6 +67,13 @@ class Answer:
     is_passed_over: bool = False
     must_stop: bool = False
 
+    @property
+    def result(self) -> str:
+        """How the command ended, in one line."""
+        if not self.fault:
+            return "passed over" if self.is_passed_over else "done"
+        return f"{self.fault}: {self.lines[0]}" if self.lines else self.fault
+
 
 def run(
     lines: Iterable[str],
@@ -78,6 +85,7 @@ def run(
     is_lenient: bool = False,
     executor: CommandExecutor | None = None,
     completed: str = messages.NORMAL,
+    on_command: Callable[[str, str], None] = lambda *_: None,
 ) -> int:
     """Run every command of *lines*. Write the answers, and the counts at the end.
 
@@ -93,6 +101,7 @@ def run(
         is_lenient: whether to pass over, with a warning, what IBM MQ has and igq does not.
         executor: does the commands instead of an `Executor` on *repository*.
         completed: the message after a command that was done.
+        on_command: called after each command with its text and, in one line, its result.
 
     Returns:
         0, every command was done; 10, one failed or was not understood; 20, the run had to stop.
@@ -109,6 +118,7 @@ def run(
         counts[answer.fault] += 1
         counts["passed over"] += answer.is_passed_over
         _write(answer.lines, out)
+        on_command(source.text, answer.result)
         if answer.must_stop:
             return COULD_NOT_RUN
     _summarize(counts, out)

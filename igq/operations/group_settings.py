@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from igq.errors import CommandError
+from igq.operations.command_log import note_group_command
 from sharedq.members.agreed_settings import AGREED, as_record, contradictions, with_record
 from sharedq.members.group import Group
 from sharedq.scripts.members import set_settings_call
@@ -56,6 +57,7 @@ def change_group_settings(settings: Settings, changes: Sequence[str]) -> dict[st
             text = json.dumps(json.loads(record) | json.loads(as_record(changed)))
             known = group.read_record()
             if known in (b"", record) and group.call(*set_settings_call(group.keys, known, text)):
+                note_group_command(group, f"group set {' '.join(changes)}", "done")
                 return _as_text(changed)
     finally:
         group.leave()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from igq.agent.progress.wake import wake_movers
 from igq.errors import CommandError
+from igq.operations.command_log import note_group_command
 from igq.operations.shutdown import UP
 from sharedq.admin.remove_member import RemovalRefusedError, remove_member
 from sharedq.members.group import Group
@@ -20,6 +21,7 @@ def remove_manager(settings: Settings, name: str) -> None:
     group = Group(settings)
     try:
         remove_member(group, name)
+        note_group_command(group, f"group remove {name}", "done", without=name)
         for member in group.members():
             if member.state in UP:
                 # Movers send messages for a member there, whether it runs or not: tell them that this is no member.

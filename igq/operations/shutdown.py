@@ -7,6 +7,7 @@ import time
 
 from igq.agent.progress.wake import wake_movers
 from igq.errors import CommandError
+from igq.operations.command_log import note_command
 from sharedq.members.group import Group, Member
 from sharedq.mqi.constants import MQRC
 from sharedq.scripts.members import member_state_call
@@ -83,6 +84,7 @@ def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) 
     reply = group.call(*member_state_call(group.keys, member.name, member.incarnation, json.dumps(changes)))
     if reply[0] == MQRC.CONNECTION_BROKEN:
         raise CommandError(f"queue manager {member.name} has meanwhile ended or been restarted")
+    note_command(group, member.name, f"qmgr stop {member.name}{' --immediate' if is_immediate else ''}", "asked")
     # Its movers pass the request on, so that it need not wait for its next renewal.
     wake_movers(group, member.name)
 

@@ -70,6 +70,8 @@ MESSAGES = MappingProxyType(
         "IGQ0103I": "{qmgr} console: {user} at {host}: {command}: {result}",
         "IGQ0104E": "{qmgr} console: {user} at {host} was not signed in: {why}",
         "IGQ0105E": "{qmgr} console: passwords cross the network in the clear; set console_certificate",
+        # Commands.
+        "IGQ0031I": "{qmgr} command of {user} at {host}: {command}: {result}",
         # Housekeeping.
         "IGQ0011I": "{qmgr} discarded {count:expired message} in structure {structure}",
         "IGQ0012E": "{qmgr} expiry scan failed: {error}",

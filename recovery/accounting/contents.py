@@ -26,7 +26,7 @@ TYPES = {
     **dict.fromkeys(("wake:",), "heads"),
     **dict.fromkeys(("o:", "made:"), "set"),
     **dict.fromkeys(("m",), "fields"),
-    **dict.fromkeys(("seq", "journal"), "nothing"),
+    **dict.fromkeys(("seq", "journal", "events"), "nothing"),
 }
 ADMIN_TYPES = {
     **dict.fromkeys(

@@ -85,7 +85,7 @@ class Structure:
     def _versions(self) -> Iterator[Finding]:
         for field in self.contents.hash("ver"):
             kind, _, name = field.partition(" ")
-            if kind in ("IGQ", "QMGR") and name not in self._members.names:
+            if kind in ("IGQ", "QMGR", "EVENTS") and name not in self._members.names:
                 yield self._found(Kind.VERSION, "ver", "", field)
 
     def _destinations(self) -> Iterator[Finding]:

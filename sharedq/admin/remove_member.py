@@ -33,6 +33,7 @@ from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.store.structures import holder_field
 from sharedq.redis.keys import private_structure
 from sharedq.redis.link import ScriptCall
+from sharedq.scripts.events import events_field
 from sharedq.scripts.members import remove_begin_call, remove_keys_call, remove_member_call, shut_queue_call
 
 _UNKNOWN, _RUNNING, _LEFT, _FAILED = 1, 2, 3, 5
@@ -180,7 +181,7 @@ class _Removal:
                 keys += [queue.waiters, queue.handles, queue.locks, queue.marks]
                 self._remove_keys(place.structure, keys)
         for structure in self.group.structure_names():
-            self._remove_keys(structure, [], [f"IGQ {self.qmgr}", field])
+            self._remove_keys(structure, [], [f"IGQ {self.qmgr}", events_field(self.qmgr), field])
         self.group.require_reachable(self.structure)
         left = (key for key in self._keys_of(own.tag) if key != own.versions)
         while chunk_of_keys := list(islice(left, _CHUNK)):

@@ -55,3 +55,52 @@ local function make_code(code, destinations, name)
     until code ~= "0" and redis.call("HEXISTS", destinations, "#" .. code) == 0
     redis.call("HSET", destinations, name, code, "#" .. code, name)
 end
+
+-- Events about the depth of a queue (docs/how-to/events.md). Where its definition asks for them, its hash has `eh`, the
+-- depth from which a put is told of, and `el`, the depth down to which a get is.
+local function arm_events(queue, text)
+    local its_max, at_most = string.match(text, "\"max_depth\":(%d+)"), string.match(text, "\"depth_low_limit\":(%d+)")
+    local at_least = string.match(text, "\"depth_high_limit\":(%d+)")
+    redis.call("HDEL", queue, "eh", "el")
+    if string.find(text, "\"depth_high_event\":\"ENABLED\"", 1, true) then
+        redis.call("HSET", queue, "eh", math.ceil(its_max * at_least / 100))
+    end
+    if string.find(text, "\"depth_low_event\":\"ENABLED\"", 1, true) then
+        redis.call("HSET", queue, "el", math.floor(its_max * at_most / 100))
+    end
+end
+
+-- Notes an event, where the caller's manager has PERFMEV(ENABLED). It disables itself and enables the others, as IBM
+-- says; that is no new version of the definition, because nothing that a put or a get decides depends on it.
+local function depth_event(kind, queue, name, owner, depth_now)
+    local tag_base = string.match(queue, "^{[^}]*}")
+    local said = redis.call("HGET", tag_base .. ":ver", "EVENTS " .. string.match(owner, "^[^.]*"))
+    local text = said and string.find(said, "PERFM", 1, true) and redis.call("HGET", queue, "def")
+    if text and (kind ~= "max" or string.find(text, "\"depth_max_event\":\"ENABLED\"", 1, true)) then
+        for which in string.gmatch("high low max", "%a+") do
+            local is_on = which ~= kind and (which ~= "high" or kind ~= "max")
+            if is_on or which == kind then
+                local word = is_on and "%1\"ENABLED\"" or "%1\"DISABLED\""
+                text = string.gsub(text, "(\"depth_" .. which .. "_event\":)\"%u+\"", word)
+            end
+        end
+        local now = redis.call("TIME")[1]
+        local before = redis.call("HGET", queue, "et") or now
+        redis.call("HSET", queue, "def", text, "et", now)
+        arm_events(queue, text)
+        redis.call("XADD", tag_base .. ":events", "MAXLEN", "~", 1000, "*",
+            "kind", kind, "queue", name, "owner", owner, "depth", depth_now, "since", string.format("%.0f", now - before))
+    end
+end
+
+local function note_high(armed, queue, available, name, owner)
+    local counts = redis.call("HMGET", queue, "pu", "lk", "gm")
+    local held = depth(available, counts[1], counts[2], counts[3])
+    if held >= tonumber(armed) then depth_event("high", queue, name, owner, held) end
+end
+
+local function note_low(armed, queue, available, name, owner)
+    local counts = redis.call("HMGET", queue, "pu", "lk", "gm")
+    local held = depth(available, counts[1], counts[2], counts[3])
+    if held <= tonumber(armed) then depth_event("low", queue, name, owner, held) end
+end

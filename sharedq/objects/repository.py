@@ -30,6 +30,7 @@ from sharedq.objects.commands.display import (
     left_out,
     open_handles,
 )
+from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal, QueueModel
@@ -336,9 +337,27 @@ class Repository:
         """
         return self._managers.alter(qmgr, changes)
 
+    def announce_events(self, qmgr: str) -> None:
+        """Tell every structure which events the manager asks for."""
+        self._managers.announce_events(qmgr)
+
     def announce_igq(self, qmgr: str) -> None:
         """Complete an ALTER QMGR IGQ that may have been cut off: afterwards no put uses the previous value."""
         self._managers.announce_igq(qmgr)
+
+    def definition(self, kind: str, name: str, disposition: Chosen | None = None) -> ObjectDefinition | None:
+        """Return the definition of a queue, a structure or a manager; None if there is none of this kind."""
+        if kind == QueueManagerAttributes.kind:
+            return self.qmgr_attributes(name)
+        if kind == CFStruct.kind:
+            return next((each for each in self.structures() if each.name == name), None)
+        entry = self._finder.find_chosen(name, disposition)
+        if entry is None or entry.kind != kind:
+            return None
+        if not entry.is_in_structure:
+            return entry.definition
+        stored = self._finder.queues.read(entry.structure, [name]).get(name)
+        return None if stored is None else stored.definition
 
     def structures(self) -> list[CFStruct]:
         """Return the application structures, by name."""
@@ -351,6 +370,8 @@ class Repository:
         if master is not None:
             # A structure of that name may have been deleted, and its parts closed.
             self._finder.set_partitions(master, self._parts_in(structure.name), is_back=True)
+        for member in self.group.members():
+            self._managers.announce_events(member.name)
 
     def alter_structure(self, name: str, changes: Mapping[str, Any]) -> None:
         """ALTER CFSTRUCT. Raises MQIError: 2349, no such structure; ValueError: a value is out of its range."""

@@ -9,12 +9,26 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.managers import CFStruct
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.definitions.queues import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueLocal, QueueModel, QueueRemote
+from sharedq.objects.definitions.queues import (
+    MAX_MSG_LENGTH_LIMIT,
+    AnyQueue,
+    QueueAlias,
+    QueueLocal,
+    QueueModel,
+    QueueRemote,
+)
 from sharedq.objects.repository import Repository
 
 __all__ = ["SYSTEM_DEAD_LETTER_QUEUE", "SYSTEM_QSG_TRANSMIT_QUEUE", "define_system_objects"]
 
 SYSTEM_DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
+#: The queues of event messages, with their descriptions.
+EVENT_QUEUES = {
+    "SYSTEM.ADMIN.QMGR.EVENT": "Events of the queue manager and its programs",
+    "SYSTEM.ADMIN.PERFM.EVENT": "Events about the depth of queues",
+    "SYSTEM.ADMIN.COMMAND.EVENT": "Events about commands",
+    "SYSTEM.ADMIN.CONFIG.EVENT": "Events about definitions",
+}
 
 
 def define_system_objects(repository: Repository, structure: str) -> None:
@@ -35,7 +49,7 @@ def define_system_objects(repository: Repository, structure: str) -> None:
         index_type="CORRELID",
         description="Intra-group queuing",
     )
-    private = (
+    private: tuple[AnyQueue, ...] = (
         QueueLocal(name="SYSTEM.DEFAULT.LOCAL.QUEUE", description="Default local queue"),
         QueueAlias(name="SYSTEM.DEFAULT.ALIAS.QUEUE", description="Default alias queue"),
         QueueRemote(name="SYSTEM.DEFAULT.REMOTE.QUEUE", description="Default remote queue"),
@@ -46,6 +60,7 @@ def define_system_objects(repository: Repository, structure: str) -> None:
             description="Messages that could not be delivered",
             max_msg_length=MAX_MSG_LENGTH_LIMIT,
         ),
+        *(QueueLocal(name=name, description=text) for name, text in EVENT_QUEUES.items()),
     )
     for definition in (transmit, *private):
         if repository.locate(definition.name) is None:

@@ -47,6 +47,7 @@ class StructureKeys:
     destinations: str
     expiry: str
     journal: str
+    events: str
     trash: str
     #: Prefixes: the owner token is appended, also by scripts, for connections that the caller cannot know.
     unit_of_work: str
@@ -103,6 +104,7 @@ def structure_keys(group: str, structure: str) -> StructureKeys:
         destinations=f"{tag}:dest",
         expiry=f"{tag}:x",
         journal=f"{tag}:journal",
+        events=f"{tag}:events",
         trash=f"{tag}:trash",
         unit_of_work=f"{tag}:u:",
         holdings=f"{tag}:o:",

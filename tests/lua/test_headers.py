@@ -67,9 +67,11 @@ UNFENCED = {
     "admin/structure_state": "what was seen of a structure, by compare and set; nothing is decided by it",
     "structure/discard": "messages that were set aside, which no owner can reach",
     "structure/look_again": "whoever passes over messages looks at them once more; it changes none",
+    "structure/note_event": "what people are told; nothing is decided by it",
     "structure/restore_begin": "an operator's; where a queue can be used, it changes nothing",
     "structure/set_partition": "a definition; an older version changes nothing",
     "structure/set_versions": "versions; an older one changes nothing",
+    "structure/take_events": "what people are told; nothing is decided by it",
     "structure/wake": "a wake-up in vain costs a call",
     "structure/wake_all": "a wake-up in vain costs a call",
 }

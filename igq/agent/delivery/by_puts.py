@@ -24,6 +24,7 @@ from igq.agent.queues.transmission_queue import TransmissionQueue
 from sharedq.calls.handles import open as opening
 from sharedq.calls.put import put as putting
 from sharedq.calls.unit.commit import backout, commit
+from sharedq.members.event_notes import leave_note
 from sharedq.messages.message import Message
 from sharedq.messages.reports import report_about
 from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption, Report
@@ -217,6 +218,8 @@ class Deliverer:
 
     def _dispose(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
         self._report(at, message, reason)
+        if reason == MQRC.NOT_AUTHORIZED:
+            self._note_refused(at, message)
         queue, why_not = self._dead_letter_queue(at), ""
         disposal = dispose(message.md, can_dead_letter=bool(queue))
         if disposal is Disposal.DEAD_LETTER:
@@ -228,6 +231,18 @@ class Deliverer:
             where = message.queue.decode(errors="replace")
             raise Trouble(f"a message for {where} cannot be delivered ({reason.name}) nor dead-lettered{why_not}")
         self._news.append(("IGQ0022I", _fields(message, reason)))
+
+    def _note_refused(self, at: str, message: Transmitted) -> None:
+        fields = {
+            "reason": int(MQRC.NOT_AUTHORIZED),
+            "queue": message.queue.decode(errors="replace"),
+            "qmgr_of_queue": message.qmgr.decode(errors="replace"),
+            "base": "",
+            "appl": message.md.put_appl_name.decode(errors="replace"),
+            "user": message.md.user_identifier.decode(errors="replace"),
+            "options": int(OpenOption.OUTPUT),
+        }
+        leave_note(self._connection.group, at, "refused", "AUTHOR", fields)
 
     def _dead_letter(self, at: str, queue: bytes, message: Transmitted, reason: MQRC | Feedback) -> None:
         """Put a message on the dead-letter queue *queue* of the manager *at*. The queue must be a local one."""

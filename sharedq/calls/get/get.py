@@ -32,6 +32,7 @@ from sharedq.scripts.get import MARKS, GetRequest
 from sharedq.scripts.selection import ANY, Selection
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
+from sharedq.session.refusals import inhibited
 from sharedq.session.unit_of_work import Marked
 
 #: Messages one script call returns, at most.
@@ -94,7 +95,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
         # Nothing was looked at, so nobody has said what is in force.
         refresh_definition(connection, handle)
         if handle.definition.facts.is_get_inhibited:
-            raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name) from None
+            raise inhibited(connection, handle, MQRC.GET_INHIBITED, "MQGET") from None
         unlock_after_nothing(connection, handle, options)
         raise
     may_wait = bool(options & _WAIT) and not selection.is_under_cursor

@@ -14,6 +14,7 @@ from sharedq.scripts.get import GetRequest, handed_reply
 from sharedq.scripts.handles import unwait_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
+from sharedq.session.refusals import inhibited
 
 #: Longest time a connection blocks in Redis before it looks again, seconds.
 BLOCK_MAX_S = 180.0
@@ -99,7 +100,7 @@ class _Search:
             # Another definition may be in force now, and it may inhibit gets nevertheless.
             refresh_definition(connection, handle)
         if handle.definition.facts.is_get_inhibited:
-            raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
+            raise inhibited(connection, handle, MQRC.GET_INHIBITED, "MQGET")
         self.is_waiting = self.wait_ms != 0 and left_s > 0
         self.may_be_waiter |= self.is_waiting
         return connection.call(*self._make_call(self.waiter if self.is_waiting else b""))

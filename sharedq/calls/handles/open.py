@@ -20,6 +20,7 @@ from sharedq.redis.keys import private_structure
 from sharedq.scripts.handles import close_call, open_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Definition, Gets, Handle, QMgrHandle, StructureAccess
+from sharedq.session.refusals import note_refusal
 from sharedq.session.route import Route
 
 #: Letters of ``prelude/handles.lua``; "i" asks for the queue's own DEFSOPT.
@@ -67,6 +68,23 @@ def open_queue(
     """
     options = int(options)
     name, qmgr_name = _text(od.object_name), _text(od.object_q_mgr_name)
+    try:
+        return _open_queue(connection, od, name, qmgr_name, options, opened_at, may_create=may_create)
+    except MQIError as error:
+        note_refusal(connection, error, name, qmgr_name, options)
+        raise
+
+
+def _open_queue(
+    connection: Connection,
+    od: MQOD,
+    name: str,
+    qmgr_name: str,
+    options: int,
+    opened_at: str,
+    *,
+    may_create: bool,
+) -> Handle:
     reason = check_open_options(options)
     if reason:
         raise error_for(reason, "MQOPEN", name)

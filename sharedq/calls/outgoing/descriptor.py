@@ -45,6 +45,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import Handle, LastPut
+from sharedq.session.refusals import inhibited
 
 #: In a queue that is indexed by GroupId what begins a group is placed with this priority at least.
 GROUP_PRIORITY_MIN = 2
@@ -89,7 +90,7 @@ def prepare(
     """
     facts = handle.definition.facts
     if facts.is_put_inhibited:
-        raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
+        raise inhibited(connection, handle, MQRC.PUT_INHIBITED, "MQPUT")
     length_max = facts.max_msg_length
     is_journaled = connection.journal_max != "0"
     # A program that sets all context may leave the time blank.

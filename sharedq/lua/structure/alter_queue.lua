@@ -27,6 +27,7 @@ if not known[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
 if known[1] ~= ARGV[1] then return { CHANGED, known[1], known[2] } end
 local reason = why_not_idle(queue, idle_field, known[2], definition)
 if reason then return { reason } end
+INLINE.arm_events(queue.q, definition)
 local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
 -- Gets that wait know the definition of before: until they are woken (structure/wake_all) none is handed a message.

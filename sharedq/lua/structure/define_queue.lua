@@ -30,6 +30,7 @@ if known[1] then
     local reason = why_not_idle(queue, idle_field, known[2], definition)
     if reason then return { reason, known[1] } end
 end
+INLINE.arm_events(queue.q, definition)
 local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
 if maker then

@@ -39,7 +39,7 @@ COST        O(messages * log depth)
 USES        place
 ]]
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk", "al")
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk", "al", "eh")
 local journal, code, at = KEYS[8], nil, KEYS[8] and 7 or 5
 if KEYS[9] and state[1] then
     at = 9 + 2 * ARGV[8]
@@ -53,7 +53,10 @@ if state[1] ~= ARGV[3] then
     return { 1, state[1], redis.call("HGET", KEYS[4], "def") }
 end
 local count, base = #ARGV - at, ARGV[at]
-if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then return { MQRC.Q_FULL } end
+if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then
+    INLINE.depth_event("max", KEYS[4], ARGV[2], ARGV[1], ARGV[4])
+    return { MQRC.Q_FULL }
+end
 
 if KEYS[10] then
     code = redis.call("HGET", KEYS[10], ARGV[7])
@@ -119,6 +122,7 @@ else
     redis.call("ZADD", KEYS[5], unpack(added))
 end
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
+if state[8] and not handed then INLINE.note_high(state[8], KEYS[4], KEYS[5], ARGV[2], ARGV[1]) end
 if journal then
     if count > 1 then
         ids = {}

@@ -19,6 +19,7 @@ COST        O(queues)
 if redis.call("HGET", KEYS[1], "RECOVER") ~= ARGV[1] then return { MQRC.CF_STRUC_IN_USE } end
 local at = 2
 for key = 4, #KEYS do
+    INLINE.arm_events(KEYS[key], ARGV[at])
     redis.call("HSET", KEYS[key], "ver", redis.call("INCR", KEYS[2]), "def", ARGV[at])
     if ARGV[at + 1] ~= "" then redis.call("HSET", KEYS[key], "code", ARGV[at + 1]) end
     at = at + 2

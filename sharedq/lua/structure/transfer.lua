@@ -107,7 +107,8 @@ for _, run in ipairs(runs) do
     if not is_all then break end
     local key = FIRST_KEY + at - FIRST_ARGUMENT
     run.name, run.base, run.q, run.a, run.w = ARGV[at], tonumber(ARGV[at + 4]), KEYS[key], KEYS[key + 1], KEYS[key + 3]
-    local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm", "mk", "al")
+    local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm", "mk", "al", "eh")
+    run.armed = state[10]
     local is_full = INLINE.is_full(ARGV[at + 3], #run.ids, run.a, state[5], state[6], state[7])
     if state[2] == "1" then
         local waiter = redis.call("ZRANGE", run.w, 0, 0)[1]
@@ -146,7 +147,10 @@ if is_all then
             added[2 * position - 1], added[2 * position] = its_base + arrival + position, id
         end
         arrival = arrival + #run.ids
-        if not run.is_handed then redis.call("ZADD", run.a, unpack(added)) end
+        if not run.is_handed then
+            redis.call("ZADD", run.a, unpack(added))
+            if run.armed then INLINE.note_high(run.armed, run.q, run.a, run.name, caller) end
+        end
         INLINE.journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", run.name,
             "i", run.ids_text or table.concat(run.ids, " "))
         if run.waiter then
@@ -181,7 +185,7 @@ for position = FIRST_ARGUMENT, #ARGV, 6 do
         hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[5] },
     }
     if target.is_temporary then target.length_max = -1 - target.length_max end
-    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code", "gm", "lg")
+    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code", "gm", "lg", "eh")
     if state[1] ~= ARGV[position + 2] then
         stale[#stale + 1] = target.name
     else
@@ -189,7 +193,7 @@ for position = FIRST_ARGUMENT, #ARGV, 6 do
         if ARGV[position + 3] ~= CONST.NO_DEPTH_LIMIT then
             target.room = target.room - INLINE.depth(target.a, state[2], state[3], state[6])
         end
-        target.waiting = tonumber(state[4] or 0)
+        target.armed, target.waiting = state[8], tonumber(state[4] or 0)
         target.new_code = ARGV[position + 1] ~= "0" and state[5] ~= ARGV[position + 1] and ARGV[position + 1]
         target.learns_length = may_be_long and not state[7]
         targets[ARGV[position + 1]] = target
@@ -274,6 +278,7 @@ for code, target in pairs(targets) do
         journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", target.name,
             "i", table.concat(target.ids, " "))
         make_available(target, messages, own, wake_base, expiry, target.waiting, added, target.records)
+        if target.armed then INLINE.note_high(target.armed, target.q, target.a, target.name, caller) end
     end
 end
 if #expired > 0 then

@@ -96,3 +96,53 @@ class MQRCCF(IntEnum):
     CFBF_LENGTH_ERROR = 3264
     CFBF_OPERATOR_ERROR = 3266
     CFBF_FILTER_VAL_LEN_ERR = 3267
+
+
+class PCFCommand(IntEnum):
+    """MQCMD_*: what an event message is about."""
+
+    CONFIG_EVENT = 43
+    Q_MGR_EVENT = 44
+    PERFM_EVENT = 45
+    COMMAND_EVENT = 99
+
+
+class PCFParameter(IntEnum):
+    """MQIACF_*, MQCACF_*, MQBACF_* and MQGACF_*: parameters of events that are no attributes of an object."""
+
+    EVENT_APPL_TYPE = 1010
+    EVENT_ORIGIN = 1011
+    OBJECT_TYPE = 1016
+    REASON_QUALIFIER = 1020
+    COMMAND = 1021
+    OPEN_OPTIONS = 1022
+    OBJECT_Q_MGR_NAME = 3023
+    APPL_NAME = 3024
+    USER_IDENTIFIER = 3025
+    EVENT_USER_ID = 3045
+    OBJECT_NAME = 3046
+    EVENT_Q_MGR = 3047
+    EVENT_APPL_IDENTITY = 3049
+    EVENT_APPL_NAME = 3050
+    EVENT_APPL_ORIGIN = 3051
+    COMMAND_MQSC = 3075
+    ACTIVITY_DESC = 3134
+    EVENT_ACCOUNTING_TOKEN = 7001
+    COMMAND_CONTEXT = 8001
+    COMMAND_DATA = 8002
+
+
+class ReasonQualifier(IntEnum):
+    """MQRQ_*: more about the reason of an event."""
+
+    CONN_NOT_AUTHORIZED = 1
+    OPEN_NOT_AUTHORIZED = 2
+    Q_MGR_STOPPING = 5
+    Q_MGR_QUIESCING = 6
+
+
+class EventOrigin(IntEnum):
+    """MQEVO_*: where a command came from."""
+
+    OTHER = 0
+    CONSOLE = 1

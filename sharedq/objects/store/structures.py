@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -14,9 +15,21 @@ from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.store.directory import parse_attributes
 from sharedq.redis.keys import ADMIN_STRUCTURE, private_structure
+from sharedq.scripts.events import events_field
 from sharedq.scripts.objects import alter_qmgr_call, define_structure_call, remove_structure_call, set_versions_call
 
 _CHANGED = 1
+#: Field of a manager's attributes -> the word that stands for such events in each structure's versions.
+EVENT_WORDS = {
+    "performance_event": "PERFM",
+    "inhibit_event": "INHIBIT",
+    "local_event": "LOCAL",
+    "remote_event": "REMOTE",
+    "authority_event": "AUTHOR",
+    "start_stop_event": "STRSTP",
+    "command_event": "COMMAND",
+    "configuration_event": "CONFIG",
+}
 
 
 def announce(group: Group, field: str, value: str) -> None:
@@ -119,7 +132,13 @@ class ManagerAttributes:
         if not text:
             attributes = self._parsed(qmgr, b"").with_changes(at_first).altered_at(self._clock())
             _, text = self._write(qmgr, b"", attributes, is_igq=True)
-        announce(self._group, f"IGQ {qmgr}", self._parsed(qmgr, text).igq_state)
+        attributes = self._parsed(qmgr, text)
+        announce(self._group, f"IGQ {qmgr}", attributes.igq_state)
+        announce(self._group, events_field(qmgr), _events_value(attributes))
+
+    def announce_events(self, qmgr: str) -> None:
+        """Tell every structure which events the manager asks for: some may not have been there at the last time."""
+        announce(self._group, events_field(qmgr), _events_value(self.read(qmgr)))
 
     def announce_igq(self, qmgr: str) -> None:
         """Tell every structure the manager's IGQ: the command that altered it may not have come to that."""
@@ -142,6 +161,8 @@ class ManagerAttributes:
         if "igq" in changes:
             # Even if nothing changed: the command that changed it may have been cut off here.
             announce(self._group, f"IGQ {qmgr}", written.igq_state)
+        if not EVENT_WORDS.keys().isdisjoint(changes):
+            announce(self._group, events_field(qmgr), _events_value(written))
         return written
 
     def _text(self, qmgr: str) -> bytes:
@@ -159,3 +180,9 @@ class ManagerAttributes:
         text = attributes.model_dump_json(exclude={"igq_version"})
         reply = self._group.call(*alter_qmgr_call(self._group.keys, qmgr, expected, text, is_igq=is_igq))
         return reply[0] != _CHANGED, reply[1]
+
+
+def _events_value(attributes: QueueManagerAttributes) -> str:
+    """Return what a structure is told of a manager's events: the time as a version, and the words."""
+    words = [word for field, word in EVENT_WORDS.items() if getattr(attributes, field) == "ENABLED"]
+    return f"{time.time_ns() // 1_000_000}:{' '.join(words)}"

@@ -1,0 +1,225 @@
+"""The contents of event messages: queue, header and parameters of each event, as IBM defines them. Pure.
+
+Events of our own have reasons from 65536 on, which IBM leaves to applications, and the same form.
+Source: IBM MQ reference, "Event message reference".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from sharedq.mqi.constants import MQCC, MQRC, CharSelector, IntSelector, ObjectType
+from sharedq.mqi.constants.pcf import (
+    EventOrigin,
+    PCFCommand,
+    PCFControl,
+    PCFParameter,
+    PCFType,
+    ReasonQualifier,
+)
+from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN
+from sharedq.mqi.pcf.structures import MQCFBS, MQCFGR, MQCFH, MQCFIN, MQCFST, Parameter, PCFMessage
+from sharedq.objects.definitions.base import ObjectDefinition
+
+QMGR_QUEUE: Final = "SYSTEM.ADMIN.QMGR.EVENT"
+PERFM_QUEUE: Final = "SYSTEM.ADMIN.PERFM.EVENT"
+COMMAND_QUEUE: Final = "SYSTEM.ADMIN.COMMAND.EVENT"
+CONFIG_QUEUE: Final = "SYSTEM.ADMIN.CONFIG.EVENT"
+#: The queue for each kind of event, by MQCFH's Command.
+QUEUES: Final = {
+    PCFCommand.Q_MGR_EVENT: QMGR_QUEUE,
+    PCFCommand.PERFM_EVENT: PERFM_QUEUE,
+    PCFCommand.COMMAND_EVENT: COMMAND_QUEUE,
+    PCFCommand.CONFIG_EVENT: CONFIG_QUEUE,
+}
+
+#: MQAT_UNIX and MQAT_QMGR.
+_APPL_TYPE, APPL_TYPE_QMGR = 6, 7
+_QMGR_TYPE, _STRUCTURE_TYPE = 5, 10
+
+
+class OwnReason(IntEnum):
+    """Reasons of events that IBM MQ does not have."""
+
+    RECOVERY_BEGUN = 65536
+    RECOVERY_ENDED = 65537
+    AGENT_IN_RETRY = 65538
+    AGENT_LEFT_RETRY = 65539
+    STRUCTURE_USABLE = 65540
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A call that was refused, as its process noted it."""
+
+    reason: int
+    queue: str
+    qmgr_of_queue: str
+    base: str
+    appl: str
+    user: str
+    options: int
+
+
+def depth_event(kind: str, qmgr: str, queue: str, depth: int, since_s: int) -> PCFMessage:
+    """Queue Depth High, Low or Queue Full: *kind* is ``high``, ``low`` or ``max``.
+
+    Args:
+        depth: messages on the queue at that moment.
+        since_s: seconds since the last event about the depth of this queue; 0 for the first.
+    """
+    reason = {"high": MQRC.Q_DEPTH_HIGH, "low": MQRC.Q_DEPTH_LOW, "max": MQRC.Q_FULL}[kind]
+    return _message(
+        PCFCommand.PERFM_EVENT,
+        reason,
+        [
+            text(CharSelector.Q_MGR_NAME, qmgr, 48),
+            text(CharSelector.BASE_Q_NAME, queue, 48),
+            MQCFIN(IntSelector.TIME_SINCE_RESET, since_s),
+            MQCFIN(IntSelector.HIGH_Q_DEPTH, depth),
+        ],
+        comp_code=MQCC.WARNING,
+    )
+
+
+def active(qmgr: str) -> PCFMessage:
+    """Queue Manager Active."""
+    return _qmgr_event(MQRC.Q_MGR_ACTIVE, qmgr)
+
+
+def not_active(qmgr: str, *, is_immediate: bool) -> PCFMessage:
+    """Queue Manager Not Active."""
+    why = ReasonQualifier.Q_MGR_STOPPING if is_immediate else ReasonQualifier.Q_MGR_QUIESCING
+    return _qmgr_event(MQRC.Q_MGR_NOT_ACTIVE, qmgr, MQCFIN(PCFParameter.REASON_QUALIFIER, why))
+
+
+def refusal(qmgr: str, it: Refusal) -> PCFMessage:
+    """Not Authorized (type 2), Put or Get Inhibited, Unknown Object Name and its kin."""
+    parameters: list[Parameter] = []
+    if it.reason == MQRC.NOT_AUTHORIZED:
+        parameters += [
+            MQCFIN(PCFParameter.REASON_QUALIFIER, ReasonQualifier.OPEN_NOT_AUTHORIZED),
+            MQCFIN(PCFParameter.OPEN_OPTIONS, it.options),
+            text(PCFParameter.USER_IDENTIFIER, it.user, 12),
+        ]
+    parameters.append(text(CharSelector.Q_NAME, it.queue, 48))
+    if it.base:
+        parameters.append(text(CharSelector.BASE_Q_NAME, it.base, 48))
+    parameters += [MQCFIN(IntSelector.APPL_TYPE, _APPL_TYPE), text(PCFParameter.APPL_NAME, it.appl, 28)]
+    if it.qmgr_of_queue:
+        parameters.append(text(PCFParameter.OBJECT_Q_MGR_NAME, it.qmgr_of_queue, 48))
+    return _qmgr_event(it.reason, qmgr, *parameters)
+
+
+def of_group(reason: int, qmgr: str, name: str = "", detail: str = "") -> PCFMessage:
+    """Events of our own, and a failed structure: *name* is the member, program or structure that it is about."""
+    structures = (MQRC.CF_STRUC_FAILED, OwnReason.STRUCTURE_USABLE)
+    selector = CharSelector.CF_STRUC_NAME if reason in structures else PCFParameter.OBJECT_NAME
+    parameters = [text(selector, name, 48)] if name else []
+    if detail:
+        parameters.append(text(PCFParameter.ACTIVITY_DESC, detail))
+    return _qmgr_event(reason, qmgr, *parameters)
+
+
+def command(qmgr: str, user: str, appl: str, mqsc: str, number: int) -> PCFMessage:
+    """MQSC Command: the command as it was given. *number* is MQCMD_*, 0 where there is none."""
+    context = [*_context(qmgr, user, appl), MQCFIN(PCFParameter.COMMAND, number)]
+    return _message(
+        PCFCommand.COMMAND_EVENT,
+        MQRC.COMMAND_MQSC,
+        [
+            MQCFGR(PCFParameter.COMMAND_CONTEXT, tuple(context)),
+            MQCFGR(PCFParameter.COMMAND_DATA, (text(PCFParameter.COMMAND_MQSC, mqsc),)),
+        ],
+        version=3,
+    )
+
+
+def configuration(
+    action: str, qmgr: str, user: str, appl: str, before: ObjectDefinition | None, after: ObjectDefinition | None
+) -> list[PCFMessage]:
+    """Create, Change, Delete or Refresh Object. A change is two messages: what was, and what is.
+
+    Args:
+        action: ``create``, ``change``, ``delete`` or ``refresh``.
+    """
+    reason = {
+        "create": MQRC.CONFIG_CREATE_OBJECT,
+        "change": MQRC.CONFIG_CHANGE_OBJECT,
+        "delete": MQRC.CONFIG_DELETE_OBJECT,
+        "refresh": MQRC.CONFIG_REFRESH_OBJECT,
+    }[action]
+    told = [definition for definition in (before, after) if definition is not None]
+    return [
+        _message(
+            PCFCommand.CONFIG_EVENT,
+            reason,
+            [*_context(qmgr, user, appl), *_object(definition)],
+            number=position,
+            control=PCFControl.LAST if position == len(told) else PCFControl.NOT_LAST,
+            version=2,
+        )
+        for position, definition in enumerate(told, 1)
+    ]
+
+
+def text(parameter: int, value: str, length: int = 0) -> MQCFST:
+    """A string parameter, at most *length* bytes of UTF-8, cut after a whole character."""
+    data = value.encode("utf-8", "backslashreplace")
+    if length:
+        data = data[:length].decode("utf-8", "ignore").encode()
+    return MQCFST(parameter, data)
+
+
+def _object(definition: ObjectDefinition) -> Iterable[Parameter]:
+    """Type and name of an object, and each of its attributes."""
+    kinds: Mapping[str, int] = {"QMGR": _QMGR_TYPE, "CFSTRUCT": _STRUCTURE_TYPE}
+    yield MQCFIN(PCFParameter.OBJECT_TYPE, kinds.get(definition.kind, int(ObjectType.Q)))
+    for attribute in definition.attributes():
+        selector = attribute.mqsc.selector
+        if selector is None:
+            continue
+        value = attribute.inquired(getattr(definition, attribute.field))
+        if isinstance(value, int):
+            yield MQCFIN(int(selector), value)
+        else:
+            yield text(int(selector), value, attribute.mqsc.length)
+
+
+def _context(qmgr: str, user: str, appl: str) -> list[Parameter]:
+    return [
+        text(PCFParameter.EVENT_USER_ID, user, 12),
+        MQCFIN(PCFParameter.EVENT_ORIGIN, EventOrigin.CONSOLE),
+        text(PCFParameter.EVENT_Q_MGR, qmgr, 48),
+        MQCFBS(PCFParameter.EVENT_ACCOUNTING_TOKEN, NULL_ACCOUNTING_TOKEN),
+        text(PCFParameter.EVENT_APPL_IDENTITY, ""),
+        MQCFIN(PCFParameter.EVENT_APPL_TYPE, _APPL_TYPE),
+        text(PCFParameter.EVENT_APPL_NAME, appl, 28),
+        text(PCFParameter.EVENT_APPL_ORIGIN, ""),
+    ]
+
+
+def _qmgr_event(reason: int, qmgr: str, *parameters: Parameter) -> PCFMessage:
+    return _message(
+        PCFCommand.Q_MGR_EVENT,
+        reason,
+        [text(CharSelector.Q_MGR_NAME, qmgr, 48), *parameters],
+        comp_code=MQCC.WARNING,
+    )
+
+
+def _message(
+    kind: PCFCommand,
+    reason: int,
+    parameters: Sequence[Parameter],
+    *,
+    comp_code: int = MQCC.OK,
+    number: int = 1,
+    control: int = PCFControl.LAST,
+    version: int = 1,
+) -> PCFMessage:
+    header = MQCFH(PCFType.EVENT, version, kind, number, control, comp_code, int(reason))
+    return PCFMessage(header, tuple(parameters))

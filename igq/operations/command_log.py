@@ -1,0 +1,43 @@
+"""Commands that people gave: noted for a manager, which logs each as IGQ0031I, and tells of it by an event (CMDEV)."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+from sharedq.members.event_notes import leave_note
+from sharedq.members.group import Group
+from sharedq.messages.context import default_appl_name, user_identifier
+from sharedq.mqi.errors import MQIError
+from sharedq.redis.deployment import DeploymentError
+from sharedq.settings.redis_mask import mask_urls
+
+#: A command is noted up to this length, in characters.
+_LENGTH_MAX: Final = 4_000
+
+
+def note_command(group: Group, qmgr: str, command: str, result: str) -> None:
+    """Note a command and its result for *qmgr*. Passwords in URLs are masked."""
+    fields = {
+        "user": user_identifier().decode(errors="replace"),
+        "host": socket.gethostname(),
+        "appl": default_appl_name().decode(errors="replace"),
+        "command": mask_urls(" ".join(command.split()))[:_LENGTH_MAX],
+        "result": result,
+    }
+    leave_note(group, qmgr, "command", "", fields)
+
+
+def note_group_command(group: Group, command: str, result: str, *, without: str = "") -> None:
+    """Note a command that is about the group, for one of its members: a running one if there is any.
+
+    Args:
+        without: a member that is no longer there to log it.
+    """
+    try:
+        members = [member for member in group.members() if member.name != without]
+    except (MQIError, DeploymentError):
+        return
+    members.sort(key=lambda member: (member.state != "RUNNING", member.name))
+    if members:
+        note_command(group, members[0].name, command, result)

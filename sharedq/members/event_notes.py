@@ -1,0 +1,58 @@
+"""Notes of what event messages are to tell of: whoever sees it leaves a note, and a manager writes the message.
+
+A note is in the structure of the manager that it is about. Notes about the depth of a queue are in its structure, where
+the scripts of puts and gets write them. A note that cannot be written is dropped: no call fails for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sharedq.members.group import Group
+from sharedq.mqi.errors import MQIError
+from sharedq.redis.deployment import DeploymentError
+from sharedq.redis.keys import private_structure
+from sharedq.scripts.events import note_event_call, take_events_call
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One note.
+
+    Attributes:
+        kind: ``high``, ``low``, ``max``: the depth of a queue; ``refused``; ``command``; ``config``.
+        at_ms: when it was written, by Redis' clock.
+        fields: what it says.
+    """
+
+    kind: str
+    at_ms: int
+    fields: Mapping[str, Any]
+
+
+def leave_note(group: Group, qmgr: str, kind: str, word: str, fields: Mapping[str, Any]) -> None:
+    """Leave a note for *qmgr*, where that asks for the events that *word* stands for; ``""``: always."""
+    with suppress(MQIError, DeploymentError):
+        keys = group.structure(private_structure(qmgr))
+        group.call(*note_event_call(keys, qmgr, word, {"kind": kind, "body": json.dumps(dict(fields))}))
+
+
+def take_notes(group: Group, structure: str, count: int) -> list[Note]:
+    """Take the oldest notes of a structure.
+
+    Raises:
+        MQIError: the structure cannot be reached.
+    """
+    found = []
+    for id_, flat in group.call(*take_events_call(group.structure(structure), count)):
+        words = [part.decode("utf-8", "backslashreplace") for part in flat]
+        fields: dict[str, Any] = dict(zip(words[::2], words[1::2], strict=True))
+        kind = fields.pop("kind", "")
+        if "body" in fields:
+            fields = json.loads(fields["body"])
+        found.append(Note(kind, int(id_.partition(b"-")[0]), fields))
+    return found

@@ -1,0 +1,313 @@
+"""Event messages: which are written, when, where, and what they say."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from igq.events import formats
+from igq.events.reading import as_fields
+from igq.events.writer import EventWriter, is_told_of
+from igq.mqsc.executor import run
+from igq.mqsc.session import SessionRepository
+from igq.operations.command_log import note_command, note_group_command
+from sharedq.members.event_notes import leave_note
+from sharedq.mqi.character_sets import Representation
+from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError, NoMsgAvailable
+from sharedq.mqi.pcf.reading import read
+from sharedq.mqi.structures import MQMD
+from tests.support.members import TestGroup
+
+EVENTS = ["performance", "inhibit", "local", "remote", "authority", "start_stop", "command", "configuration"]
+
+
+class Events:
+    """The events of QM1."""
+
+    def __init__(self, group: TestGroup) -> None:
+        self.group, self.said = group, list[tuple[str, dict[str, Any]]]()
+        self.reader = group.connect("QM1")
+        connection = group.connect("QM1").connection
+        self.writer = EventWriter(group.group, "QM1", lambda: connection, self._say)
+
+    def _say(self, message_id: str, **fields: Any) -> None:
+        self.said.append((message_id, fields))
+
+    def read(self, queue: str) -> list[tuple[dict[str, Any], MQMD]]:
+        """Take what is on a queue of events, after the manager has looked."""
+        self.writer.look()
+        found = list[tuple[dict[str, Any], MQMD]]()
+        with self.reader.open(queue, OpenOption.INPUT_SHARED) as source:
+            while True:
+                try:
+                    message = source.get(GetOption.NO_SYNCPOINT)
+                except NoMsgAvailable:
+                    return found
+                representation = Representation(message.md.coded_char_set_id, message.md.encoding)
+                found.append((as_fields(read(message.body, representation), representation), message.md))
+
+    def names(self, queue: str = formats.PERFM_QUEUE) -> list[str]:
+        return [fields["reasonName"] for fields, _ in self.read(queue)]
+
+
+@pytest.fixture
+def events(group: TestGroup) -> Events:
+    group.repository("QM1").alter_qmgr("QM1", {f"{name}_event": "ENABLED" for name in EVENTS})
+    return Events(group)
+
+
+LIMITS = {"max_depth": 10, "depth_high_limit": 80, "depth_low_limit": 20, "depth_high_event": "ENABLED"}
+
+Putter = Callable[[Any, int], None]
+
+
+def put_alone(queue: Any, count: int) -> None:
+    for _ in range(count):
+        queue.put(b"x")
+
+
+def put_in_unit(queue: Any, count: int) -> None:
+    for _ in range(count):
+        queue.put(b"x", options=PutOption.SYNCPOINT)
+
+
+def put_looked_at(queue: Any, count: int) -> None:
+    for _ in range(count):
+        queue.put(b"x", MQMD(correl_id=b"c" * 24))
+
+
+def take(queue: Any, count: int) -> None:
+    for _ in range(count):
+        queue.get(GetOption.NO_SYNCPOINT)
+
+
+def take_in_unit(queue: Any, count: int) -> None:
+    for _ in range(count):
+        queue.get(GetOption.SYNCPOINT)
+
+
+def both(group: TestGroup, name: str = "Q", **attributes: Any) -> tuple[Any, Any]:
+    group.define_shared(name, **{**LIMITS, **attributes})
+    connection = group.connect("QM1")
+    return connection, connection.open(name, OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
+
+
+@pytest.mark.rule("mqi/events", "A depth event disables itself and enables the opposite one.")
+@pytest.mark.parametrize("put", [put_alone, put_in_unit, put_looked_at])
+@pytest.mark.parametrize("get", [take, take_in_unit])
+def test_high_and_low_come_in_turns(events: Events, put: Putter, get: Putter) -> None:
+    connection, queue = both(events.group)
+    put(queue, 7)
+    assert events.names() == []
+    put(queue, 1)
+    connection.commit()
+    assert events.names() == ["MQRC_Q_DEPTH_HIGH"]
+    put(queue, 2)
+    get(queue, 3)
+    put(queue, 1)
+    connection.commit()
+    assert events.names() == []
+    get(queue, 5)
+    assert events.names() == []
+    get(queue, 1)
+    connection.commit()
+    assert events.names() == ["MQRC_Q_DEPTH_LOW"]
+    put(queue, 6)
+    connection.commit()
+    assert events.names() == ["MQRC_Q_DEPTH_HIGH"]
+
+
+def test_a_full_queue_is_told_once(events: Events) -> None:
+    _, queue = both(events.group, depth_high_event="DISABLED")
+    put_alone(queue, 10)
+    for _ in range(3):
+        with pytest.raises(MQIError, match="Q_FULL"):
+            queue.put(b"x")
+    ((fields, md),) = events.read(formats.PERFM_QUEUE)
+    assert (fields["event"], fields["reason"], fields["baseObjectName"]) == ("PERFM_EVENT", 2053, "Q")
+    assert (md.format, md.put_appl_type, md.put_appl_name) == (Format.EVENT, 7, b"QM1")
+    take(queue, 8)
+    assert events.names() == ["MQRC_Q_DEPTH_LOW"]
+    put_alone(queue, 8)
+    with pytest.raises(MQIError, match="Q_FULL"):
+        queue.put(b"x")
+    assert events.names() == ["MQRC_Q_DEPTH_HIGH", "MQRC_Q_FULL"]
+
+
+def test_the_definition_shows_what_is_enabled(events: Events) -> None:
+    _, queue = both(events.group)
+    put_alone(queue, 8)
+    shown = events.group.repository("QM1").definition("QLOCAL", "Q")
+    assert shown is not None
+    assert (shown.depth_high_event, shown.depth_low_event) == ("DISABLED", "ENABLED")  # type: ignore[attr-defined]
+    events.group.repository("QM1").alter("QLOCAL", "Q", {"depth_low_limit": 50})
+    take(queue, 3)
+    assert events.names() == ["MQRC_Q_DEPTH_HIGH", "MQRC_Q_DEPTH_LOW"]
+
+
+def test_nothing_is_noted_without_perfmev(events: Events) -> None:
+    events.group.repository("QM1").alter_qmgr("QM1", {"performance_event": "DISABLED"})
+    _, queue = both(events.group)
+    put_alone(queue, 10)
+    shown = events.group.repository("QM1").definition("QLOCAL", "Q")
+    assert shown.depth_high_event == "ENABLED"  # type: ignore[union-attr]
+    assert events.names() == []
+
+
+@pytest.mark.rule("mqi/events", "One member writes the event about a shared queue, once for the group.")
+def test_one_member_writes_the_event_of_a_shared_queue(events: Events) -> None:
+    events.group.add_member("QM2")
+    events.group.repository("QM2").alter_qmgr("QM2", {"performance_event": "ENABLED"})
+    other = events.group.connect("QM2").connection
+    writer = EventWriter(events.group.group, "QM2", lambda: other, lambda *_, **__: None)
+    _, queue = both(events.group)
+    put_alone(queue, 8)
+    writer.look()
+    assert events.names() == []
+    with events.group.connect("QM2").open(formats.PERFM_QUEUE, OpenOption.INPUT_SHARED) as source:
+        assert read(source.get(GetOption.NO_SYNCPOINT).body).header.reason == MQRC.Q_DEPTH_HIGH
+
+
+@pytest.mark.parametrize("name", ["INHIBITED", "NOWHERE"])
+def test_refused_calls_are_told(events: Events, name: str) -> None:
+    events.group.define_shared("INHIBITED", put="DISABLED", get="DISABLED")
+    connection = events.group.connect("QM1")
+    if name == "NOWHERE":
+        with pytest.raises(MQIError, match="UNKNOWN_OBJECT_NAME"):
+            connection.open(name, OpenOption.OUTPUT)
+        ((fields, _),) = events.read(formats.QMGR_QUEUE)
+        assert (fields["reasonName"], fields["qName"]) == ("MQRC_UNKNOWN_OBJECT_NAME", name)
+        return
+    queue = connection.open(name, OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
+    with pytest.raises(MQIError, match="PUT_INHIBITED"):
+        queue.put(b"x")
+    with pytest.raises(MQIError, match="GET_INHIBITED"):
+        queue.get(GetOption.NO_SYNCPOINT)
+    assert events.names(formats.QMGR_QUEUE) == ["MQRC_PUT_INHIBITED", "MQRC_GET_INHIBITED"]
+
+
+def test_refused_calls_are_not_noted_unless_asked_for(events: Events) -> None:
+    events.group.repository("QM1").alter_qmgr("QM1", {"local_event": "DISABLED"})
+    with pytest.raises(MQIError):
+        events.group.connect("QM1").open("NOWHERE", OpenOption.OUTPUT)
+    assert events.names(formats.QMGR_QUEUE) == []
+
+
+def test_what_the_log_says_is_told(events: Events) -> None:
+    said: list[tuple[str, dict[str, object]]] = [
+        ("CSQY022I", {}),
+        ("CSQE011I", {"target": "QM2.4"}),
+        ("CSQE014I", {"target": "QM2.4", "units_of_work": 1, "messages": 2}),
+        ("CSQM065E", {"error": "no\n", "retry": 1, "wait_s": 1}),
+        ("IGQ0021I", {}),
+        ("CSQE035E", {"structure": "APPL1"}),
+        ("CSQE131I", {"structure": "APPL1"}),
+        ("CSQY009I", {"mode": "quiesce", "timeout_s": 30}),
+        ("CSQY002I", {"mode": "immediate"}),
+    ]
+    for message_id, fields in said:
+        assert is_told_of(message_id, fields)
+        events.writer.tell(message_id, fields, 1_000_000_000_000)
+    found = events.read(formats.QMGR_QUEUE)
+    assert [fields["reasonName"].partition("_")[2] for fields, _ in found] == [
+        "Q_MGR_ACTIVE",
+        "RECOVERY_BEGUN",
+        "RECOVERY_ENDED",
+        "AGENT_IN_RETRY",
+        "AGENT_LEFT_RETRY",
+        "CF_STRUC_FAILED",
+        "STRUCTURE_USABLE",
+        "Q_MGR_NOT_ACTIVE",
+    ]
+    assert found[1][0]["objectName"] == "QM2.4"
+    assert found[5][0]["cfStrucName"] == "APPL1"
+    assert found[7][0]["reasonQualifier"] == "Q_MGR_QUIESCING"
+    assert (found[0][1].put_date, found[0][1].put_time) == (b"20010909", b"01464000")
+
+
+@pytest.mark.rule("mqi/events", "An event that its queue does not take is dropped; no call fails for it.")
+def test_an_event_that_cannot_be_put_is_dropped(events: Events) -> None:
+    repository = events.group.repository("QM1")
+    repository.alter("QLOCAL", formats.PERFM_QUEUE, {"put": "DISABLED"})
+    _, queue = both(events.group)
+    put_alone(queue, 8)
+    events.writer.look()
+    repository.alter("QLOCAL", formats.PERFM_QUEUE, {"put": "ENABLED"})
+    assert events.names() == []
+    repository.delete("QLOCAL", formats.QMGR_QUEUE)
+    events.writer.tell("CSQY022I", {}, 0)
+
+
+def mqsc(group: TestGroup, *commands: str) -> str:
+    out = io.StringIO()
+    repository = SessionRepository(group.group, "QM1")
+
+    def told(command: str, result: str) -> None:
+        note_command(group.group, "QM1", command, result)
+
+    run(commands, repository, out, on_command=told)
+    return out.getvalue()
+
+
+def test_commands_are_logged_and_told(events: Events) -> None:
+    mqsc(events.group, "DEFINE QLOCAL(A) DESCR('redis://u:secret@h/0')", "DELETE QLOCAL(B)", "NONSENSE")
+    found = [fields for fields, _ in events.read(formats.COMMAND_QUEUE)]
+    assert [fields["commandData"]["commandMqsc"] for fields in found] == [
+        "DEFINE QLOCAL(A) DESCR('redis://u:***@h/0')",
+        "DELETE QLOCAL(B)",
+        "NONSENSE",
+    ]
+    assert found[0]["commandContext"]["eventQMgr"] == "QM1"
+    assert found[0]["commandContext"]["eventOrigin"] == "CONSOLE"
+    assert [message_id for message_id, _ in events.said] == ["IGQ0031I"] * 3
+    results = [fields["result"] for _, fields in events.said]
+    assert results[0] == "done"
+    assert results[1].startswith("failed: ")
+    assert "2085" in results[1]
+    assert results[2].startswith("syntax: ")
+    assert "secret" not in str(events.said)
+
+
+def test_a_command_of_the_group_is_logged_by_a_member(events: Events) -> None:
+    note_group_command(events.group.group, "igq group set lease_ms=1", "done")
+    events.writer.look()
+    ((message_id, fields),) = events.said
+    assert (message_id, fields["command"]) == ("IGQ0031I", "igq group set lease_ms=1")
+
+
+def test_definitions_are_told_before_and_after(events: Events) -> None:
+    mqsc(
+        events.group,
+        "DEFINE QLOCAL(A) MAXDEPTH(5)",
+        "ALTER QLOCAL(A) MAXDEPTH(6)",
+        "DELETE QLOCAL(A)",
+        "ALTER QMGR MAXHANDS(300)",
+        "DEFINE CFSTRUCT(OTHER)",
+    )
+    found = events.read(formats.CONFIG_QUEUE)
+    told = [(fields["reasonName"], fields.get("maxQDepth", fields.get("maxHandles", ""))) for fields, _ in found]
+    assert told == [
+        ("MQRC_CONFIG_CREATE_OBJECT", 5),
+        ("MQRC_CONFIG_CHANGE_OBJECT", 5),
+        ("MQRC_CONFIG_CHANGE_OBJECT", 6),
+        ("MQRC_CONFIG_DELETE_OBJECT", 6),
+        ("MQRC_CONFIG_CHANGE_OBJECT", 256),
+        ("MQRC_CONFIG_CHANGE_OBJECT", 300),
+        ("MQRC_CONFIG_CREATE_OBJECT", ""),
+    ]
+    assert found[1][1].correl_id == found[2][1].correl_id != found[0][1].correl_id
+    assert found[0][0]["qName"] == "A"
+    assert found[0][0]["inhibitPut"] == "ENABLED"
+
+
+def test_notes_that_nobody_understands_do_no_harm(events: Events) -> None:
+    for body in ({}, {"reason": "x"}):
+        for kind in ("refused", "config", "later"):
+            leave_note(events.group.group, "QM1", kind, "", body)
+    leave_note(events.group.group, "QM1", "command", "", {"user": "u"})
+    mqsc(events.group, "DISPLAY QMGR")
+    assert len(events.read(formats.COMMAND_QUEUE)) == 1
