@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from igq import __version__
-from igq.cli import browse, definitions, demo, drill, events, fsck, group, messages, mqsc, pipeline, qmgr, status
+from igq.cli import definitions, demo, drill, fsck, group, messages, mqsc, pipeline, qmgr, status
 from igq.cli.console import serve as console
 from igq.cli.help import show_help_alone
+from igq.cli.shown import browse, events
 
 
 def build_app() -> typer.Typer:
@@ -23,21 +24,8 @@ def build_app() -> typer.Typer:
         epilog="Settings: IGQ_GROUP (QSG1), IGQ_REDIS_URL (unset: an embedded server), IGQ_DATA_DIR, IGQ_CONFIG.",
     )
     app.callback(invoke_without_command=True)(_global_options)
-    for command in (
-        demo,
-        group,
-        qmgr,
-        mqsc,
-        definitions,
-        messages,
-        browse,
-        events,
-        status,
-        fsck,
-        drill,
-        console,
-        pipeline,
-    ):
+    people = (mqsc, definitions, messages, browse, events, status)
+    for command in (demo, group, qmgr, *people, fsck, drill, console, pipeline):
         command.add_to(app)
     return app
 

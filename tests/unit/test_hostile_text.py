@@ -167,7 +167,8 @@ def test_nothing_goes_past_the_channels(package: str) -> None:
         *(
             "sharedq/display/lines.py",
             "igq/cli/messages.py",
-            "igq/cli/browse.py",
+            "igq/cli/shown/browse.py",
+            "igq/cli/shown/events.py",
             "igq/cli/fsck.py",
             "igq/cli/status.py",
         ),

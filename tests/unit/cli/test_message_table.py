@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from igq.cli.message_table import PAGE, print_messages
+from igq.cli.shown.message_table import PAGE, print_messages
 from sharedq.display.terminal import Terminal
 from sharedq.messages.message import Message
 from sharedq.mqi.structures import MQMD

@@ -47,7 +47,7 @@ def browse(
         found = _browsed(source)
         shown = islice(found, max_messages)
         if is_short:
-            from igq.cli.message_table import print_messages
+            from igq.cli.shown.message_table import print_messages
 
             count = print_messages(shown)
         else:

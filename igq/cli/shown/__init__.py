@@ -1,0 +1,1 @@
+"""Commands that show what is on queues: messages, and events decoded."""
