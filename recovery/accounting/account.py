@@ -64,7 +64,7 @@ class _Look:
                 if "RECOVER" not in contents.hash("ver"):
                     found |= set(Structure(contents, self.members).findings())
             elif name not in self.members.structures and not self.members.failed & {name}:
-                found |= _remains_of(contents)
+                found |= _remains_of(contents, self.members)
         for field, structure, queue in self.members.lost_queues():
             there = self.structures.get(structure)
             if there is not None and not {"ver", "shut"} & there.hash("q:", queue).keys():
@@ -101,12 +101,19 @@ def read_members(group: Group, keys: Iterable[str]) -> Members:
     return Members(contents, int(seconds) * 1000 + int(microseconds) // 1000)
 
 
-def _remains_of(contents: Contents) -> set[Finding]:
+def _remains_of(contents: Contents, members: Members) -> set[Finding]:
     """Return the keys that are left of an undefined structure, except those kept for the next structure of its name."""
     kept = ("seq", "ver", "journal", "fence", "dest")
     return {
         Finding(Kind.QUEUE, contents.name, contents.key(kind, name), "", "the structure is not defined")
         for kind, name in contents.values
-        # Closed parts of the transmission queue stay, too.
-        if kind not in kept and not name.startswith(SYSTEM_QSG_TRANSMIT_QUEUE)
+        if kind not in kept
+        and not (kind == "q:" and _is_closed_part(name, contents.hash(kind, name)))
+        # Connections that entered the structure before it was deleted leave it when they end.
+        and not (kind == "own" and contents.hash(kind).keys() <= members.contents.hash(kind).keys())
     }
+
+
+def _is_closed_part(name: str, queue: dict[str, str]) -> bool:
+    """Whether it is all that stays of a part of the transmission queue: the version up to which it is closed."""
+    return name.startswith(SYSTEM_QSG_TRANSMIT_QUEUE) and queue.keys() == {"gone"}

@@ -9,7 +9,7 @@ it leads elsewhere. After a command has returned, no put uses the old definition
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -395,11 +395,19 @@ class Repository:
                 self._finder.queues.remove(*part, "delete", closed_at=version)
             self._structures.delete(name)
         except MQIError as error:
-            if master is not None:
+            if error.reason == MQRC.CF_STRUC_ERROR:
+                # The reply to an earlier DELETE may have been lost.
+                self._drop_parts([part_in(name, member.name) for member in self.group.members()])
+            elif error.reason != MQRC.CONNECTION_BROKEN and master is not None:
+                # Where the outcome is unknown, the structure may be deleted: its parts stay closed until a repeat.
                 self._finder.set_partitions(master, parts, is_back=True)
             if error.reason in (MQRC.Q_NOT_EMPTY, MQRC.OBJECT_IN_USE):
                 raise error_for(MQRC.CF_STRUC_IN_USE, "", name, "what is sent to queues of it is in use") from error
             raise
+        self._drop_parts(parts)
+
+    def _drop_parts(self, parts: Iterable[Place]) -> None:
+        """Drop what is left of closed parts of SYSTEM.QSG.TRANSMIT.QUEUE."""
         for part in parts:
             self._finder.queues.remove(*part, "rest")
 
