@@ -82,6 +82,9 @@ def change(
     settings: Annotated[
         list[str], typer.Argument(metavar="NAME=VALUE...", help="lease_ms, wait_replicas, ...: see igq group show.")
     ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Wait for more replicas than there are: every write fails until they come.")
+    ] = False,
 ) -> int:
     """Change settings of the group for every member and program.
 
@@ -93,7 +96,7 @@ def change(
     from igq.operations.group_settings import change_group_settings
     from sharedq.settings.loader import load_settings
 
-    for name, value in change_group_settings(load_settings(), settings).items():
+    for name, value in change_group_settings(load_settings(), settings, is_forced=force).items():
         say(f"{name} = {value}")
     return 0
 

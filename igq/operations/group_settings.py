@@ -9,6 +9,7 @@ from igq.errors import CommandError
 from igq.operations.command_log import note_group_command
 from sharedq.members.agreed_settings import AGREED, as_record, contradictions, with_record
 from sharedq.members.group import Group
+from sharedq.redis.durability import fewest_replicas
 from sharedq.scripts.members import set_settings_call
 from sharedq.settings.loader import with_changes
 from sharedq.settings.values import ConfigError, Settings
@@ -39,11 +40,15 @@ def settings_in_force(group: Group) -> dict[str, str]:
     return _as_text(with_record(group.settings, record)) if record else {}
 
 
-def change_group_settings(settings: Settings, changes: Sequence[str]) -> dict[str, str]:
+def change_group_settings(settings: Settings, changes: Sequence[str], *, is_forced: bool = False) -> dict[str, str]:
     """Change some settings, each given as NAME=VALUE. Returns all of them as text.
 
+    Args:
+        is_forced: wait for more replicas even if fewer are there, and every write fails until they come.
+
     Raises:
-        CommandError: a name or value is invalid, or no manager has ever joined the group. Nothing has changed.
+        CommandError: a name or value is invalid, no manager has ever joined the group, or replicas are missing. Nothing
+            has changed.
         DeploymentError, MQIError: Redis cannot be used.
     """
     told = dict(_parsed(change) for change in changes)
@@ -52,7 +57,10 @@ def change_group_settings(settings: Settings, changes: Sequence[str]) -> dict[st
     try:
         while True:
             record = _record(group, settings)
-            changed = _changed(with_record(settings, record), told)
+            present = with_record(settings, record)
+            changed = _changed(present, told)
+            if changed.wait_replicas > present.wait_replicas and not is_forced:
+                _require_replicas(group, changed.wait_replicas)
             # Keep what a later version has recorded in addition.
             text = json.dumps(json.loads(record) | json.loads(as_record(changed)))
             known = group.read_record()
@@ -61,6 +69,16 @@ def change_group_settings(settings: Settings, changes: Sequence[str]) -> dict[st
                 return _as_text(changed)
     finally:
         group.leave()
+
+
+def _require_replicas(group: Group, wanted: int) -> None:
+    """Refuse to wait for more replicas than every server has. A server that does not tell is taken at its word."""
+    online = fewest_replicas(group.clients())
+    if online is not None and online < wanted:
+        there = "1 replica is" if online == 1 else f"{online} replicas are"
+        raise CommandError(
+            f"{there} there: with wait_replicas={wanted} every write would fail; --force sets it all the same"
+        )
 
 
 def _record(group: Group, own: Settings) -> bytes:

@@ -86,6 +86,24 @@ def read_durability(client: redis.Redis, *, wait_replicas: int = 0) -> Durabilit
         return Durability("none", "unknown: the server does not tell (INFO is refused to this user)")
 
 
+def fewest_replicas(clients: Iterable[redis.Redis]) -> int | None:
+    """Return how many replicas follow the server that has the fewest: 0 for one without an answer. Closes the clients.
+
+    Returns:
+        None where none of them tells (INFO is refused).
+    """
+    found = []
+    for client in clients:
+        with client:
+            try:
+                found.append(_read_facts(client, 0).replicas_online)
+            except (redis.ConnectionError, redis.TimeoutError):
+                found.append(0)
+            except redis.ResponseError:
+                continue
+    return min(found, default=None)
+
+
 def read_server(client: redis.Redis) -> tuple[str, bool]:
     """Return the server's name with version, and whether it is a Cluster node. Empty and False if it does not say.
 

@@ -31,7 +31,9 @@ def test_managers_and_agents_go_over_to_what_is_set_and_back(shell: Shell) -> No
     """Without a replica nothing is acknowledged until the group stops waiting for one."""
     manager = shell.start_manager("QM1")
     shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(Q) QSGDISP(SHARED) CFSTRUCT(APPL1)")
-    assert "wait_replicas = 1" in shell.out("group", "set", "wait_replicas=1", "wait_replicas_timeout_ms=10")
+    changes = ("wait_replicas=1", "wait_replicas_timeout_ms=10")
+    assert "--force" in shell.run("group", "set", *changes).stderr
+    assert "wait_replicas = 1" in shell.out("group", "set", "--force", *changes)
     manager.wait_for("0 of 1 replicas")
     refused = shell.run("put", "QM1", "Q", "x")
     assert refused.returncode == 1

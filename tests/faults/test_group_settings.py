@@ -22,6 +22,7 @@ from sharedq.settings.values import Settings
 from tests.support.members import TestGroup
 from tests.support.scenes import dump
 from tests.support.server import Server
+from tests.support.topologies import Node, free_ports, until
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 
@@ -87,7 +88,9 @@ def test_the_first_manager_records_and_others_go_by_that(site: Site) -> None:
 
 
 def test_a_program_uses_the_groups_settings_and_is_told(shared: Site, caplog: pytest.LogCaptureFixture) -> None:
-    change_group_settings(shared.own(lease_ms=60_000), ["wait_replicas=1", "wait_replicas_timeout_ms=1"])
+    change_group_settings(
+        shared.own(lease_ms=60_000), ["wait_replicas=1", "wait_replicas_timeout_ms=1"], is_forced=True
+    )
     group = Group(shared.own(lease_ms=60_000, wait_replicas=0))
     with caplog.at_level(logging.WARNING):
         process = Process.register(group, "QM1")
@@ -124,7 +127,9 @@ def test_a_running_program_goes_over_with_its_next_renewal(shared: Site) -> None
     process, connection = program(Group(shared.own(lease_ms=600_000)))
     queue = connection.open("Q", BOTH)
     queue.put(b"nobody is waited for")
-    change_group_settings(shared.own(), ["wait_replicas=1", "wait_replicas_timeout_ms=1", "lease_ms=5000"])
+    change_group_settings(
+        shared.own(), ["wait_replicas=1", "wait_replicas_timeout_ms=1", "lease_ms=5000"], is_forced=True
+    )
     assert process._renew()
     with pytest.raises(MQIError, match="0 of 1 replicas") as caught:
         queue.put(b"x")
@@ -135,7 +140,7 @@ def test_a_running_program_goes_over_with_its_next_renewal(shared: Site) -> None
 def test_a_process_without_enough_replicas_learns_of_a_lower_number(shared: Site) -> None:
     group = Group(shared.own(lease_ms=600_000))
     process, _ = program(group)
-    change_group_settings(shared.own(), ["wait_replicas=1", "wait_replicas_timeout_ms=1"])
+    change_group_settings(shared.own(), ["wait_replicas=1", "wait_replicas_timeout_ms=1"], is_forced=True)
     assert process._renew()
     assert not process._renew()
     with pytest.raises(MQIError, match="0 of 1 replicas"):
@@ -198,19 +203,19 @@ def test_a_group_without_a_record_is_as_before(shared: Site) -> None:
 def test_a_refused_setting_is_one_line_and_changes_nothing(shared: Site, change: str) -> None:
     before = dump(shared.group)
     with pytest.raises(CommandError) as caught:
-        change_group_settings(shared.own(), ["wait_replicas=1", change])
+        change_group_settings(shared.own(), ["wait_replicas=1", change], is_forced=True)
     assert "\n" not in str(caught.value)
     assert dump(shared.group) == before
 
 
 def test_nothing_is_set_where_there_is_no_group(site: Site) -> None:
     with pytest.raises(CommandError, match="no queue manager has joined"):
-        change_group_settings(site.own(), ["wait_replicas=1"])
+        change_group_settings(site.own(), ["wait_replicas=1"], is_forced=True)
     assert site.server.client().dbsize() == 0
 
 
 def test_two_changes_at_once_are_both_there(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    change_group_settings(shared.own(), ["wait_replicas=1"])
+    change_group_settings(shared.own(), ["wait_replicas=1"], is_forced=True)
     read, calls = Group.read_record, iter(range(10))
 
     def read_late(group: Group) -> bytes:
@@ -230,3 +235,30 @@ def test_two_changes_at_once_are_both_there(shared: Site, monkeypatch: pytest.Mo
         "journal_max_entries": "1000000",
         "journal_max_bytes": "268435456",
     }
+
+
+def test_more_replicas_than_there_are_is_refused_unless_forced(shared: Site) -> None:
+    """Every write would fail from then on."""
+    before = shared.recorded
+    with pytest.raises(CommandError, match="0 replicas are there: with wait_replicas=1 every write would fail"):
+        change_group_settings(shared.own(), ["wait_replicas=1"])
+    assert shared.recorded == before
+    change_group_settings(shared.own(), ["wait_replicas=2"], is_forced=True)
+    # Fewer than before is no harm, though they are not there either.
+    assert change_group_settings(shared.own(), ["wait_replicas=1"])["wait_replicas"] == "1"
+    change_group_settings(shared.own(), ["wait_replicas=0"])
+
+
+def test_as_many_replicas_as_there_are_is_set(tmp_path: Path) -> None:
+    ports, options = free_ports(2), ("--appendonly", "yes", "--save", "")
+    primary = Node(tmp_path / "primary", ports[0], *options)
+    replica = Node(tmp_path / "replica", ports[1], *options, "--replicaof", f"127.0.0.1 {ports[0]}")
+    until(lambda: primary.ask("INFO", "replication").get("slave0", {}).get("state") == "online", "the replica follows")
+    group = TestGroup(f"redis://{primary.address}", tmp_path)
+    group.add_member("QM1")
+    assert change_group_settings(group.settings, ["wait_replicas=1"])["wait_replicas"] == "1"
+    with pytest.raises(CommandError, match="1 replica is there"):
+        change_group_settings(group.settings, ["wait_replicas=2"])
+    group.close()
+    replica.kill()
+    primary.kill()
