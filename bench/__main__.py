@@ -18,7 +18,7 @@ _NAMES = ", ".join(f"{name} (only so)" if line.is_apart else name for name, line
 
 
 def main() -> int:
-    """Run the lines asked for; the exit status is 0 once all were measured, whatever they say."""
+    """Run the requested lines. The exit status is 0 if all were measured, whatever the figures."""
     arguments = _arguments()
     effort = QUICK if arguments.quick else Effort()
     console = Console(stderr=True)
@@ -30,7 +30,7 @@ def main() -> int:
             if not _is_asked_for(name, arguments.only) or fsync not in line.fsyncs:
                 continue
             console.print(f"appendfsync {fsync}: {name} ...")
-            # A server of its own for each line: no line runs on what another one left.
+            # Each line has its own server, so no line runs on the leftovers of another one.
             with Site(fsync, effort) as site:
                 rows += line.measure(site)
     _print(by_fsync, arguments.output)

@@ -1,6 +1,6 @@
 """Bare Python readers and writers, two processes beside Spark's two partitions: the same calls, the same Arrow batches.
 
-A reader asks for what comes next while it makes a batch of what has come, as a pipelining client does.
+A reader requests the next slice while it makes a batch of the last one, as a pipelining client does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sharedq.settings.values import Settings
 PROCESSES = 2
 #: Messages in a unit of work of a bare writer.
 UNIT = 50
-#: Slices that a reader has fetched and not made into batches, at most.
+#: The most slices that a reader has fetched and not made into batches.
 _AHEAD = 8
 
 _T = TypeVar("_T")
@@ -44,11 +44,11 @@ class Processes:
         self._pool = ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn"))
 
     def browse(self, settings: Settings, partitions: Sequence[InputPartition]) -> int:
-        """Read the partitions of a queue, half of them each; how many rows that were."""
+        """Read the partitions of a queue, half of them each. Returns the number of rows."""
         return self._rows([self._pool.submit(_browse, settings, list(partitions[at::2])) for at in range(PROCESSES)])
 
     def journal(self, reader: JournalReader, partitions: Sequence[InputPartition]) -> int:
-        """Read the partitions of a journal, half of them each; how many rows that were."""
+        """Read the partitions of a journal, half of them each. Returns the number of rows."""
         return self._rows([self._pool.submit(_journal, reader, list(partitions[at::2])) for at in range(PROCESSES)])
 
     def put(self, settings: Settings, queue_name: str, count: int) -> int:
@@ -96,7 +96,7 @@ def _put(settings: Settings, queue_name: str, count: int) -> int:
 
 
 def _ahead(values: Iterator[_T]) -> Iterator[_T]:
-    """The values, fetched by a thread of their own before they are asked for."""
+    """The values, fetched by a separate thread in advance."""
     fetched: queue.Queue[_T | None] = queue.Queue(_AHEAD)
 
     def fetch() -> None:

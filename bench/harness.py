@@ -1,4 +1,4 @@
-"""How a figure is taken: contenders in turn on one server, small rounds, medians.
+"""Measures figures: contenders in turn on one server, short rounds, medians.
 
 Single rounds are worthless on a shared machine: a request and its reply between two idle cores take 60 us or 10 us
 depending on where the kernel puts the processes. So client and server are pinned to different cores, contenders
@@ -21,7 +21,7 @@ import redis
 #: Cores that the benchmark may use; read once, because who is started by a pinned process has fewer. Only Linux can
 #: pin: elsewhere the medians must do.
 _CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-#: Rounds that a median needs.
+#: The fewest rounds of a median.
 ROUNDS_MIN = 5
 #: Bytes of every message body.
 BODY = bytes(range(256))
@@ -29,7 +29,7 @@ BODY = bytes(range(256))
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long a line is measured.
+    """The length of a measurement.
 
     Attributes:
         rounds: of each contender; the median one counts.
@@ -82,7 +82,7 @@ class Contender:
 
 @dataclass(slots=True)
 class Cost:
-    """What one message cost: microseconds in each round, and Redis commands (those inside scripts too)."""
+    """The cost of one message: microseconds in each round, and Redis commands (those inside scripts too)."""
 
     rounds_us: list[float] = field(default_factory=list)
     commands: float = 0.0
@@ -134,12 +134,12 @@ def compare(
 
 
 def commands_processed(client: redis.Redis) -> int:
-    """Commands that the server has run since it started, those that scripts called included."""
+    """Commands that the server has run since it started, with those of scripts."""
     return int(client.info("stats")["total_commands_processed"])
 
 
 def used_memory(client: redis.Redis) -> int:
-    """Bytes that the server's data take now, its buffers for the append-only file and for clients apart."""
+    """Bytes of the server's data now, without its buffers for the append-only file and for clients."""
     info = client.info("memory")
     return int(info["used_memory"]) - int(info["mem_aof_buffer"]) - int(info["mem_clients_normal"])
 

@@ -1,4 +1,4 @@
-"""``python -m bench.hopper URL streams|redis-py SOURCE TARGET``: what an agent does, with streams, fifty a time."""
+"""``python -m bench.hopper URL streams|redis-py SOURCE TARGET``: an agent's work, with streams, fifty at a time."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from igq.pipeline.spark.session import spark_session
 
 #: Messages of a unit of work, and events of one: puts, gets, their commits, and for every second one transfers.
 _UNIT, _EVENTS = 10, 27
-#: How long the incremental audit keeps lives and marks: short, so that what is dropped is seen.
+#: How long the incremental audit keeps lives and marks: short, so that it drops some.
 REMEMBER_MS = 60_000
 #: Milliseconds from a unit's put to that of the next one, and to its get.
 _STEP_MS, _WAIT_MS = 5, 53
@@ -57,7 +57,7 @@ def _columns(is_igq: Column, is_end: Column) -> dict[str, Column]:
     part, u = F.col("part"), F.col("u")
     is_put, is_transfer = part == 0, part == 1
     early = (part == 2) & (u % _EARLY == 3) & (F.col("n") == 9)
-    # Who puts and who gets is one program for each structure, so their order is defined.
+    # Each structure has one putting and one getting program, so the order is defined.
     wait = F.when(is_put, 0).when(is_transfer, 2).when(early, _WAIT_MS - 1).otherwise(_WAIT_MS + part)
     ms = F.lit(_BEGIN_MS) + u * _STEP_MS + wait + F.when(is_end, 1).otherwise(0)
     structure = F.when(F.col("of") == 2, "@JFK").when(F.col("of") == 3, "@EWR").otherwise("APPL1")
@@ -131,7 +131,7 @@ def _family(root: int) -> list[int]:
 
 
 def audit(directory: Path) -> tuple[float, Counter[str], dict[str, int]]:
-    """Have the journal in *directory* judged: seconds, the most memory of each kind of process, findings."""
+    """Let the audit judge the journal in *directory*: seconds, most memory of each kind of process, findings."""
     command = [sys.executable, "-m", "igq.pipeline", "audit", "--input", str(directory / "journal")]
     command += ["--output", str(directory / "audit"), "--url", "redis://127.0.0.1:1"]
     begun_s = time.monotonic()
@@ -142,7 +142,7 @@ def audit(directory: Path) -> tuple[float, Counter[str], dict[str, int]]:
 
 
 def follow(spark: SparkSession, directory: Path, events: int, batches: int) -> dict[str, int]:
-    """Have it judged batch by batch, with a line about the state after each; findings of the lives that are over."""
+    """Let the audit judge it in batches, with a line about the state after each. Returns findings of ended lives."""
     table, store = spark.read.parquet(str(directory / "journal")), StateStore(directory / "state", "QSG1")
     width_ms = -(-(events // _EVENTS * _STEP_MS + 2 * _WAIT_MS) // batches)
     for number in range(batches):
@@ -164,7 +164,7 @@ def follow(spark: SparkSession, directory: Path, events: int, batches: int) -> d
 
 
 def main() -> int:
-    """Run it; the findings are compared with what was planted."""
+    """Run it, and compare the findings with the planted defects."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("events", type=int, nargs="?", default=10_000_000)
     arguments.add_argument(
@@ -194,7 +194,7 @@ def main() -> int:
 
 
 def _planted(events: int, every: int, at: int) -> int:
-    """How many units have a defect."""
+    """The number of units with a defect."""
     return len(range(at, events // _EVENTS, every))
 
 

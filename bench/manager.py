@@ -30,7 +30,7 @@ class Running:
 
 
 def environment_of(group: TestGroup) -> dict[str, str]:
-    """What makes a process one of *group*."""
+    """The environment of a process of *group*."""
     settings = group.settings
     return {
         "IGQ_GROUP": settings.group,

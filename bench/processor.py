@@ -1,4 +1,4 @@
-"""Processor time of this process and all that it started: what a neighbour's load does not change much."""
+"""Processor time of this process and all that it started, which a neighbour's load hardly changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def processor_s() -> float:
         try:
             fields = path.read_text("ascii", errors="replace").rpartition(")")[2].split()
         except OSError:
-            # It has ended in this moment: its parent counts it.
+            # It has just ended: its parent counts it.
             continue
         pid = int(path.parent.name)
         parents[pid] = int(fields[1])

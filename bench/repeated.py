@@ -1,4 +1,4 @@
-"""A Spark source that reads next to nothing: what a line about another source could reach at best.
+"""A Spark source that reads next to nothing: the best result that a line about another source could reach.
 
 It has the columns of the journal and its first batch, which it hands over again and again, so that all but what Spark
 itself does with each row is left out.

@@ -1,4 +1,4 @@
-"""What a line of the benchmark says, and whether that meets its floor."""
+"""The figures of a line of the benchmark, and whether they meet their floors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Row:
 
     @property
     def is_met(self) -> bool:
-        """Whether the floor is met; true where there is none."""
+        """Whether the floor is met; true without a floor."""
         return self._meets(self.value)
 
     @property

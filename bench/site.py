@@ -39,7 +39,7 @@ class Site:
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The URL of the server."""
         return self.server.url
 
     @property
@@ -57,7 +57,7 @@ class Site:
         return group
 
     def connect(self, group: TestGroup | None = None) -> QueueManagerConnection:
-        """A connection of its own, as a program has one."""
+        """A separate connection, as a program has one."""
         return (group or self.group).connect(QMGR)
 
     def open_new(
@@ -77,7 +77,7 @@ class Site:
             self.client.zadd(keys.leases, {f"{QMGR}.{member.incarnation}": ends_ms}, xx=True)
 
     def close(self) -> None:
-        """Stop everything; the data are removed."""
+        """Stop everything and remove the data."""
         for group in self._groups:
             group.close()
         self.server.close()

@@ -1,4 +1,4 @@
-"""What igq is compared with: a consumer group on a Redis Stream, over the same kind of connection.
+"""The contenders of igq: a consumer group on a Redis Stream, over the same kind of connection.
 
 ``ThinStreams`` packs commands with hiredis and sends them over a bare redis-py connection, which is exactly how
 igq calls its scripts. ``PlainStreams`` is what most programs do: redis-py's client.

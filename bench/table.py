@@ -10,7 +10,7 @@ from bench.rows import Row
 
 
 def make_table(by_fsync: Mapping[str, Sequence[Row]]) -> Table:
-    """One table of all rows; a line that was measured on one server only leaves the other's cells empty."""
+    """One table of all rows. A line that was measured on one server only leaves the other's cells empty."""
     table = Table(title="igq beside Redis Streams (streams = 1.0; higher is faster)", title_justify="left")
     table.add_column("what")
     table.add_column("floor", justify="right")

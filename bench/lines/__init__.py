@@ -16,7 +16,7 @@ ONE = ("everysec",)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, and on which kinds of server it is measured.
+    """A line, and the kinds of server on which it is measured.
 
     Attributes:
         is_apart: measured only where it is asked for by its name.

@@ -50,7 +50,7 @@ def measure_get(site: Site) -> list[Row]:
     queue = site.open_new(connection)
 
     def run(count: int) -> None:
-        # A commit travels with the next batch, as in a consumer that goes on.
+        # A commit leaves with the next batch, as in a consumer's loop.
         for _ in range(count):
             if len(queue.commit_and_get_many(BATCH, _GET)) != BATCH:
                 raise RuntimeError("a batch came short")

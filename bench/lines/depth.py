@@ -18,7 +18,7 @@ _MATCH = int(MatchOption.MATCH_CORREL_ID)
 
 
 def measure(site: Site) -> list[Row]:
-    """Put, get, and get by CorrelId on queues whose depth stays what it is."""
+    """Put, get, and get by CorrelId on queues of constant depth."""
     connection = site.connect()
     depths = {"shallow": SHALLOW, "deep": site.effort.deep}
     queues = {name: site.open_new(connection) for name in depths}
@@ -37,7 +37,7 @@ def measure(site: Site) -> list[Row]:
 
 
 def depth_row(what: str, depth: int, costs: Mapping[str, Cost]) -> Row:
-    """How much more a call costs on the deep queue than on the shallow one."""
+    """The ratio of a call's cost on the deep queue to that on the shallow one."""
     return Row(
         f"{what} at depth {depth:,} : {SHALLOW:,}",
         costs["deep"].us / costs["shallow"].us,
@@ -97,7 +97,7 @@ def _get(queue: Queue, depth: int) -> Contender:
 
 
 def _get_by_correl_id(queue: Queue, depth: int) -> Contender:
-    # What is on the queue now is not known by number any more: these are put among it, and asked for out of order.
+    # The messages on the queue are not known by number any more. Put these among them, and get them out of order.
     wanted: list[int] = []
     numbers = iter(range(1 << 64, 1 << 65))
     order = random.Random(depth)

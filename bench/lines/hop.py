@@ -37,7 +37,7 @@ _IN_USE = (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY)
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Where messages go, from their manager's part of the transmit queue in its own structure, or in theirs."""
+    """The destinations of messages from their manager's part of the transmit queue, in its own structure or theirs."""
 
     name: str
     queues: tuple[str, ...]

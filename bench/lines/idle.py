@@ -1,4 +1,4 @@
-"""What a manager and its agent ask of Redis while nothing happens."""
+"""The calls of an idle manager and its agent to Redis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMIT = 3.0
 MANAGERS = ("QM2", "QM3", "QM4")
 #: Managers that are threads, and the processes that they share.
 MANY, PROCESSES = 64, 4
-#: Seconds after which what a start brings along is over: the latest agents' movers have looked once more.
+#: Seconds after which the work of a start is over: the latest agents' movers have looked once more.
 SETTLE_S = 25.0
 
 

@@ -20,7 +20,7 @@ _OF_THE_AGENT = 3
 
 
 def measure(site: Site) -> list[Row]:
-    """The direct put is on a shared queue: only such a one can be put to and waited on at two managers."""
+    """The direct put is on a shared queue: only a shared queue can be used at two managers."""
     group = site.group
     with running_manager(group, REMOTE_QMGR):
         group.define_shared(DIRECT)

@@ -24,7 +24,7 @@ _groups = itertools.count(1)
 
 
 def measure(site: Site) -> list[Row]:
-    """Browse-next, gets in logical order, and gets of complete groups, behind incomplete ones and in physical order."""
+    """Browse-next, gets in logical order, and gets of complete groups, after incomplete ones and in physical order."""
     connection = site.connect()
     depths = {"shallow": SHALLOW, "deep": site.effort.deep}
     rows = []
@@ -32,7 +32,7 @@ def measure(site: Site) -> list[Row]:
         ("browse", fill, _browse),
         ("get in logical order", _fill_with_groups, lambda queue: _get_groups(queue, _LOGICAL)),
         (
-            "get of complete groups behind incomplete ones",
+            "get of complete groups after incomplete ones",
             _fill_with_incomplete,
             lambda queue: _get_groups(queue, _WHOLE_GROUPS),
         ),
@@ -85,7 +85,7 @@ def _browse(queue: Queue) -> Contender:
 def _get_groups(queue: Queue, first: int, rest: int | None = None) -> Contender:
     """Get pairs: *first* are the options for the one message, *rest* for the other (default: the same).
 
-    Outside logical order ALL_MSGS_AVAILABLE must be turned off behind the first message: the group is complete no more.
+    Outside logical order ALL_MSGS_AVAILABLE must be turned off after the first message: the group is incomplete then.
     """
     options = (first, first if rest is None else rest)
 

@@ -29,7 +29,7 @@ RATE_FLOOR = 10_000.0
 UNITS = (50, 10_000)
 QUEUE = "BENCH.RECOVERY"
 PEER = "QM3"
-#: How often the queue is looked at, seconds.
+#: Seconds between two looks at the queue.
 LOOK_S = 0.001
 TIMEOUT_S = 60.0
 _names = itertools.count(10)
@@ -51,7 +51,7 @@ def measure(site: Site) -> list[Row]:
 
 
 def _until_gone(group: TestGroup, qmgr: str) -> None:
-    """The member that no process renews runs out of its lease once; that is not what is measured."""
+    """The lease of the member that no process renews runs out once. That is not measured."""
     end_s = time.monotonic() + TIMEOUT_S
     while (member := group.group.member(qmgr)) is not None and member.state != "FAILED":
         if time.monotonic() > end_s:
@@ -101,7 +101,7 @@ def _settle() -> None:
 
 
 def _until_back(site: Site, group: TestGroup, count: int) -> tuple[float, float]:
-    """When the first message was back, about, and when the last."""
+    """The times at which the first message (about) and the last one were back."""
     key = group.group.structure("APPL1").queue(QUEUE).available
     first_s, before_s = 0.0, time.monotonic()
     while (found := int(site.client.zcard(key))) < count:

@@ -54,7 +54,7 @@ def _median(rates: Sequence[_Rate]) -> _Rate:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Everything that a line here needs."""
+    """The values that each line here needs."""
 
     site: Site
     spark: SparkSession
@@ -68,7 +68,7 @@ class _Place:
         return {"group": group.group.name, "url": self.site.url, "qmgr": QMGR}
 
     def rates(self, contenders: Mapping[str, Callable[[], object]]) -> dict[str, _Rate]:
-        """The median of some rounds, in turn, behind those that warm up."""
+        """The median of some rounds, in turn, after those that warm up."""
         rounds: dict[str, list[_Rate]] = {name: [] for name in contenders}
         for turn in range(_WARM_UP + self.site.effort.spark_rounds):
             for name, run in contenders.items():
@@ -78,7 +78,7 @@ class _Place:
         return {name: _median(each) for name, each in rounds.items()}
 
     def rate(self, run: Callable[[], object]) -> _Rate:
-        """How fast *run* handles all rows."""
+        """The speed of *run* over all rows."""
         self.site.renew_leases()
         start_s, processor = time.monotonic(), processor_s()
         run()
@@ -97,7 +97,7 @@ def measure(site: Site) -> list[Row]:
 
 
 def _told(rows: list[Row]) -> list[Row]:
-    """The rows; they are told at once, because all of them take minutes."""
+    """The rows. Each is printed at once, because all of them take minutes."""
     for row in rows:
         print(f"  {row.name}: {row.value:.2f}, {row.ours} : {row.theirs}", file=sys.stderr, flush=True)
     return rows
@@ -129,7 +129,7 @@ def _bare() -> Processes:
 
 
 def _browse(at: _Place) -> tuple[list[Row], Callable[[], None]]:
-    """Rows, and what browses all messages into Spark."""
+    """Rows, and the DataFrame that browses all messages into Spark."""
     from igq.pipeline.datasource.options import SourceOptions
     from igq.pipeline.datasource.queue.reader import OPTIONS, QueueReader
     from igq.pipeline.schemas import QUEUE
@@ -172,12 +172,12 @@ def _read(spark: SparkSession, source: str, options: Mapping[str, str | int]) ->
 
 
 def _consume(table: DataFrame) -> None:
-    """Have every column of every row made, and do nothing with it."""
+    """Make every column of every row, and do nothing with it."""
     table.write.format("noop").mode("overwrite").save()
 
 
 def _driver_memory(spark: SparkSession) -> int:
-    """Bytes that Java's heap holds behind a collection, and this process; Spark's tasks run in the same Java here."""
+    """Bytes of Java's heap after a collection, and of this process; Spark's tasks run in the same Java here."""
     java: Any = spark._jvm
     java.java.lang.System.gc()
     runtime = java.java.lang.Runtime.getRuntime()
@@ -249,7 +249,7 @@ def _audit(spark: SparkSession, group: TestGroup, url: str, stored: Callable[[],
     from igq.pipeline.datasource.journal.source import JournalPart
 
     class Part(JournalPart):
-        """The journal in Redis, or what was stored of it."""
+        """The journal in Redis, or a stored one."""
 
         def read(self, spark: SparkSession, start: str | None = None, end: str | None = None) -> DataFrame:
             return stored() if stored else super().read(spark, start, end)

@@ -30,7 +30,7 @@ PERSISTENT = 1
 
 @dataclass(frozen=True)
 class Place:
-    """The last message of a group that is done: the group goes on behind it."""
+    """The last message of a group that is done: the group goes on after it."""
 
     group_id: bytes
     seq: int
@@ -177,11 +177,11 @@ def is_unfinished(message: Message) -> bool:
     return message.group_status == b"G"
 
 
-def next_message(queue: Queue, options: int, wait_ms: int = 0, behind: Place | None = None) -> Message | None:
-    """MQGET of whatever comes next, or of what follows in the group of *behind*; None when nothing is there."""
+def next_message(queue: Queue, options: int, wait_ms: int = 0, after: Place | None = None) -> Message | None:
+    """MQGET of whatever comes next, or of what follows in the group of *after*; None when nothing is there."""
     match, match_options = None, None
-    if behind is not None:
-        match = MQMD(version=2, group_id=behind.group_id, msg_seq_number=behind.seq + 1)
+    if after is not None:
+        match = MQMD(version=2, group_id=after.group_id, msg_seq_number=after.seq + 1)
         match_options = MatchOption.MATCH_GROUP_ID | MatchOption.MATCH_MSG_SEQ_NUMBER
     try:
         return queue.get(options, wait_ms=wait_ms, match=match, match_options=match_options)

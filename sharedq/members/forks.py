@@ -1,4 +1,4 @@
-"""Things that a forked child must not share with its parent: registrations, sockets, locks of threads left behind."""
+"""Things that a forked child must not share with its parent: registrations, sockets, locks held by its threads."""
 
 from __future__ import annotations
 

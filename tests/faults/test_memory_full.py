@@ -246,7 +246,7 @@ def reason_of_put(full: Full) -> MQRC:
 def test_getting_makes_room_for_puts(full: Full) -> None:
     full.limit(full.used() + 8 * len(LARGE))
     reasons = [reason_of_put(full) for _ in range(20)]
-    # Redis counts its buffers as well, and gives them back by and by: a put may fit that comes behind a refused one.
+    # Redis counts its buffers as well, and gives them back by and by: a put after a refused one may fit.
     assert set(reasons) == {MQRC.NONE, MQRC.STORAGE_MEDIUM_FULL}
     put = reasons.count(MQRC.NONE)
     assert put > 1

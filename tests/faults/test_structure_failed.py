@@ -78,7 +78,7 @@ def test_a_display_of_many_says_which_it_leaves_out(used: TestGroup, what: str) 
     assert killed_after(used, 2, lambda: recover(used.group, "APPL1"))
     assert shown(command) == (0, True, [in_use])
     recover(used.group, "APPL1")
-    # Q2 was defined behind the backup: it is not there, and nothing is wrong with the structure.
+    # Q2 was defined after the backup: it is not there, and nothing is wrong with the structure.
     assert shown(command) == (0, True, [])
 
 
@@ -203,13 +203,13 @@ def test_an_old_wait_gets_no_later_message(used: TestGroup, monkeypatch: pytest.
     thread, connection = waiter_of(used, got)
     lose(used)
     recover(used.group, "APPL1")
-    used.connect().put1("Q", b"behind")
+    used.connect().put1("Q", b"after")
     assert thread.is_alive()
     assert connection.process._renew()
     thread.join(120)
     assert got == [MQRC.CF_STRUC_FAILED]
     with used.connect().open("Q", ALL) as queue:
-        assert drain(queue) == [b"kept", b"behind"]
+        assert drain(queue) == [b"kept", b"after"]
 
 
 def test_the_group_learns_once_of_each_failure(used: TestGroup) -> None:

@@ -81,7 +81,7 @@ def test_the_oldest_is_the_first_that_was_put(
     assert of(reader.read(), "Q").oldest_ms is None
 
 
-def test_the_oldest_may_be_behind_messages_of_greater_priority(group: TestGroup, reader: FigureReader) -> None:
+def test_the_oldest_may_come_after_messages_of_greater_priority(group: TestGroup, reader: FigureReader) -> None:
     put_at(group, "Q", b"20260102", b"01000000", priority=0)
     put_at(group, "Q", b"20260102", b"03000000", priority=9)
     put_at(group, "Q", b"20260102", b"02000000", priority=4)

@@ -493,13 +493,13 @@ class GroupedModel:
                 # A whole message counts, whatever the segment at its place lacks.
                 if not ask.level or current.in_message or self.is_message_complete(each)
             ]
-        behind = BEFORE_ALL
+        start = BEFORE_ALL
         if ask.browse == "next":
-            behind = program.begins_at if ask.logical else program.cursor
+            start = program.begins_at if ask.logical else program.cursor
         return [
             each
             for each in self.in_order()
-            if each.place > behind and self._fits(each, ask) and not self._is_passed_over(program, ask, each)
+            if each.place > start and self._fits(each, ask) and not self._is_passed_over(program, ask, each)
         ]
 
     def _fits(self, message: Message, ask: Ask) -> bool:

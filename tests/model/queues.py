@@ -121,9 +121,9 @@ class Model:
         """MQGET with MQGMO_BROWSE_FIRST or _NEXT."""
         self.ask(number, queue)
         cursors = self.programs[number].cursors
-        behind = BEFORE_ALL if is_first else cursors.get(queue, BEFORE_ALL)
+        start = BEFORE_ALL if is_first else cursors.get(queue, BEFORE_ALL)
         for message in self.on_queue(queue):
-            if message.place > behind:
+            if message.place > start:
                 cursors[queue] = message.place
                 return message
         return None

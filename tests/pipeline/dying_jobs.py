@@ -99,13 +99,13 @@ def main() -> int:
     return run(sys.argv[2:])
 
 
-def _around(function: Callable[..., Any], before: str, behind: str) -> Callable[..., Any]:
+def _around(function: Callable[..., Any], before: str, after: str) -> Callable[..., Any]:
     """With a step before it, and one after it."""
 
     def stepping(*args: Any, **kwargs: Any) -> Any:
         death().at(before)
         found = function(*args, **kwargs)
-        death().at(behind)
+        death().at(after)
         return found
 
     return stepping

@@ -1,7 +1,7 @@
 """The steps of a unit of work that an external coordinator prepares, besides those of `tests.protocol.protocol`.
 
 V prepares instead of committing. K, a program of the coordinator, says commit; an operator, O, says one or the other,
-at any moment and also what K said. K may die behind any step, or be taken for dead: R3 recovers it, and completes what
+at any moment and also what K said. K may die after any step, or be taken for dead: R3 recovers it, and completes what
 it decided. Each of them repeats what others may be doing at the same time.
 """
 

@@ -27,10 +27,10 @@ def fencing(before: World, step: Step[World]) -> str:
             after.units[structure],
         )
         if is_changed and (before.passed[structure] or before.is_resolved):
-            return f"V changed structure {structure} behind the fence"
+            return f"V changed structure {structure} after the fence"
     is_decided = after.is_decided and not before.is_decided
     if before.lease == TAKEN and (is_decided or (after.doubt.was_prepared and not before.doubt.was_prepared)):
-        return "V decided behind the claim"
+        return "V decided after the claim"
     return ""
 
 
@@ -43,10 +43,10 @@ def _coordinator_fenced(before: World, after: World) -> str:
             now.units[structure],
         )
         if is_changed and not was.registered[structure]:
-            return f"K changed structure {structure} behind the fence"
+            return f"K changed structure {structure} after the fence"
     is_decided = after.doubt.state in (COMMITTING, BACKING_OUT) and before.doubt.state == "?"
     is_claimed = before.doubt.enders[2].at != "claim"
-    return "K decided behind the claim" if is_claimed and is_decided else ""
+    return "K decided after the claim" if is_claimed and is_decided else ""
 
 
 def one_decision(world: World) -> str:

@@ -82,7 +82,7 @@ class InDoubt(NamedTuple):
 
 
 class World(NamedTuple):
-    """One state. What stands behind ``doubt`` is the observer's, and decides nothing.
+    """One state. The fields after ``doubt`` are the observer's, and decide nothing.
 
     The tag's users: V, W, and D for what V has prepared. ``is_known``: the group has V among its connections.
     """

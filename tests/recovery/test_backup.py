@@ -372,9 +372,9 @@ def test_numbers_that_were_given_since_the_backup_are_not_given_again(structure:
     lose(structure)
     recover(structure.group, "APPL1")
     with structure.connect().open("FIFO", BOTH) as queue:
-        behind = queue.put(b"behind", persistent())
-        assert behind.msg_id > lost.msg_id
-        assert drain(queue) == [b"kept", b"behind"]
+        later = queue.put(b"later", persistent())
+        assert later.msg_id > lost.msg_id
+        assert drain(queue) == [b"kept", b"later"]
 
 
 def test_old_connections_are_shut_out(structure: TestGroup) -> None:

@@ -369,7 +369,7 @@ def test_killed_after_any_script_of_its_end(orders: Scene, end: str) -> None:
             pass
         assert orders.recover("QM1", last.connection.process.token, force=True).is_resolved
         if prepared_units(orders.test.group):
-            raise AssertionError(f"dead after call {number}, which is behind the decision")
+            raise AssertionError(f"dead after call {number}, which is after the decision")
         assert_ended(orders, expected)
         assert not ended(a_program(orders))
     assert number > SCRIPTS_OF_AN_END

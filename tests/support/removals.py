@@ -83,7 +83,7 @@ def attempts(group: Group, act: Callable[[int, str], None], *, after: bool) -> N
     group.call = hooked  # type: ignore[method-assign]
 
 
-def killed_behind(group: TestGroup, scripts: int) -> bool:
+def killed_after(group: TestGroup, scripts: int) -> bool:
     """Remove QM2 in a process that is killed after this many scripts. Returns whether it got that far."""
     pid = os.fork()
     if pid == 0:

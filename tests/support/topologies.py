@@ -62,7 +62,7 @@ class Node:
         until(lambda: self.ask("PING"), "the server answers")
 
     def _enter(self) -> list[str]:
-        """The words that let the command behind them run where the server is to be."""
+        """The words before a command that make it run on the server's machine."""
         return []
 
     def _place(self) -> list[str]:

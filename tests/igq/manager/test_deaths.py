@@ -97,7 +97,7 @@ def deaths(watched: tuple[DeathWatch, Deaths]) -> Deaths:
     return watched[1]
 
 
-def told_behind(deaths: Deaths) -> list[tuple[str, int]]:
+def told_before_next(deaths: Deaths) -> list[tuple[str, int]]:
     """All reports before the death of one more process."""
     last = Forked((BEGINS, LAST))
     last.kill()
@@ -111,7 +111,7 @@ def test_every_token_of_a_killed_process_is_reported_once(deaths: Deaths) -> Non
     killed = Forked((BEGINS, "QM7.1.4"), (BEGINS, "QM7.1.5"), (BEGINS, "QM7.1.4"))
     killed.kill()
     assert [deaths.get(timeout=60) for _ in range(2)] == [("QM7.1.4", killed.pid), ("QM7.1.5", killed.pid)]
-    assert told_behind(deaths) == []
+    assert told_before_next(deaths) == []
 
 
 def test_a_process_that_ends_silently_is_reported_too(deaths: Deaths) -> None:
@@ -125,7 +125,7 @@ def test_a_process_that_ended_cleanly_is_not_reported(deaths: Deaths) -> None:
     other = Forked((BEGINS, "QM7.1.5"), (BEGINS, "QM7.1.6"), (ENDS, "QM7.1.5"))
     ended.kill()
     other.kill()
-    assert told_behind(deaths) == [("QM7.1.6", other.pid)]
+    assert told_before_next(deaths) == [("QM7.1.6", other.pid)]
 
 
 def test_a_goodbye_and_the_end_may_be_seen_in_one_moment() -> None:
@@ -146,7 +146,7 @@ def test_a_goodbye_and_the_end_may_be_seen_in_one_moment() -> None:
         Forked((BEGINS, "QM7.1.6"), (BEGINS, "QM7.1.7"), (ENDS, "QM7.1.6"), (ENDS, "QM7.1.7")).kill()
         go_on.set()
         assert told.get(timeout=60)[0] == "QM7.1.5"
-        assert told_behind(told) == []
+        assert told_before_next(told) == []
     finally:
         go_on.set()
         watch.close()
@@ -175,7 +175,7 @@ def test_a_malformed_message_is_skipped(deaths: Deaths) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         for text in (b"", b"?", b"-", b"-nobody", b"\xff" * 10_000):
             sender.sendto(text, ADDRESS)
-    assert told_behind(deaths) == []
+    assert told_before_next(deaths) == []
 
 
 @pytest.mark.parametrize(
@@ -183,10 +183,10 @@ def test_a_malformed_message_is_skipped(deaths: Deaths) -> None:
 )
 def test_a_foreign_program_is_not_watched(watch: DeathWatch, deaths: Deaths, token: str) -> None:
     process = Forked((BEGINS, token))
-    assert told_behind(deaths) == []
+    assert told_before_next(deaths) == []
     assert process.pid not in watch._watched
     process.kill()
-    assert told_behind(deaths) == []
+    assert told_before_next(deaths) == []
 
 
 def test_another_user_is_not_heard(watch: DeathWatch, deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,10 +204,10 @@ def test_another_user_is_not_heard(watch: DeathWatch, deaths: Deaths, monkeypatc
     process = Forked((BEGINS, "QM7.1.4"))
     assert heard.wait(60)
     watch._users = own
-    assert told_behind(deaths) == []
+    assert told_before_next(deaths) == []
     assert process.pid not in watch._watched
     process.kill()
-    assert told_behind(deaths) == []
+    assert told_before_next(deaths) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
@@ -215,7 +215,7 @@ def test_messages_of_root_count_and_those_of_user_nobody_do_not(deaths: Deaths) 
     nobody, root = Forked((BEGINS, "QM7.1.4"), user=65534), Forked((BEGINS, "QM7.1.5"))
     nobody.kill()
     root.kill()
-    assert told_behind(deaths) == [("QM7.1.5", root.pid)]
+    assert told_before_next(deaths) == [("QM7.1.5", root.pid)]
 
 
 def test_no_more_processes_are_watched_than_may_be(watch: DeathWatch, deaths: Deaths) -> None:
@@ -224,10 +224,10 @@ def test_no_more_processes_are_watched_than_may_be(watch: DeathWatch, deaths: De
     processes.pop(0).kill()
     assert deaths.get(timeout=60)[0] == "QM7.1.0"
     # There is room again, but a message that came too late was not kept. The lease tells of that death.
-    assert told_behind(deaths) == []
+    assert told_before_next(deaths) == []
     for process in processes:
         process.kill()
-    assert told_behind(deaths) == [("QM7.1.1", processes[0].pid)]
+    assert told_before_next(deaths) == [("QM7.1.1", processes[0].pid)]
 
 
 def test_nothing_is_left_of_a_watch() -> None:
@@ -253,7 +253,7 @@ def test_nothing_is_left_of_a_watch() -> None:
 def test_a_second_watch_at_one_address_is_refused(deaths: Deaths) -> None:
     with pytest.raises(OSError, match="in use"):
         DeathWatch("QM7.1", lambda *_: None)
-    assert told_behind(deaths) == []
+    assert told_before_next(deaths) == []
 
 
 @pytest.fixture

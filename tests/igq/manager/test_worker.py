@@ -80,15 +80,15 @@ def put_dead(group: TestGroup, count: int = 250) -> None:
     group.wait_redis_ms(150)
 
 
-def in_steps(monkeypatch: pytest.MonkeyPatch, behind: Callable[[int], None]) -> list[int]:
-    """The number of messages gone after each step of a sweep. *behind* is called then with the number of steps."""
+def in_steps(monkeypatch: pytest.MonkeyPatch, after_step: Callable[[int], None]) -> list[int]:
+    """The number of messages gone after each step of a sweep. *after_step* is called then with the number of steps."""
     steps, go_on = list[int](), Sweep.go_on
 
     def watched(sweep: Sweep, connection: Connection) -> bool:
         is_more = go_on(sweep, connection)
         if sweep.structure == "APPL1":
             steps.append(sweep.count)
-            behind(len(steps))
+            after_step(len(steps))
         return is_more
 
     monkeypatch.setattr(Sweep, "go_on", watched)
@@ -102,11 +102,11 @@ def test_a_recovery_waits_for_at_most_one_step_of_a_sweep(group: TestGroup, monk
     worker, program = worker_of_qm1(group, said), group.process("QM1")
     group.connect("QM1", program).open("Q", BOTH).put(b"never", options=PutOption.SYNCPOINT)
 
-    def behind(step: int) -> None:
+    def after_step(step: int) -> None:
         if step == 1:
             worker.recover_dead(program.token, os.getpid())
 
-    steps = in_steps(monkeypatch, behind)
+    steps = in_steps(monkeypatch, after_step)
     sweep_with(worker)
 
     assert said == ["CSQ3201E", "CSQE008I", "CSQE011I", "CSQE013I", "CSQE012I", "CSQE014I", "IGQ0011I"]
@@ -119,11 +119,11 @@ def test_a_sweep_is_not_begun_again_while_it_is_under_way(group: TestGroup, monk
     put_dead(group)
     worker = worker_of_qm1(group, [])
 
-    def behind(step: int) -> None:
+    def after_step(step: int) -> None:
         if step == 1:
             worker.submit(partial(worker.discard_expired, 0))
 
-    steps = in_steps(monkeypatch, behind)
+    steps = in_steps(monkeypatch, after_step)
     sweep_with(worker)
     assert steps == [100, 200, 250]
     end(worker)

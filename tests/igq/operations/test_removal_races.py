@@ -37,7 +37,7 @@ from tests.support.removals import (
     fail_to_wait,
     gone,
     interrupted,
-    killed_behind,
+    killed_after,
     outcome,
     parts,
     send_on_its_way,
@@ -50,20 +50,20 @@ from tests.support.removals import (
 
 def test_it_takes_so_many_scripts(down: TestGroup) -> None:
     """Otherwise the tests that interrupt it after each script would leave some out."""
-    assert not killed_behind(down, SCRIPTS_REFUSED)
+    assert not killed_after(down, SCRIPTS_REFUSED)
     assert gone(down)
 
 
 def test_one_that_is_refused_takes_so_many(down: TestGroup) -> None:
     send_on_its_way(down)
 
-    assert not killed_behind(down, SCRIPTS_REFUSED + 1)
-    assert killed_behind(down, SCRIPTS_REFUSED)
+    assert not killed_after(down, SCRIPTS_REFUSED + 1)
+    assert killed_after(down, SCRIPTS_REFUSED)
 
 
 @pytest.mark.parametrize("scripts", EACH)
 def test_killed_after_this_script_the_next_attempt_completes_it(down: TestGroup, scripts: int) -> None:
-    assert killed_behind(down, scripts)
+    assert killed_after(down, scripts)
 
     assert gone(down) == (scripts == SCRIPTS)
     if scripts < SCRIPTS:
@@ -80,7 +80,7 @@ def test_killed_after_this_script_the_next_attempt_completes_it(down: TestGroup,
 def test_killed_while_it_is_refused_the_next_attempt_leaves_all_as_it_was(down: TestGroup, scripts: int) -> None:
     send_on_its_way(down)
     before = state_of(down)
-    assert killed_behind(down, scripts)
+    assert killed_after(down, scripts)
 
     assert "has messages" in outcome(lambda: remove_member(down.group, "QM2"))
 
@@ -289,7 +289,7 @@ def start_and_empty(group: TestGroup) -> list[bytes]:
 
 
 def test_a_member_that_is_being_removed_is_noted_as_that(down: TestGroup) -> None:
-    killed_behind(down, 1)
+    killed_after(down, 1)
 
     member = down.group.member("QM2")
     assert member is not None

@@ -26,7 +26,7 @@ from tests.support.removals import (
     attempts,
     gone,
     interrupted,
-    killed_behind,
+    killed_after,
     outcome,
     parts,
     send_on_its_way,
@@ -171,7 +171,7 @@ def test_removed_before_this_script_of_a_recovery(down: TestGroup, script: str, 
 
 @pytest.mark.parametrize("scripts", EACH)
 def test_killed_after_this_script_and_lost_both_can_be_completed(taken: TestGroup, scripts: int) -> None:
-    assert killed_behind(taken, scripts)
+    assert killed_after(taken, scripts)
     is_gone = gone(taken)
     lose(taken)
 
@@ -188,7 +188,7 @@ def test_killed_after_this_script_and_lost_both_can_be_completed(taken: TestGrou
 
 @pytest.mark.parametrize("scripts", EACH_REFUSED)
 def test_killed_while_it_is_refused_and_lost_what_was_sent_comes_back(sent: TestGroup, scripts: int) -> None:
-    assert killed_behind(sent, scripts)
+    assert killed_after(sent, scripts)
     lose(sent)
 
     assert remove(sent).startswith(HAS_FAILED)
@@ -255,7 +255,7 @@ def test_a_missing_part_is_made_only_when_it_is_opened(down: TestGroup) -> None:
         start_parts("QM2")
         return ""
 
-    killed_behind(down, 4)
+    killed_after(down, 4)
     make()
     is_shut = down.group.client().hexists(keys.queue(part).queue, "shut")
     assert is_shut != any(place.structure == "APPL1" for place in parts(down))

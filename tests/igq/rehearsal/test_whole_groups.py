@@ -30,8 +30,8 @@ def test_a_group_without_its_end_is_to_be_continued() -> None:
     [
         pytest.param([member(A, 2, is_last=True)], id="begins within a group"),
         pytest.param([member(A, 1), member(A, 3, is_last=True)], id="a member is missing"),
-        pytest.param([member(A, 2), member(A, 1)], id="returned behind its successor"),
-        pytest.param([member(A, 1, is_last=True), member(A, 2)], id="goes on behind its end"),
+        pytest.param([member(A, 2), member(A, 1)], id="returned after its successor"),
+        pytest.param([member(A, 1, is_last=True), member(A, 2)], id="goes on after its end"),
     ],
 )
 def test_a_member_without_its_predecessor_makes_the_batch_headless(batch: list[MQMD]) -> None:

@@ -467,8 +467,8 @@ def test_a_wake_up_before_a_cursor_goes_to_waiters_that_can_use_it(group: TestGr
         assert taken.result(20).body == b"in front"
         until_waiting(group, "Q", 2)
         for _ in lockers:
-            putter.put(b"behind", MQMD(priority=0, correl_id=b"C" * 24))
-        assert [future.result(20).body for future in futures] == [b"behind"] * 2
+            putter.put(b"after", MQMD(priority=0, correl_id=b"C" * 24))
+        assert [future.result(20).body for future in futures] == [b"after"] * 2
     until_waiting(group, "Q", 0)
 
 

@@ -178,12 +178,12 @@ def test_every_message_is_read_once_with_its_position(
     assert stored(group) == len(ids) == 1_550
 
 
-@pytest.mark.parametrize("behind", range(1, 6))
-def test_one_that_ends_while_it_is_read_is_no_shorter_one(group: TestGroup, orders: Queue, behind: int) -> None:
+@pytest.mark.parametrize("after", range(1, 6))
+def test_one_that_ends_while_it_is_read_is_no_shorter_one(group: TestGroup, orders: Queue, after: int) -> None:
     for _ in range(60):
         orders.take_unseen(4)
     reading = slices(group, orders)
-    for _ in range(behind * 10):
+    for _ in range(after * 10):
         next(reading)
     group.connect().backout_prepared(b"taken")
     with pytest.raises(MQIError) as caught:

@@ -141,8 +141,8 @@ OF_COMPLETE_GROUPS: dict[str, tuple[Callable[[Queue], list[bytes]], list[bytes]]
     "by number and Offset": (one(ALL_MSGS, **matching(seq=2, offset=0)), [b"2a"]),
     "whole messages by CorrelId": (one(ALL_MSGS | COMPLETE, **matching(correl_id=CORREL)), [b"1"]),
     "whole messages by number": (one(ALL_MSGS | COMPLETE, **matching(seq=2)), [b"2a2b"]),
-    "browsed behind the cursor": (browsed_next(ALL_MSGS), [b"2b", b"1"]),
-    "browsed by number behind the cursor": (browsed_next(ALL_MSGS, **matching(seq=2)), [b"2b", b"2a"]),
+    "browsed after the cursor": (browsed_next(ALL_MSGS), [b"2b", b"1"]),
+    "browsed by number after the cursor": (browsed_next(ALL_MSGS, **matching(seq=2)), [b"2b", b"2a"]),
 }
 #: The same of complete logical messages.
 OF_COMPLETE_MESSAGES: dict[str, tuple[Callable[[Queue], list[bytes]], list[bytes]]] = {
@@ -155,8 +155,8 @@ OF_COMPLETE_MESSAGES: dict[str, tuple[Callable[[Queue], list[bytes]], list[bytes
     "whole messages": (one(COMPLETE), [b"1"]),
     "whole messages by CorrelId": (one(COMPLETE, **matching(correl_id=CORREL)), [b"1"]),
     "whole messages by number": (one(COMPLETE, **matching(seq=2)), [b"2a2b"]),
-    "browsed behind the cursor": (browsed_next(ALL_SEGMENTS), [b"2b", b"1"]),
-    "whole messages browsed behind the cursor": (browsed_next(COMPLETE), [b"1", b"2a2b"]),
+    "browsed after the cursor": (browsed_next(ALL_SEGMENTS), [b"2b", b"1"]),
+    "whole messages browsed after the cursor": (browsed_next(COMPLETE), [b"1", b"2a2b"]),
 }
 IN_PHYSICAL_ORDER = [("Q", name, *case) for name, case in OF_COMPLETE_GROUPS.items()] + [
     ("SEGMENTS", f"{what}: {name}", *case)

@@ -211,8 +211,8 @@ def test_a_search_past_many_that_do_not_fit_ends_and_waits(
     """No index has an Offset alone: the search takes several calls, and messages that come meanwhile count."""
     for number in range(600):
         put_member(putter, b"%d" % number, 1, b"x", SEG)
-    put_member(putter, b"far", 1, b"behind all", LSEG, offset=5)
-    assert take(putter, **matching(offset=5)) == b"behind all"
+    put_member(putter, b"far", 1, b"after all", LSEG, offset=5)
+    assert take(putter, **matching(offset=5)) == b"after all"
     assert take(putter, GetOption.BROWSE_FIRST, **matching(offset=5)) == b""
     future = waits(pool, group, 0, **matching(offset=5))
     put_member(putter, b"near", 1, b"before all", LSEG, offset=5, priority=9)

@@ -144,13 +144,13 @@ def test_its_unit_of_work_is_as_it_was(
     after = held(group)
     changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
     assert all(key.endswith((b":q:Q", b"CSQ_ADMIN}:objects")) for key in changed), changed
-    queue.put(b"behind it", options=SYNCPOINT)
+    queue.put(b"after it", options=SYNCPOINT)
     if end == "commit":
         connection.commit()
-        assert on_queue(group, "Q") == [(b"3", 0), (b"with it", 0), (b"behind it", 0)]
+        assert on_queue(group, "Q") == [(b"3", 0), (b"with it", 0), (b"after it", 0)]
     elif end == "disconnect":
         connection.disconnect()
-        assert on_queue(group, "Q") == [(b"3", 0), (b"with it", 0), (b"behind it", 0)]
+        assert on_queue(group, "Q") == [(b"3", 0), (b"with it", 0), (b"after it", 0)]
     else:
         connection.backout()
         assert on_queue(group, "Q") == [(b"1", 1), (b"3", 0)]

@@ -224,19 +224,19 @@ def test_an_earlier_message_is_got_first(group: TestGroup, waiting: Any) -> None
 
 
 @pytest.mark.parametrize("fields", HANDED)
-@pytest.mark.parametrize("behind", [0, 2])
+@pytest.mark.parametrize("after", [0, 2])
 def test_one_whose_wait_had_ended_looks_again_and_has_it(
-    group: TestGroup, monkeypatch: pytest.MonkeyPatch, behind: int, fields: dict[str, Any]
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, after: int, fields: dict[str, Any]
 ) -> None:
     getter, putter = open_new(group), open_new(group)
-    bodies = [b"%d" % number for number in range(1 + behind)]
+    bodies = [b"%d" % number for number in range(1 + after)]
     missed = Missed(monkeypatch, getter, lambda: [putter.put(body, MQMD(**fields)) for body in bodies])
     assert getter.get(GetOption.WAIT, wait_ms=LONG_MS).body == b"0"
     assert missed.times == 1
-    assert [getter.get().body for _ in range(behind)] == bodies[1:]
+    assert [getter.get().body for _ in range(after)] == bodies[1:]
     assert stored(group) == 0
     kinds = Counter(event for event, _ in events(group))
-    assert kinds == {"put": 1 + behind, "get": 2 + behind, "return": 1}
+    assert kinds == {"put": 1 + after, "get": 2 + after, "return": 1}
 
 
 def test_a_higher_priority_that_came_meanwhile_goes_first(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,7 +349,7 @@ def test_no_program_can_delete_the_queue_before_it_is_back(group: TestGroup, mon
         assert [holding for holding in there if holding.startswith(b"Q\n")] == there[: len(there) - len(others)]
         return [there[:CHUNK_HANDLES]]
 
-    def delete_behind(calls: Sequence[ScriptCall]) -> list[Any]:
+    def delete_after(calls: Sequence[ScriptCall]) -> list[Any]:
         replies = call_many(calls)
         if calls[0][0] == "structure/release":
             with pytest.raises(MQIError) as caught:
@@ -358,7 +358,7 @@ def test_no_program_can_delete_the_queue_before_it_is_back(group: TestGroup, mon
         return replies
 
     monkeypatch.setattr(recoverer, "commands", choose)
-    monkeypatch.setattr(recoverer, "call_many", delete_behind)
+    monkeypatch.setattr(recoverer, "call_many", delete_after)
     assert recover(group.group, recoverer, getter.connection.token).is_resolved
     assert answers == [MQRC.Q_NOT_EMPTY, MQRC.Q_NOT_EMPTY]
     assert on_queue(group, "Q") == [(b"only", 0)]

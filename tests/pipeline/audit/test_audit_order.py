@@ -16,7 +16,7 @@ QUEUES = ["APPL1", "@JFK"]
 
 #: What happened, and the messages that are late. ``put NAMES [in UNIT]``; ``get WHO NAMES [in UNIT]``, also with
 #: ``choosing`` or ``going on`` (in logical order); ``return WHO NAMES``; ``prepare UNIT``; ``commit`` or ``backout`` of
-#: a unit of work, of so many messages. A name is a number; behind a slash its group and MsgSeqNumber, behind a colon
+#: a unit of work, of so many messages. A name is a number; after a slash its group and MsgSeqNumber, after a colon
 #: its priority.
 CASES = {
     "as they were put": (["put 1 2 3", "get X 1", "get Y 2", "get X 3"], []),
@@ -52,7 +52,7 @@ CASES = {
         ],
         [],
     ),
-    "passed, and away behind that": (
+    "passed, and away after that": (
         ["put 1 2 3", "get X 2", "get Y 1 in u", "backout u 1", "get Y 1", "get Y 3"],
         [1],
     ),
@@ -60,7 +60,7 @@ CASES = {
         ["put 1 2 3", "get X 2", "get Y 1 in u", "get X 3", "backout u 1", "get Y 1"],
         [1],
     ),
-    "a member passed, and away behind that": (
+    "a member passed, and away after that": (
         ["put 1/g1 2/g2", "get X 2/g2 going on", "get Y 1/g1 choosing in u", "backout u 1", "get Y 1/g1 choosing"],
         [1],
     ),

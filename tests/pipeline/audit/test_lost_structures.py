@@ -22,7 +22,7 @@ from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 pytestmark = pytest.mark.spark
 
 STRUCTURE, QUEUE, OWNER = "APPL1", "FLIGHTS", "EWR.1.1.1"
-BEFORE_MS, BACKUP_MS, BEHIND_MS, SECOND_MS = 1_000, 2_000, 3_000, 4_000
+BEFORE_MS, BACKUP_MS, AFTER_MS, SECOND_MS = 1_000, 2_000, 3_000, 4_000
 
 
 class Run:
@@ -87,45 +87,45 @@ def named(why: dict[int, str]) -> dict[str, str]:
 
 
 def test_a_loss_within_the_backups_promise_is_no_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
-    got_before, stood, got_behind, put_behind, put_and_got_behind, in_doubt, in_second = range(1, 8)
-    for number in (got_before, stood, got_behind):
+    got_before, stood, got_after, put_after, put_and_got_after, in_doubt, in_second = range(1, 8)
+    for number in (got_before, stood, got_after):
         run.put(number, BEFORE_MS)
     run.get(got_before, BEFORE_MS + 1)
     run.journal.expire(STRUCTURE, QUEUE, OWNER, ["99x"], ms=BACKUP_MS)
-    run.get(got_behind, BEHIND_MS)
-    for number in (put_behind, put_and_got_behind):
-        run.put(number, BEHIND_MS)
-    run.get(put_and_got_behind, BEHIND_MS + 1)
+    run.get(got_after, AFTER_MS)
+    for number in (put_after, put_and_got_after):
+        run.put(number, AFTER_MS)
+    run.get(put_and_got_after, AFTER_MS + 1)
     # Its program learned from another structure that the unit of work was committed.
-    run.put(in_doubt, BEHIND_MS + 2, outcomes=("unknown", "ok"), unit=f"{OWNER}/7")
+    run.put(in_doubt, AFTER_MS + 2, outcomes=("unknown", "ok"), unit=f"{OWNER}/7")
     run.lose()
     run.put(in_second, SECOND_MS)
-    for number in (stood, got_behind, in_second):
+    for number in (stood, got_after, in_second):
         run.get(number, SECOND_MS + 1)
 
     verdict = run.judge(spark, redis_url, range(1, 8))
 
     assert {name: verdict.counts[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
-    assert found(verdict, "promised_gone") == named({put_behind: LOST, in_doubt: UNDECIDED})
-    assert found(verdict, "promised_again") == named({got_behind: AGAIN})
+    assert found(verdict, "promised_gone") == named({put_after: LOST, in_doubt: UNDECIDED})
+    assert found(verdict, "promised_again") == named({got_after: AGAIN})
     assert (verdict.counts["expected"], verdict.counts["delivered"], verdict.counts["on_queue"]) == (7, 5, 0)
     assert verdict.journal.trimmed_structures == ()
 
 
 def test_a_loss_beyond_the_backups_promise_is_a_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
-    gone, twice, again, put_again, behind_again, never_ended, gone_again, twice_and_gone, expired = range(1, 10)
+    gone, twice, again, put_again, later_again, never_ended, gone_again, twice_and_gone, expired = range(1, 10)
     for number in (gone, twice, again, put_again, gone_again, twice_and_gone, expired):
         run.put(number, BEFORE_MS)
     run.get(again, BEFORE_MS + 1)
     run.journal.expire(STRUCTURE, QUEUE, OWNER, [f"{expired}x"], ms=BEFORE_MS + 1)
     for number in (gone_again, twice_and_gone, twice_and_gone):
-        run.get(number, BEHIND_MS)
-    run.put(behind_again, BEHIND_MS)
-    run.get(behind_again, BEHIND_MS + 1)
-    run.put(never_ended, BEHIND_MS + 2, unit=f"{OWNER}/7")
+        run.get(number, AFTER_MS)
+    run.put(later_again, AFTER_MS)
+    run.get(later_again, AFTER_MS + 1)
+    run.put(never_ended, AFTER_MS + 2, unit=f"{OWNER}/7")
     run.lose()
     # Got before the backup ended, or put after it: not there any more.
-    for number in (twice, twice, again, behind_again):
+    for number in (twice, twice, again, later_again):
         run.get(number, SECOND_MS)
     # Its program put it a second time, as another message.
     run.journal.put(STRUCTURE, QUEUE, OWNER, ["20x"], details=[detail(correl(put_again))], ms=SECOND_MS)
@@ -146,7 +146,7 @@ def test_a_loss_beyond_the_backups_promise_is_a_fault(run: Run, spark: SparkSess
         }
     )
     assert found(verdict, "duplicated") == named(
-        dict.fromkeys((twice, again, put_again, behind_again), "delivered 2 times")
+        dict.fromkeys((twice, again, put_again, later_again), "delivered 2 times")
         | {twice_and_gone: "delivered several times before its structure was lost"}
     )
     assert not verdict.is_passed

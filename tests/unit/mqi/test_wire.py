@@ -86,7 +86,7 @@ def test_structures_survive_packing(layout: wire.Layout[Any], version: int, data
     packed = layout.pack(value)
 
     assert len(packed) == layout.length(version)
-    assert layout.unpack(packed + b"data behind it") == value
+    assert layout.unpack(packed + b"data after it") == value
 
 
 @settings(deadline=None)
@@ -173,7 +173,7 @@ def test_a_transmission_header_of_another_machine_is_read(md: MQMD) -> None:
 
     there = front[:4] + front[7:3:-1] + front[8:] + other_way_round(wire.MD, 1, descriptor)
 
-    assert wire.unpack_xqh(there + b"data behind it") == header
+    assert wire.unpack_xqh(there + b"data after it") == header
 
 
 def test_fields_are_where_ibm_has_them() -> None:

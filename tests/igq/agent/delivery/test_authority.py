@@ -280,7 +280,7 @@ def test_a_running_agent_cannot_overtake_a_new_record(group: TestGroup, receiver
     assert receiver.round() == (1, 0)
     # It knows the destination now, and would move the next message in one call.
     grant(group, "NOBODY")
-    put(b"behind")
+    put(b"after")
 
     moved = receiver.queue.move()
 

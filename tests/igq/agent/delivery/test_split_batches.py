@@ -40,7 +40,7 @@ SCHEDULE = [SHORT_RETRY_INTERVAL_S] * SHORT_RETRY_COUNT + [LONG_RETRY_INTERVAL_S
 
 
 class Pauses(Nudge):
-    """Virtual time: in each pause something happens, and behind the last one the service ends.
+    """Virtual time: in each pause something happens, and after the last one the service ends.
 
     Args:
         why: what ends each pause; None: its time has passed.

@@ -111,10 +111,10 @@ def define_way(group: TestGroup, how: str) -> str:
 @pytest.mark.rule(
     "igq/routes", "Each conventional transmission queue leads to its member, without intra-group queuing."
 )
-@pytest.mark.parametrize("how", ["named like the manager", "default", "named by a definition", "named behind an alias"])
+@pytest.mark.parametrize("how", ["named like the manager", "default", "named by a definition", "named after an alias"])
 def test_every_conventional_transmission_queue_leads_to_the_member(trio: TestGroup, how: str) -> None:
     way = define_way(trio, how)
-    name, to = {"named by a definition": ("FAR", ""), "named behind an alias": ("NICK", "")}.get(how, ("IN", "QM2"))
+    name, to = {"named by a definition": ("FAR", ""), "named after an alias": ("NICK", "")}.get(how, ("IN", "QM2"))
     sent = [send(trio, b"%d" % n, name, to, correl_id=b"c" * 24, format=b"MQSTR") for n in range(5)]
     assert len(on_queue(trio, way, "@QM1")) == 5
 
