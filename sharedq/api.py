@@ -94,8 +94,8 @@ class QueueManagerConnection:
         """MQOPEN: *name*, at the manager *qmgr_name* or here.
 
         Args:
-            dynamic_name: of a model queue: of the queue that is made, or its beginning and ``*``. How it is called
-                then is the `resolved_name` of the queue.
+            dynamic_name: for a model queue: the name of the queue to make, or its beginning and ``*``. The complete
+                name is the queue's `resolved_name`.
         """
         od = MQOD(dynamic_q_name=_name(dynamic_name))
         return self._open(od, name, qmgr_name, options, may_create=True)
@@ -138,21 +138,21 @@ class QueueManagerConnection:
         must_be_read: bool = False,
         for_group: bool = False,
     ) -> int:
-        """For an external coordinator: the unit of work is in doubt under the id *xid* until it is ended by that.
+        """Prepare the unit of work for an external coordinator. It is in doubt under the id *xid* until the id is ended.
 
-        From then on neither this program's death nor the manager's backs it out. The next unit of work begins.
+        After this, neither this program's death nor the manager's backs it out. The next unit of work begins.
 
         Args:
-            must_be_read: `commit_prepared_together` refuses as long as nobody has read what it got: a program that
-                commits what others read, such as a streaming query, does not take off the queue what they passed over.
-            for_group: GROUP disposition: a connection to any member ends it. Else only this manager's do, or while
-                that is not running any member's.
+            must_be_read: `commit_prepared_together` refuses until some program has read its messages. So a program that
+                commits messages that others read, such as a streaming query, does not lose what they skipped.
+            for_group: GROUP disposition: a connection to any member can end it. Otherwise only this manager's can,
+                or any member's while this manager is not running.
 
         Returns:
-            How many messages are in doubt; 0 when there was nothing to prepare, and *xid* is unused then.
+            The number of messages in doubt. 0 if there was nothing to prepare; *xid* is unused then.
 
         Raises:
-            XAError: XAER_DUPID the id is in doubt, or was lately; XAER_PROTO *batch* was decided; nothing has changed.
+            XAError: XAER_DUPID the id is or was recently in doubt; XAER_PROTO *batch* was decided; nothing has changed.
                 XAER_INVAL not 1 to 128 bytes.
             MQIError: 2003 backed out instead; 2009 unknown.
         """
@@ -161,24 +161,24 @@ class QueueManagerConnection:
             return in_doubt.prepare(self.connection, xid, batch, must_be_read=must_be_read, for_group=for_group)
 
     def commit_prepared(self, xid: bytes, *, qmgr: str = "") -> bool:
-        """Commit what was prepared as *xid*, over this or any other connection of the manager.
+        """Commit the unit of work prepared as *xid*, over this or any other connection of the manager.
 
         Args:
-            qmgr: the manager at which it was prepared; default this one. Another one must not be running (2222). The
-                group's name where it has GROUP disposition.
+            qmgr: the manager at which it was prepared; default: this one. Another one must not be running (2222). With
+                GROUP disposition, the group's name.
 
         Returns:
-            False where that had been done already; asked again it is harmless.
+            False if it was already committed. A repetition does no harm.
 
         Raises:
-            XAError: XAER_NOTA no such id (or it ended long ago); XA_HEURRB it was backed out, or everything it did is
-                lost with its structures; XA_HEURMIX committed, but for what it did in a structure that has failed.
-            MQIError: 2009 unknown; ask again over a new connection.
+            XAError: XAER_NOTA no such id (or it ended long ago); XA_HEURRB it was backed out, or all of its work is
+                lost with its structures; XA_HEURMIX committed, except its work in a structure that has failed.
+            MQIError: 2009 unknown; repeat the call over a new connection.
         """
         return self._end_prepared(xid, "C", qmgr)
 
     def backout_prepared(self, xid: bytes, *, qmgr: str = "") -> bool:
-        """Back out what was prepared as *xid*; see `commit_prepared`. XA_HEURCOM: it was committed."""
+        """Back out the unit of work prepared as *xid*; see `commit_prepared`. XA_HEURCOM: it was committed."""
         return self._end_prepared(xid, "B", qmgr)
 
     def _end_prepared(self, xid: bytes, outcome: in_doubt.Outcome, qmgr: str = "") -> bool:
@@ -189,16 +189,16 @@ class QueueManagerConnection:
     def commit_prepared_together(
         self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None, *, for_group: bool = False
     ) -> bool:
-        """Commit all that was prepared as *xids*, or nothing of it; see
+        """Commit all units of work prepared as *xids*, or none of them; see
         ``sharedq.calls.unit.in_doubt.commit_together``.
 
         Returns:
-            False where *batch*, or a later one of its series, was committed before; nothing has changed.
+            False if *batch*, or a later one of its series, was committed before; nothing has changed.
 
         Raises:
             XAError: XAER_NOTA, XA_HEURRB one of them cannot be committed, so none is. XAER_PROTO they had to be read,
-                and nobody has read any of them. XAER_INVAL too many.
-            MQIError: 2123 committed, but for what was done in structures that have failed; 2009 unknown; ask again over
+                and no program has read any of them. XAER_INVAL too many.
+            MQIError: 2123 committed, except the work in structures that have failed; 2009 unknown; repeat the call over
                 a new connection.
         """
         with self.connection.lock:
@@ -208,21 +208,21 @@ class QueueManagerConnection:
     def decide_prepared_together(
         self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None, *, for_group: bool = False
     ) -> list[in_doubt.PreparedUnit] | None:
-        """The first half of `commit_prepared_together`: from here on nothing but a commit can become of them.
+        """Do the first half of `commit_prepared_together`: after it these units can only be committed.
 
         Returns:
-            What `complete_prepared` is then to be called with, over this connection: should that be lost before, the
-            group does it. None where *batch*, or a later one of its series, was committed before.
+            The units to call `complete_prepared` with, over this connection. If it is lost before that, the group
+            completes them. None if *batch*, or a later one of its series, was committed before.
         """
         with self.connection.lock:
             self.connection.check()
             return in_doubt.decide_together(self.connection, xids, batch, for_group=for_group)
 
     def complete_prepared(self, unit: in_doubt.PreparedUnit) -> bool:
-        """Carry out what is decided about *unit*; see ``sharedq.calls.unit.in_doubt.complete``.
+        """Carry out the decision about *unit*; see ``sharedq.calls.unit.in_doubt.complete``.
 
         Returns:
-            False where something of a commit is lost, with a structure that has failed.
+            False if a part of a commit is lost with a structure that has failed.
         """
         with self.connection.lock:
             self.connection.check()
@@ -260,7 +260,7 @@ class Queue:
     """An open queue.
 
     Attributes:
-        warning: of the latest ``put`` or ``put_many``, such as 2049; ``NONE`` where there was nothing to warn of.
+        warning: of the latest ``put`` or ``put_many``, such as 2049; ``NONE`` without a warning.
     """
 
     def __init__(self, connection: Connection, handle: Handle) -> None:

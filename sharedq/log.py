@@ -1,7 +1,7 @@
-"""Logging of a library: through structlog where the program has set it up, else through the standard ``logging``.
+"""Logging of a library: through structlog if the program has set it up, else through the standard ``logging``.
 
-structlog that nobody configured prints every event on standard output, which belongs to the program. Who has not
-imported it has not configured it, and is spared that: it takes longer than anything else that a library needs.
+Without a configuration structlog prints every event on standard output, which belongs to the program. A program that
+has not imported structlog has not configured it, and this module does not import it: that would take a long time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class LibraryLogger:
         self._name = name
 
     def debug(self, event: str, **fields: Any) -> None:
-        """Of interest to who looks for a fault."""
+        """An event that helps to find a fault."""
         self._log(logging.DEBUG, event, fields)
 
     def info(self, event: str, **fields: Any) -> None:

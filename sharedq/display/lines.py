@@ -1,4 +1,4 @@
-"""Lines that a command says beside their results: one line each, whatever stands in names and arguments."""
+"""Lines that a command prints beside its results: each is one line, whatever its names and arguments contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard output and standard error, written with rich: what others wrote neither steers nor colours them."""
+"""Standard output and standard error, written with rich: foreign text neither controls nor colours the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharedq.display.text import visible
 class Terminal(Console):
     """A console that shows text as it is: no markup, and `visible` for each text and each cell of a table.
 
-    A `Text` keeps its line ends: who makes one of several lines has made the lines.
+    A `Text` keeps its line ends: its maker intended them.
     """
 
     def __init__(self, **options: Any) -> None:

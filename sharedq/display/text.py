@@ -1,16 +1,16 @@
-"""Text that somebody else wrote, as a person's terminal or page may show it."""
+"""Foreign text in a form that is safe for a terminal or a page."""
 
 from __future__ import annotations
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""The text in one line: what would steer a terminal, or nobody would see, is written as ``\x1b``.
+    r"""The text in one line. Characters that control a terminal or are invisible are written like ``\x1b``.
 
-    That is every control character (line ends and C1 too), marks that change the direction of writing, and halves of
+    These are all control characters (line ends and C1 too), marks that change the direction of writing, and halves of
     characters, which cannot be written at all.
 
     Args:
-        keep: such characters that stay.
+        keep: characters among these that stay.
     """
     if text.isprintable():
         return text

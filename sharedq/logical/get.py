@@ -84,11 +84,11 @@ def in_unit_of_work(options: int, persistence: int) -> bool:
 
 
 def check_request(order: HandleOrder, gmo: MQGMO, md: MQMD) -> MQRC:
-    """NONE, or why an MQGET is refused whatever is on the queue; the caller has checked the options' pairs.
+    """NONE, or the reason why an MQGET is refused before a look at the queue. The caller has checked pairs of options.
 
     * 2256, 2257: logical order needs version 2 of MQGMO and of MQMD.
     * 2250, 2251: the MsgSeqNumber to match is not in 1..999,999,999, or the Offset not in 0..999,999,999.
-    * 2259: BROWSE_NEXT in another order than the browse it goes on with.
+    * 2259: BROWSE_NEXT in another order than the browse that it continues.
     * 2247: a match option that cannot select in logical order names another message than the next one.
     * 2245: the current group or logical message was begun inside a unit of work and this call is outside, or the
       other way round.
@@ -193,9 +193,9 @@ def check_get(order: HandleOrder, options: int, found: MQMD) -> Outcome:
     2242 or 2241 when it is another message, 2245 when it is the next one but the unit of work does not fit. FAILED
     with logical order; without it WARNING if the previous get used it, else OK. Browses are never checked.
 
-    A failed call must not have removed the message. Logical order looks for nothing but the next message, so what
-    fails has failed in ``check_request`` or by ``Wanted.must_be_persistent``; only for MSG_UNDER_CURSOR is it known
-    here first: judge the message that was browsed before removing it.
+    A failed call must not have removed the message. Logical order looks only for the next message, so a failure is
+    found in ``check_request`` or by ``Wanted.must_be_persistent``. Only a failure of MSG_UNDER_CURSOR is found here
+    first: judge the browsed message before removing it.
     """
     retained = order.gets
     if options & _BROWSE or not retained.is_open:
@@ -246,7 +246,7 @@ def after_get(order: HandleOrder, options: int, found: MQMD, data_length: int) -
 
 
 def _retained_for(order: HandleOrder, options: int) -> Retained:
-    """BROWSE_FIRST begins anew, as though nothing were current."""
+    """BROWSE_FIRST begins again, as if nothing were current."""
     if options & _BROWSE_FIRST:
         return NOTHING
     return order.browses if options & _BROWSE else order.gets

@@ -46,9 +46,9 @@ class PutPosition(NamedTuple):
 
     Attributes:
         group_id: None: the caller generates a new one.
-        original_length: of a segment, bytes: what it takes up of its logical message; otherwise -1.
-        warning: NONE, or the reason of MQCC_WARNING: the message is put, but it does not go on with what the
-            previous put in logical order left open.
+        original_length: for a segment, its bytes in the logical message; otherwise -1.
+        warning: NONE, or the reason of MQCC_WARNING: the message is put, but it does not continue the group or
+            message that the previous put in logical order left open.
     """
 
     group_id: bytes | None
@@ -149,7 +149,7 @@ def _next(retained: Retained, flags: int) -> PutPosition:
 
 
 def _given(md: MQMD, flags: int) -> PutPosition:
-    """The lower half: the descriptor decides, where its flags say that a field counts."""
+    """The lower half: the descriptor decides, for the fields that its flags select."""
     group_id: bytes | None = NULL_ID
     if flags & _KNOWN_FLAGS:
         group_id = None if md.group_id == NULL_ID else md.group_id

@@ -1,7 +1,7 @@
 """The state of groups and segments that the queue manager retains for a queue handle, between its calls.
 
-Everything here is an immutable value: a call that fails keeps the value it started with, and whoever backs a unit of
-work out restores the value that stood before the unit's first call for the handle (IBM MQ does so too).
+Everything here is an immutable value: a call that fails keeps its first value, and a back-out of a unit of work
+restores the value before the unit's first call for the handle (as in IBM MQ).
 Source: IBM MQ reference, MQGMO_LOGICAL_ORDER and MQPMO_LOGICAL_ORDER.
 """
 

@@ -25,11 +25,11 @@ def dead_lettered(
 ) -> tuple[MQMD, bytes]:
     """A message as it goes to the dead-letter queue: an MQDLH in front, its identifiers and context kept.
 
-    Report options that nobody knows are not: they may be what was refused, and would be there, too. Nor may it be
-    segmented any more: only the first segment would have the header, or a part of it.
+    Unknown report options are dropped: they may be the reason of the refusal, and the dead-letter queue would refuse
+    them too. The message may not be segmented any more: only the first segment would have the header, or a part of it.
 
     Args:
-        queue, qmgr: where it was to go.
+        queue, qmgr: its destination.
         date, time: YYYYMMDD and HHMMSSTH, UTC.
     """
     header = MQDLH(

@@ -33,10 +33,10 @@ _NEVER_CONVERTED = (MQRC.TRUNCATED_MSG_FAILED, MQRC.INCONSISTENT_CCSIDS, MQRC.IN
 class Message:
     """The result of an MQGET: one message, or a logical message put together from its segments.
 
-    Its parts are made when somebody looks at them: in a batch they cost more than all the rest of a get.
+    Its parts are made when the program reads them: in a batch they cost more than all the rest of a get.
 
     Args:
-        got: record, message id, the structure's number, and Redis' time of the get where the message expires, ms.
+        got: record, message id, the structure's number, and Redis' time of the get if the message expires, ms.
 
     Attributes:
         reason: ``NONE``, or the reason of a warning.
@@ -126,14 +126,14 @@ class Message:
         self.data_length = len(whole.body)
 
     def convert(self, target: Representation, room: int, *, may_cut: bool) -> None:
-        """MQGMO_CONVERT: make the data those of another character set and encoding, and the descriptor say so.
+        """MQGMO_CONVERT: convert the data to another character set and encoding, and update the descriptor.
 
-        Where that cannot be done ``reason`` says why, and data and descriptor are left as they are. A warning that
-        says something else of the message stays.
+        If that is impossible, ``reason`` says why, and data and descriptor stay unchanged. Another warning about the
+        message stays.
 
         Args:
             room: length of the buffer, bytes.
-            may_cut: data that do not fit it when they are converted are cut (2079).
+            may_cut: converted data that does not fit the buffer is cut (2079).
         """
         md = self.md
         source = Representation(md.coded_char_set_id, md.encoding)
@@ -163,12 +163,12 @@ class Message:
         return record_origin(self._got[0])
 
     def carried(self) -> bytes | None:
-        """Its record, put on the queue where it is to go (``record.carried_record``); None: it cannot go as it is."""
+        """Its record for its destination queue (``record.carried_record``); None if it cannot be carried."""
         record, message_id, structure_number, _ = self._got
         return carried_record(record, message_number(message_id), structure_number)
 
     def wrap(self, destination: bytes, remote_qmgr: bytes) -> None:
-        """Give it the header of a transmission queue, as whoever gets messages from one expects."""
+        """Give it the header of a transmission queue, which a program that serves one expects."""
         self.body = as_transmitted(self.md, self.body, destination, remote_qmgr)
         self.data_length = len(self.body)
 

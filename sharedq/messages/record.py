@@ -67,7 +67,7 @@ RECORD_MSG_ID: Final = 8
 RECORD_GROUP: Final = 16
 RECORD_REPORT: Final = 32
 RECORD_DESTINATION: Final = 64
-#: Among the report options is MQRO_EXPIRATION, and it can expire: whoever finds it expired leaves it to be reported.
+#: Among the report options is MQRO_EXPIRATION, and it can expire: calls that find it expired leave it to be reported.
 RECORD_TELLS_EXPIRY: Final = 128
 #: Any of these: scripts must look at the record before the message moves or goes.
 RECORD_NEEDS_LOOK: Final = RECORD_EXPIRY | RECORD_CORREL_ID | RECORD_MSG_ID | RECORD_GROUP | RECORD_REPORT
@@ -108,13 +108,13 @@ _TAIL: Final = {
     "put_appl_name": PUT_APPL_NAME_LENGTH,
     "appl_origin_data": APPL_ORIGIN_DATA_LENGTH,
     "original_length": 0,
-    # The rest is in the tail only where it has no place of its own.
+    # The other fields are in the tail only if they have no place of their own.
     "put_date": PUT_DATE_LENGTH,
     "put_time": PUT_TIME_LENGTH,
     "msg_seq_number": 0,
     "offset": 0,
     "msg_flags": 0,
-    # Where it is more than the second byte says: that is what counts for the place.
+    # A priority above the second byte, which decides the place.
     "priority": 0,
 }
 #: Fields that are not in the tail. MQCCSI_Q_MGR is never kept: most managers have the same CCSID, which costs no byte.
@@ -137,12 +137,12 @@ def encode_record(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destin
 
     Args:
         md: with persistence (0, 1) and priority decided, of which one above 9 is kept. CodedCharSetId 0 is kept as
-            ``DEFAULT_CCSID``. BackoutCount is not read: nobody has backed the message out yet. A null MsgId is
-            generated, from the number that the message gets. A put date and time that are given stand, so clear them
+            ``DEFAULT_CCSID``. BackoutCount is not read: no program has backed the message out yet. A null MsgId is
+            generated, from the number that the message gets. A given put date and time are kept, so clear them
             unless the program sets all context.
         origin: name of the queue manager it is put at.
         put_time_ms: since 1970; 0 leaves put date and time blank.
-        destination: name of the queue it must go to in the end, when it is put on a transmission queue.
+        destination: name of its final queue, if it is put on a transmission queue.
 
     Returns:
         The record, with the expiry time still relative: the script that stores it adds Redis' clock.
@@ -157,14 +157,14 @@ def encode_record(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destin
 
 
 def score_base(priority: int) -> str:
-    """Return what the scores of messages of this *priority* begin with."""
+    """Return the beginning of the scores of messages of this *priority*."""
     return _BASES[priority]
 
 
 def plain_head(record: bytes, body: bytes) -> bytes | None:
-    """The bytes before the data in a record just made; None unless another message's can be the same.
+    """The bytes before the data in a new record; None if another message cannot reuse them.
 
-    That is where nothing in it is the message's own but the put time: see ``with_put_time``.
+    It can if only the put time in them is the message's own: see ``with_put_time``.
     """
     return record[: len(record) - len(body)] if record[0] <= RECORD_PERSISTENT else None
 
@@ -294,12 +294,12 @@ def _encoded_tail(origin: bytes, always: tuple[Any, ...], rare: tuple[Any, ...])
 
 
 def carried_record(record: bytes, number: int, structure_number: int) -> bytes | None:
-    """The record of a message, got from a transmission queue, as it is put on the queue where it is to go.
+    """The record of a message from a transmission queue as it is put on its destination queue.
 
-    It is new there: nobody has backed it out, and where igq generated its MsgId that is now one that was given.
+    The message is new there: its BackoutCount is 0, and a MsgId that igq generated is now a given one.
 
     Returns:
-        None where more would change: it expires, belongs to a group, asks for reports, or has no destination.
+        None if more would change: it expires, belongs to a group, asks for reports, or has no destination.
     """
     flags, priority, _, length = _FRONT.unpack_from(record)
     if flags & _NOT_CARRIED or not flags & RECORD_DESTINATION:
@@ -470,7 +470,7 @@ def record_destination(record: bytes) -> bytes:
 
 
 def record_put_time_ms(record: bytes) -> int:
-    """When a stored message was put, milliseconds since 1970; 0 where the program gave a date that is none."""
+    """When a stored message was put, milliseconds since 1970; 0 if the program gave an invalid date."""
     high, low = _PUT_TIME.unpack_from(record, _put_time_offset(record))
     return int(high << 32 | low)
 

@@ -18,9 +18,9 @@ from sharedq.mqi.structures import MQMD
 REPORT_DATA_LENGTH: Final = 100
 #: A report of an expiration that is to expire itself does so after a minute, tenths of a second.
 EXPIRATION_REPORT_EXPIRY: Final = 600
-#: MQAT_QMGR: who puts a report.
+#: MQAT_QMGR: a queue manager puts a report.
 _APPL_TYPE_QMGR: Final = 7
-#: Reports with all of the data, by what their Feedback says; the options for less of it are bits of these.
+#: Options for reports with all of the data, by Feedback. The options for less data are bits of these.
 _WITH_FULL_DATA: Final[dict[int, int]] = {
     Feedback.EXPIRATION: int(Report.EXPIRATION_WITH_FULL_DATA),
     Feedback.COA: int(Report.COA_WITH_FULL_DATA),
@@ -35,7 +35,7 @@ _ON_THEIR_WAY: Final = (Format.XMIT_Q_HEADER, Format.DEAD_LETTER_HEADER)
 
 @dataclass(frozen=True, slots=True)
 class ReportMessage:
-    """A report to send, and where to."""
+    """A report to send, and its destination."""
 
     md: MQMD
     body: bytes
@@ -44,12 +44,12 @@ class ReportMessage:
 
 
 def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | None = None) -> ReportMessage | None:
-    """The report that a message asks for; None where it asks for none, or says not where to.
+    """The report that a message asks for; None if it asks for none, or names no queue for it.
 
     Args:
-        feedback: MQFB_EXPIRATION, MQFB_COA or MQFB_COD; of an exception report any other feedback, or a reason code.
+        feedback: MQFB_EXPIRATION, MQFB_COA or MQFB_COD; for an exception report any other feedback, or a reason code.
         qmgr: the manager that makes the report.
-        length: of all the message's data, where *body* is not all of them.
+        length: length of all the message's data, if *body* is only a part.
     """
     full = _WITH_FULL_DATA.get(feedback, int(Report.EXCEPTION_WITH_FULL_DATA))
     wanted = md.report & full

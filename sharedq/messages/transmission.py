@@ -1,8 +1,8 @@
 """Messages on a transmission queue: put through IGQ they are stored as they are, with the destination's name.
 
-Whoever gets one from the queue itself sees what IBM MQ shows: an MQXQH, the original descriptor's version-2 fields
-in an MQMDE, the data; format MQXMIT. Each descriptor or header describes what comes next: the descriptor around it
-all the MQXQH, that in the MQXQH the MQMDE or the data, the MQMDE the data.
+A program that gets one from the queue itself sees the form of IBM MQ: an MQXQH, the original descriptor's version-2
+fields in an MQMDE, the data; format MQXMIT. Each descriptor or header describes the next part: the outer descriptor
+describes the MQXQH, the descriptor in the MQXQH the MQMDE or the data, and the MQMDE the data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Says in words that an argument has the wrong type: Python finds out late, and says it the wrong way round."""
+"""Reports an argument of the wrong type in plain words. Python itself would notice it late."""
 
 from __future__ import annotations
 

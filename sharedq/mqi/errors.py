@@ -234,7 +234,7 @@ class NoMsgAvailable(MQIError):
 
 
 class NoMsgUnderCursor(MQIError):
-    """Nothing was browsed yet, or somebody took what was."""
+    """No message was browsed yet, or another program took the browsed one."""
 
     reason = MQRC.NO_MSG_UNDER_CURSOR
 
@@ -279,6 +279,6 @@ class CFStrucListHdrInUse(MQIError):
 
 
 class CFStrucFailed(MQIError):
-    """The structure has lost its queues, or had since the queue was opened. Open it anew when that is recovered."""
+    """The structure has lost its queues, or had since the queue was opened. Open the queue again after the recovery."""
 
     reason = MQRC.CF_STRUC_FAILED

@@ -20,7 +20,7 @@ UNDEFINED_ORIGINAL_LENGTH: Final = -1
 UNDEFINED_RETURNED_LENGTH: Final = -1
 #: MQHC_UNUSABLE_HCONN, MQHO_UNUSABLE_HOBJ
 UNUSABLE_HANDLE: Final = -1
-#: CCSID of a queue manager where nobody has said otherwise (UTF-8); not IBM's for z/OS.
+#: Default CCSID of a queue manager (UTF-8); not IBM's for z/OS.
 DEFAULT_CCSID: Final = 1208
 #: MQMI_NONE, MQCI_NONE, MQGI_NONE: an identifier that is not given; it matches anything.
 NULL_ID: Final = bytes(24)
@@ -35,7 +35,7 @@ NULL_CONN_TAG: Final = bytes(128)
 
 #: MAXPRTY: the highest priority.
 MAX_PRIORITY: Final = 9
-#: Highest BackoutCount that is told apart (z/OS).
+#: Highest BackoutCount that is counted (z/OS).
 MAX_BACKOUT_COUNT: Final = 255
 MAX_MSG_SEQ_NUMBER: Final = 999_999_999
 MAX_OFFSET: Final = 999_999_999

@@ -34,12 +34,12 @@ GET_EXCLUSIONS: Final[Pairs] = (
     (_G.BROWSE_NEXT, _G.BROWSE_MSG_UNDER_CURSOR | _G.MSG_UNDER_CURSOR),
     (_G.BROWSE_MSG_UNDER_CURSOR, _G.MSG_UNDER_CURSOR),
     (_G.LOCK, _G.MSG_UNDER_CURSOR),
-    # Nothing is got when something is unlocked, so nothing that says how to get goes with it.
+    # An unlock gets no message, so no option about how to get goes with it.
     (_G.UNLOCK, ~_WITH_UNLOCK & 0xFFFF_FFFF),
     (_G.WAIT, _G.SET_SIGNAL),
-    # Marks are kept for single messages: neither for what is locked nor for a place in a logical order.
+    # Marks are kept for single messages, neither for locked ones nor for places in a logical order.
     (_MARKS, _G.LOCK | _GROUPINGS),
-    # A message that was passed over cannot be unmarked, and nothing is marked and unmarked at once.
+    # A message that was passed over cannot be unmarked, and no call marks and unmarks a message.
     (_G.UNMARK_BROWSE_HANDLE, _G.MARK_BROWSE_HANDLE | _G.UNMARKED_BROWSE_MSG),
     (_G.UNMARK_BROWSE_CO_OP, _G.MARK_BROWSE_CO_OP | _G.UNMARKED_BROWSE_MSG),
 )
@@ -73,7 +73,7 @@ PUT_CHOICES: Final[tuple[tuple[int, ...], ...]] = (
 
 #: Of a put: context that is passed on, or that the program sets; of an open, for puts that do so, the same bits.
 PUT_CONTEXT: Final = int(_P.PASS_IDENTITY_CONTEXT | _P.PASS_ALL_CONTEXT | _P.SET_IDENTITY_CONTEXT | _P.SET_ALL_CONTEXT)
-#: For each of them the open options of which one is enough, and the reason where there is none.
+#: For each of them the open options, one of which is enough, and the reason if there is none.
 PUT_CONTEXT_NEEDS: Final[tuple[tuple[int, int, MQRC], ...]] = (
     (_P.PASS_IDENTITY_CONTEXT, PUT_CONTEXT, MQRC.NOT_OPEN_FOR_PASS_IDENT),
     (_P.PASS_ALL_CONTEXT, _O.PASS_ALL_CONTEXT | _O.SET_ALL_CONTEXT, MQRC.NOT_OPEN_FOR_PASS_ALL),
@@ -157,10 +157,9 @@ def check_put_context(options: int, open_options: int) -> MQRC:
 
 
 def split_put1_options(options: int) -> tuple[int, int]:
-    """The options of the open, and those of the put, that an MQPUT1 consists of.
+    """Split the options of an MQPUT1 into those of its open and those of its put.
 
-    Whose authority counts is decided by an open: an MQPUT refuses to be told. What is done with the context both are
-    told.
+    The open takes the options about the user's authority, which an MQPUT refuses. Both take those about the context.
     """
     opening = int(_O.OUTPUT) | options & PUT_CONTEXT
     if options & _P.ALTERNATE_USER_AUTHORITY:

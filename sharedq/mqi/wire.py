@@ -160,7 +160,7 @@ def _format(kind: str) -> str:
 
 
 def _is_padded(kind: str) -> bool:
-    """Character fields are padded with blanks; one character is a code, where a blank says something."""
+    """Character fields are padded with blanks; one character is a code, in which a blank has a meaning."""
     return kind[0] == "c" and kind != "c1"
 
 

@@ -8,11 +8,11 @@ from enum import IntEnum
 class XAReturn(IntEnum):
     """Return codes of the XA interface that have a meaning here."""
 
-    #: It was committed, and not by this coordinator; or it committed it itself and forgot.
+    #: It was committed, but not by this coordinator; or the coordinator committed it and forgot.
     XA_HEURCOM = 7
-    #: As above, backed out; or all of it was lost with its structures, whoever had it committed.
+    #: The same for a back-out; or all of it was lost with its structures, even if it was committed.
     XA_HEURRB = 6
-    #: It was committed, but for a part that was lost with its structure.
+    #: It was committed, except a part that was lost with its structure.
     XA_HEURMIX = 5
     XA_OK = 0
     #: There is no such external id.

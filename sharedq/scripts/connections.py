@@ -76,11 +76,11 @@ def detach_call(keys: StructureKeys, token: str) -> ScriptCall:
 
 
 def wake_call(wake_key: str, why: bytes | str, kept_s: int) -> ScriptCall:
-    """Wake what blocks on *wake_key*.
+    """Wake the connection that blocks on *wake_key*.
 
     Args:
-        why: what it is told.
-        kept_s: after so many seconds a wake-up that nothing has taken is forgotten.
+        why: the message to it.
+        kept_s: an unused wake-up is forgotten after this many seconds.
     """
     return "structure/wake", (wake_key,), (why, kept_s)
 

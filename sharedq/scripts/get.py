@@ -181,7 +181,7 @@ class GetRequest:
         """The call that looks for messages.
 
         Args:
-            waiter: as what the connection is registered where nothing is found; empty: not at all.
+            waiter: the entry that registers the connection if nothing is found; empty: it is not registered.
             horizon: the place up to which this search has looked.
         """
         if not self.is_plain:

@@ -72,7 +72,7 @@ def finish_recovery_call(
 
 
 def fence_call(keys: StructureKeys, token: str, marks: Sequence[tuple[str, int]], owners: Iterable[str]) -> ScriptCall:
-    """Shut *owners* out of a structure, and whoever the *marks* name."""
+    """Shut *owners*, and those that the *marks* name, out of a structure."""
     queue = keys.queue("")
     return (
         "structure/fence",
@@ -82,7 +82,7 @@ def fence_call(keys: StructureKeys, token: str, marks: Sequence[tuple[str, int]]
 
 
 def unfence_call(keys: StructureKeys, token: str, fences: Sequence[str]) -> ScriptCall:
-    """Forget fences that shut nobody out any more."""
+    """Forget fences that are no longer needed."""
     return "structure/unfence", (keys.owners, keys.fence), (token, *fences)
 
 
@@ -108,7 +108,7 @@ def release_call(
 def adopt_call(
     keys: StructureKeys, token: str, owner: str, handles: Sequence[str], waiters: Iterable[bytes], *, is_gone: bool
 ) -> ScriptCall:
-    """Make an *owner* that nobody knows one of the dead, with the handles and waiters that were found of it."""
+    """Make an unknown *owner* one of the dead, with the handles and waiters that were found for it."""
     queue = keys.queue("")
     return (
         "structure/adopt",
@@ -126,8 +126,8 @@ def tidy_call(
     """Repair one entry, or one counter, of a queue.
 
     Args:
-        what: the kind of the entry, and what that kind needs.
-        others: further keys that it needs.
+        what: the kind of the entry, and the arguments of that kind.
+        others: further keys of that kind.
     """
     script_keys = (
         *(keys.owners, queue.queue, queue.available, queue.members, queue.index, queue.groups),
@@ -138,5 +138,5 @@ def tidy_call(
 
 
 def lapse_call(keys: AdminKeys, owner: Owner, words: Sequence[Argument]) -> ScriptCall:
-    """Forget leases, fences and tags of what nobody knows."""
+    """Forget leases, fences and tags of unknown owners."""
     return "admin/lapse", (keys.owners, keys.fence, keys.leases, keys.tags), (*owner, *words)

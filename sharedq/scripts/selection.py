@@ -13,18 +13,18 @@ _POSITION: Final = struct.Struct(">ii")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Arguments of the scripts' look-up, and how a waiter for it is registered.
+    """Arguments of the scripts' look-up, and of the registration of its waiter.
 
     Attributes:
         message_id: exactly this message, by its id in the structure: under the browse cursor, or by its token.
-        number: message number, when the MsgId asked for is one that igq generated in this structure.
-        prefix: of the selection index; empty asks for any message.
-        msg_id, correl_id: what must hold besides.
-        group_id, seq, offset: what must hold besides; ``ANY_SEQ`` and ``ANY_OFFSET`` ask nothing.
+        number: message number, if the requested MsgId is one that igq generated in this structure.
+        prefix: prefix in the selection index; empty selects any message.
+        msg_id, correl_id: further conditions.
+        group_id, seq, offset: further conditions; ``ANY_SEQ`` and ``ANY_OFFSET`` are none.
         level: 2 the whole group must be available, 1 the logical message, 0 neither.
-        firsts: only what begins something.
-        is_fixed: group, seq and offset say which message; it must have the rest, or the call fails with 2247.
-        persistence: what the message's must be, or the call fails with 2245; None asks nothing.
+        firsts: only the first of a group, or of a logical message.
+        is_fixed: group, seq and offset name the message; if it does not fit the rest, the call fails with 2247.
+        persistence: the required persistence, else the call fails with 2245; None for any.
         is_whole: logical messages are put together.
         is_under_cursor: ``message_id`` is that of the message under the browse cursor.
     """
@@ -43,7 +43,7 @@ class Selection:
     persistence: bool | None = None
     is_whole: bool = False
     is_under_cursor: bool = False
-    #: Only structure/get_grouped knows what is asked.
+    #: Only structure/get_grouped can make this selection.
     is_grouped: bool = False
 
     @property

@@ -37,8 +37,8 @@ def end_unit_call(
         expected: how many operations a commit must find; -1 for any number.
         chunk: messages, at most.
         has_members: members of groups, or segments, may be among its messages.
-        skip: what a backout by the program leaves got: the unit of work where that goes on, and how many operations.
-        is_prepared: the unit of work stands under its own id; *owner* is the caller, since nobody else owns it.
+        skip: messages that a backout by the program leaves got: their next unit of work, and the number of operations.
+        is_prepared: the unit of work is stored under its own id; *owner* is the caller, because it has no owner.
     """
     script_keys = [
         *(keys.owners, keys.dead, keys.unit_of_work + (unit_id if is_prepared else owner)),
