@@ -138,7 +138,7 @@ class QueueManagerConnection:
         must_be_read: bool = False,
         for_group: bool = False,
     ) -> int:
-        """Prepare the unit of work for an external coordinator. It is in doubt under the id *xid* until the id is ended.
+        """Prepare the unit of work for an external coordinator. It is in doubt as *xid* until that id is ended.
 
         After this, neither this program's death nor the manager's backs it out. The next unit of work begins.
 
