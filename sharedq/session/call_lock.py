@@ -1,4 +1,4 @@
-"""Turns: one call at a time on a connection, and none that breaks the connection goes unnoticed."""
+"""Turns: one call at a time on a connection. Every call that breaks the connection is noticed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _REFUSALS = (XAError, DeploymentError, TypeError, AttributeError)
 class Turns:
     """Calls of several threads take turns; a thread may call again inside its turn.
 
-    A call that ends with what no call raises (KeyboardInterrupt, whatever a signal handler raises) may have been cut
-    short anywhere between what Redis did and what the connection noted of it, so *on_cut* is told: nobody can go on
-    from there. The same holds for a call that ends with 2009, whichever link to Redis was lost: its program gives the
-    connection up.
+    A call that ends with an exception that no call raises (KeyboardInterrupt, or one of a signal handler) may have been
+    interrupted anywhere between the work of Redis and the connection's note of it. So *on_cut* is called, because the
+    connection cannot continue. The same holds for a call that ends with 2009, after the loss of any link to Redis: its
+    program gives the connection up.
     """
 
     __slots__ = ("_lock", "_on_cut")
@@ -31,7 +31,7 @@ class Turns:
         self._on_cut = on_cut
 
     def if_free(self, act: Callable[[], None]) -> None:
-        """Do *act* in a turn of its own, unless a call is under way."""
+        """Do *act* in its own turn, unless a call is under way."""
         if self._lock.acquire(blocking=False):
             try:
                 act()

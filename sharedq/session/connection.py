@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from sharedq.session.async_puts import PendingPuts
     from sharedq.session.route import ReplyTo
 
-#: MAXUMSGS and MAXHANDS of a manager whose attributes nobody has written yet.
+#: MAXUMSGS and MAXHANDS of a manager whose attributes are not written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
 
-#: How often an idle connection to Redis is used, so that nobody closes it, seconds. A server's ``timeout`` and what is
-#: between must allow three times as much.
+#: Seconds between two uses of an idle connection to Redis, so that it is not closed. A server's ``timeout``, and
+#: proxies in between, must allow three times as much.
 KEEP_ALIVE_S = 20.0
 
-#: How long what Redis' clock said is gone on from by the clock here, seconds.
+#: Seconds for which the local clock continues a reading of Redis' clock.
 CLOCK_S = 10.0
 
-# Looked up as a member, it costs each call a tenth of a microsecond a reply.
+# A look-up as a member costs each call a tenth of a microsecond for each reply.
 _CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
 
 
@@ -215,7 +215,7 @@ class Connection:
             raise
 
     def block(self, wake_key: str, timeout_s: float) -> bytes | None:
-        """Wait for a wake-up; what came with it, or None where *timeout_s* passed (see ``Link.block``)."""
+        """Wait for a wake-up. Returns its content, or None after *timeout_s* (see ``Link.block``)."""
         self.check()
         try:
             return self._link.block(wake_key, timeout_s)
@@ -254,7 +254,7 @@ class Connection:
             raise
 
     def redis_ms(self, access: StructureAccess) -> int:
-        """What Redis' clock says where a structure is, ms since 1970: expiry is judged by it, whatever clocks say here.
+        """Redis' clock at the server of a structure, ms since 1970. It alone decides about expiry.
 
         Asked anew when that was some seconds ago. Raises MQIError: 2009.
         """
@@ -267,12 +267,12 @@ class Connection:
         return access.clock_ms + int((at_s - access.clock_read_s) * 1000)
 
     def _break_off_with_link(self) -> None:
-        """Break the connection off where its link broke (a lost reply, an interrupt): its work is then recovered."""
+        """End the connection if its link broke (a lost reply, an interrupt). Its work is then recovered."""
         if self._link.is_broken:
             self.break_off()
 
     def check_there(self, handle: Handle) -> None:
-        """For a queue that was not found: raise 2373 or 2346 when that is so because its structure has failed."""
+        """For a queue that was not found: raise 2373 or 2346 if the reason is a failure of its structure."""
         self.has_lost(handle.structure)
         self.check_usable(handle)
 
@@ -295,7 +295,7 @@ class Connection:
         """A script did not find this connection in the structure of *key*: it was shut out, or that has failed."""
         structure = key[1 : key.index("}")].partition(":")[2]
         if structure in self._failed:
-            # Found out in the middle of this call.
+            # This call noticed the failure.
             return self._failure(self._failed[structure], self.qmgr_name)
         access = self._accesses.get(structure)
         if access is None or not self._is_forgotten(access):
@@ -327,7 +327,7 @@ class Connection:
         return bool(self.command(admin.owners, "HEXISTS", admin.owners, self.token))
 
     def _structure_failed(self, access: StructureAccess) -> None:
-        """Nothing of what this connection had there is left; what its unit of work did elsewhere is backed out."""
+        """Everything of this connection there is lost. The work of its unit elsewhere is backed out."""
         name = access.keys.name
         access.has_failed = True
         self._failed[name] = access
@@ -398,7 +398,7 @@ class Connection:
     # -- life ----------------------------------------------------------------------------------------------------
 
     def take_put_status(self) -> PutStatus:
-        """MQSTAT: what became of asynchronous puts since the last look."""
+        """MQSTAT: the outcomes of asynchronous puts since the last MQSTAT."""
         status, self.put_status = self.put_status, PutStatus()
         return status
 
@@ -408,7 +408,7 @@ class Connection:
         return self._next_handle
 
     def waits_on(self, wake_key: str | None, for_s: float = 0.0) -> None:
-        """Remember what this connection blocks on, and for how long at most, for those who must end its wait."""
+        """Remember the key that this connection blocks on, and for how long, for those who must end its wait."""
         self._waiting_on = wake_key
         self._may_rest_until_s = time.monotonic() + for_s
 
@@ -422,7 +422,7 @@ class Connection:
         self._wake("quiesce")
 
     def look_again(self) -> None:
-        """Some structure has failed, or can be used again: wake a waiting get, which would not be woken any more.
+        """A structure has failed, or can be used again: wake a waiting get, which would not be woken otherwise.
 
         Raises:
             MQIError: Redis cannot be reached.
@@ -436,7 +436,7 @@ class Connection:
             self.group.call(*wake_owner_call(keys, self.token, why))
 
     def end_if_silent(self, limit_s: float, period_s: float) -> None:
-        """End a running call with 2009 that has not been answered for so long; what it was to wait does not count.
+        """End a running call with 2009 if it has no answer for this long, without its own wait.
 
         In a Cluster a server may be silent while leases, which are another one's business, are renewed. To be called in
         every *period_s*: a longer one counts as one, for then it was perhaps this machine that stood still.
@@ -449,7 +449,7 @@ class Connection:
             self.interrupt()
 
     def keep_alive(self) -> None:
-        """Have servers not close this connection because it is idle; to be called now and then, by any thread."""
+        """Keep servers from closing this connection as idle. Any thread calls this from time to time."""
         now_s = time.monotonic()
         # An internal connection never rests for long, and makes its calls without a turn.
         if not self._is_internal and now_s - self._kept_alive_s >= KEEP_ALIVE_S and not self._link.is_broken:
@@ -457,15 +457,15 @@ class Connection:
             self.lock.if_free(self._link.keep_alive)
 
     def has_lost_server(self) -> bool:
-        """Whether a server has closed this connection; to be asked by the thread that uses it, between two calls."""
+        """Whether a server has closed this connection. The thread that uses it asks, between two calls."""
         return self._link.has_lost_server()
 
     def interrupt(self) -> None:
-        """End a running call with 2009: the process lost its lease, or nobody answers."""
+        """End a running call with 2009: the process lost its lease, or Redis does not answer."""
         self._link.interrupt()
 
     def break_off(self) -> None:
-        """This connection is lost. A manager of the group backs out what it left."""
+        """Give this connection up as lost. A manager of the group backs out its work."""
         if not self._is_ended:
             self._is_ended = True
             self.process.abandon(self.token)
@@ -484,7 +484,7 @@ class Connection:
             try:
                 self._detach(access.keys)
             except MQIError:
-                # Where that has failed there is nothing to leave.
+                # If that has failed there is nothing to leave.
                 if self.has_entered(access):
                     raise
         admin = self.group.keys
@@ -500,11 +500,11 @@ class Connection:
         return self._is_ended
 
     def _end_in_child(self) -> None:
-        # Forked while another thread had its turn: that thread is not in the child to end it.
+        # The process forked while another thread had its turn. That thread is not in the child to end the turn.
         self.lock = Turns(self.break_off)
 
     def _drop_or_break_off(self) -> None:
-        # A reply that was lost may have been that of a registration: a tag would then be held by nobody.
+        # A lost reply may have been that of a registration: its tag would be held without an owner.
         if self._link.is_broken:
             self.break_off()
         else:

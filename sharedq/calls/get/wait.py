@@ -60,10 +60,10 @@ class _Search:
     """A call that is made until something fits; arguments as of `call_or_wait`.
 
     Attributes:
-        is_waiting: the latest call was to register a waiter, should it find nothing.
+        is_waiting: the latest call registers a waiter if it finds nothing.
         may_be_waiter: the structure may have it among its waiters, or may have woken it.
-        horizon: the place up to which it has looked in vain.
-        is_handed: the latest call waits to be handed its message, should it find nothing.
+        horizon: the place up to which its search found nothing.
+        is_handed: the latest call waits to be handed its message if it finds nothing.
     """
 
     connection: Connection
@@ -110,7 +110,7 @@ class _Search:
         return self.request.call(waiter, self.horizon)
 
     def _block(self, reply: Reply, left_s: float) -> Reply:
-        """Wait to be woken; what it was handed then, or found, or None: it is to look again."""
+        """Wait to be woken. Returns the message that it was handed or found, or None to look again."""
         connection, wake_key = self.connection, self.handle.structure.keys.wake + self.connection.token
         self.horizon = 0
         self._wait_as(reply, 1)
@@ -120,7 +120,7 @@ class _Search:
         try:
             self._check_wait(left_s)
             if self.is_handed:
-                # It is woken by the message itself, or else it looks again.
+                # The message itself wakes it; otherwise it looks again.
                 handed = connection.block(wake_key, block_s)
                 return handed and handed_reply(handed)
             # The wake-up and the next look are one write: see Link.block_then_call.

@@ -1,7 +1,7 @@
 """Reports that a queue manager makes itself: confirmation of arrival (COA) and of delivery (COD), and expiration.
 
-In a unit of work a report is put in that unit of work, so it comes when that is committed, and never if it is backed
-out. Outside one it follows what it confirms, in a call of its own: who dies between the two has told nobody.
+In a unit of work a report is put in that unit of work, so it comes with the commit, and never after a back-out. Outside
+one it is put by a separate call after the confirmed one: if the program dies between the two, there is no report.
 
 Source: IBM MQ reference, "Report (MQLONG)" of MQMD.
 """
@@ -32,10 +32,10 @@ from sharedq.session.handle import Handle
 CONFIRMS_ARRIVAL: Final = int(Report.COA_WITH_FULL_DATA)
 _CONFIRMS_DELIVERY: Final = int(Report.COD_WITH_FULL_DATA)
 _PUT: Final = int(PutOption.SET_ALL_CONTEXT)
-#: How often a queue is looked up anew, for one report, because what its name stands for was altered since.
+#: How often a queue is looked up again for one report, because the definitions of its name were altered.
 _TRIES = 10
-#: Reports that are put in one call, at most, and bytes of them. A message that may become segments is put by itself:
-#: nobody knows how many they are.
+#: The most reports of one call, and their most bytes. A message that may become segments is put alone: their number is
+#: not known.
 _TOGETHER, _TOGETHER_BYTES = 100, 1 << 20
 _MAY_BE_SEGMENTED: Final = int(MsgFlag.SEGMENTATION_ALLOWED)
 _APPL_NAME: Final = b"queue manager"
@@ -46,7 +46,7 @@ def confirm_arrival(connection: Connection, handle: Handle, messages: Messages, 
     """Report that messages have come to their destination, to those that asked for that (MQRO_COA).
 
     Args:
-        handle: what they were put through. On a transmission queue nothing has arrived.
+        handle: the handle of the puts. On a transmission queue no message has arrived.
 
     Raises:
         MQIError: 2009, the connection is lost.
@@ -76,11 +76,10 @@ def confirm_delivery(connection: Connection, handle: Handle, messages: Sequence[
 
 
 def send(connection: Connection, reports: Iterable[ReportMessage | None], at: str, *, in_unit: bool) -> None:
-    """Put reports where they are to go, as the manager *at* does that, or else on the dead-letter queue there.
+    """Put reports on their queues, as the manager *at* would, or else on the dead-letter queue there.
 
-    One with MQRO_DISCARD_MSG, which the message passed on to it, goes to no dead-letter queue. Where nothing can be
-    done a report is lost, and the program that it is not for goes on; but not when there is no room: then the unit of
-    work can only be backed out.
+    A report with MQRO_DISCARD_MSG, which it has from its message, goes to no dead-letter queue. If a report cannot be
+    put anywhere it is lost, and the call goes on. But if Redis is full, the unit of work can only be backed out.
 
     Raises:
         MQIError: 2009, the connection is lost.
@@ -137,7 +136,7 @@ def _dead_letter(
 def _refusal(
     connection: Connection, message: ReportMessage, at: str, in_unit: bool, *, is_letter: bool = False
 ) -> MQIError | None:
-    """Put a message where it is to go; why that was refused, if it was."""
+    """Put a message on its queue. Returns the refusal, if there was one."""
     for _ in range(_TRIES):
         try:
             _put(connection, [message], at, in_unit, is_letter=is_letter)
@@ -157,9 +156,9 @@ def _put(
     """Put reports for one queue, all or none.
 
     Args:
-        is_letter: that is the dead-letter queue, which has to be a local one.
+        is_letter: the queue is the dead-letter queue, which has to be a local one.
     """
-    # MAXUMSGS counts reports, too, but refuses none: what they confirm has been done.
+    # MAXUMSGS counts reports, too, but refuses none: the confirmed call has been done.
     first = reports[0]
     handle = find_queue(connection, first.queue, first.qmgr, at)
     if is_letter and (handle.destination or handle.definition.facts.is_transmission):
@@ -170,6 +169,6 @@ def _put(
         store_many(connection, way, messages, MQPMO(options=_PUT), in_unit, is_whole=True, kept=[])
     finally:
         if handle.puts.other_way is not None and not connection.is_ended:
-            # Refused, it stays open until the connection ends: what became of the reports is not changed by that.
+            # If the close is refused, it stays open until the connection ends. That does not affect the reports.
             with suppress(MQIError):
                 close_handle(connection, handle.puts.other_way)

@@ -36,13 +36,12 @@ def refresh_definition(connection: Connection, handle: Handle) -> bool:
 
 
 def until_in_force(connection: Connection, handle: Handle, make: Callable[[], T]) -> T:
-    """What *make* returns. It goes by the handle's definitions; only those in force may refuse the call.
+    """Call *make*, which uses the handle's definitions, and return its result. Only definitions in force may refuse.
 
-    Where others are in force, the handle learns them and *make* is called again. It takes back what it did before it
-    raises.
+    If others are in force, the handle learns them and *make* is called again. It must undo its work before it raises.
 
     Raises:
-        MQIError: what *make* raised by the definitions in force; those of ``refresh_definition``.
+        MQIError: the refusal by the definitions in force; those of ``refresh_definition``.
     """
     while True:
         known = handle.definition
@@ -53,10 +52,10 @@ def until_in_force(connection: Connection, handle: Handle, make: Callable[[], T]
 
 
 def raise_if_in_force(connection: Connection, handle: Handle, known: Definition, error: MQIError) -> None:
-    """Raise *error* if the call that failed went by what is in force; else the handle has learned that by now.
+    """Raise *error* if the failed call used the definitions in force. Otherwise the handle has learned these now.
 
     Args:
-        known: what the handle went by when the call began.
+        known: the handle's definition when the call began.
     """
     if error.reason == MQRC.CONNECTION_BROKEN:
         raise error
@@ -65,7 +64,7 @@ def raise_if_in_force(connection: Connection, handle: Handle, known: Definition,
 
 
 def take_definition(handle: Handle, reply: Sequence[bytes], path: Path | None = None, *, for_put: bool = False) -> None:
-    """Go by the definition that a script answered (``{1, version, definition}``), and by the *path* where it is new.
+    """Use the definition that a script answered (``{1, version, definition}``), and the *path* if it is new.
 
     Raises:
         MQIError: 2041 on a put whose route is the shared transmission queue: its definition changed since the
@@ -78,7 +77,7 @@ def take_definition(handle: Handle, reply: Sequence[bytes], path: Path | None = 
 
 
 def changed_path(connection: Connection, handle: Handle) -> Path | None:
-    """Follow the handle's name again where a definition that it led through has changed; None where none had.
+    """Follow the handle's name again if a definition on its way has changed. Returns None if none has.
 
     Raises:
         MQIError: 2041, the name leads somewhere else now, or nowhere, or IGQ was altered.
@@ -96,7 +95,7 @@ def changed_path(connection: Connection, handle: Handle) -> Path | None:
         if error.reason == MQRC.CONNECTION_BROKEN:
             raise
         raise error_for(MQRC.OBJECT_CHANGED, "", handle.object_name, str(error)) from error
-    # IGQ comes first of what is checked. Altered twice, it is as it was, and yet the handle is not valid any more.
+    # IGQ is the first check. After two alters it has its old value, but the handle is not valid any more.
     if not route.leads_where(known.route) or (route.igq_of and checks[1] != known.checks[1]):
         raise error_for(MQRC.OBJECT_CHANGED, "", handle.object_name, "its name leads elsewhere now")
     return route, checks

@@ -3,12 +3,12 @@
 Those with GROUP disposition belong to the queue-sharing group: any member ends them, also while the manager at which
 they were prepared runs. The two dispositions do not see each other's ids.
 
-The shape is that of XA. Between the two the unit of work is in doubt: nobody sees its puts or gets what it got, and no
-death, no recovery and no restart ends it. Its external id is the coordinator's own choice.
+The shape is that of XA. Between prepare and end the unit of work is in doubt: its puts are invisible, its gets stay
+got, and no death, no recovery and no restart ends it. The coordinator chooses its external id.
 
-Prepared is decided by one script in the administration structure, once every operation is recorded in its structure;
-each structure then sets its part apart from the connection. Its end is decided by one script there too. A process
-that dies after such a decision leaves the rest to its recovery, as with any commit over several structures.
+One script in the administration structure decides the prepare, after every operation is recorded in its structure.
+Each structure then sets its part apart from the connection. One script decides the end there, too. A process that dies
+after such a decision leaves the rest to its recovery, as with any commit over several structures.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ _SAID = {
 _CODES = {"C": XAReturn.XA_HEURCOM, "B": XAReturn.XA_HEURRB, "M": XAReturn.XA_HEURMIX, "R": XAReturn.XA_HEURRB}
 _LOST = ("M", "R")
 
-#: Told about each chunk of a unit of work: its id, and the messages made available, removed or put back; None where it
-#: is in doubt and was only set apart.
+#: Called for each chunk of a unit of work with its id, and the number of messages made available, removed or put back;
+#: None if the unit is in doubt and was only set apart.
 OnChunk = Callable[[str, int | None], None]
 
 
@@ -77,18 +77,18 @@ class PreparedUnit:
     """A unit of work in doubt, or being ended.
 
     Attributes:
-        qmgr: whose it is: the manager at which it was prepared, or with GROUP disposition the group.
-        xid: its external id, the coordinator's.
+        qmgr: its owner: the manager at which it was prepared, or with GROUP disposition the group.
+        xid: its external id, from the coordinator.
         nid: its short name, for operators.
-        id: of the unit of work; its first part is the owner token of the connection that did it.
-        appl_name: of that connection's program.
-        messages: put and got in it.
-        prepared_ms: when, by Redis' clock.
+        id: id of the unit of work; it begins with the owner token of its connection.
+        appl_name: name of that connection's program.
+        messages: number of messages put and got in it.
+        prepared_ms: time of the prepare, by Redis' clock.
         structures: the queues that it touches in each, and whether members of groups are among its messages there.
-        failures: how many times each of these had failed before, where it had.
-        times_read: how often what it got was read; None: nobody has to read it before `commit_together`.
-        outcome: once that is decided: C commit, B back out.
-        decided_by: owner token of who decided, and ends it or has its recovery end it.
+        failures: how many times each of these had failed before, if it had.
+        times_read: how often its messages were read; None if `commit_together` does not need a reader.
+        outcome: the decision, if there is one: C commit, B back out.
+        decided_by: owner token of the decider, which ends it, or whose recovery does.
     """
 
     qmgr: str
@@ -111,7 +111,7 @@ class PreparedUnit:
 
     @property
     def is_unread(self) -> bool:
-        """Somebody has to read its messages before `commit_together`, and nobody has done so."""
+        """Whether its messages must be read before `commit_together`, and no program has read them."""
         return self.times_read == 0
 
     @property
@@ -122,12 +122,12 @@ class PreparedUnit:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One of a series of batches, each of whose units of work are committed together, once.
+    """One batch of a series. The units of work of each batch are committed together, once.
 
     Attributes:
-        series: its name. A coordinator that goes on after a crash goes on with the same one.
-        number: from 0, rising.
-        kept_s: for how long it is remembered that it was decided, seconds; 0 for ever.
+        series: its name. After a crash a coordinator continues with the same one.
+        number: rising, from 0.
+        kept_s: seconds for which its decision is remembered; 0 for ever.
     """
 
     series: str
@@ -146,20 +146,20 @@ def prepare(
     """Prepare the unit of work under the external id *xid*; the connection goes on with the next one.
 
     Args:
-        batch: that it belongs to.
+        batch: the batch that it belongs to.
         for_group: with GROUP disposition.
-        must_be_read: `commit_together` refuses where nothing of what is committed was read (``Reader.note_read``).
+        must_be_read: `commit_together` refuses if none of the committed units was read (``Reader.note_read``).
 
-    What MQGMO_MARK_SKIP_BACKOUT got counts as got: a later back-out puts it back too.
+    A message got with MQGMO_MARK_SKIP_BACKOUT counts as got: a later back-out puts it back too.
 
     Returns:
-        How many messages are in doubt now. 0: the unit of work was empty, so nothing is, and *xid* is unused.
+        The number of messages in doubt now. 0 if the unit of work was empty; *xid* is unused then.
 
     Raises:
-        XAError: XAER_DUPID, *xid* is in doubt at this manager (*for_group*: in the group) or was lately; XAER_PROTO,
+        XAError: XAER_DUPID, *xid* is in doubt at this manager (*for_group*: in the group) or was recently; XAER_PROTO,
             *batch* or a later one of its series is decided; the unit of work is as it was. XAER_INVAL.
         MQIError: 2003 an asynchronous put of it had failed, or a structure, everything is backed out; 2009 unknown:
-            `prepared_units` tells it, once the group has recovered this connection.
+            `prepared_units` shows it after the group has recovered this connection.
     """
     _check(xid)
     send_outstanding(connection)
@@ -168,7 +168,7 @@ def prepare(
         return 0
     require_recorded(connection)
     messages = unit.messages
-    # Of when it entered them. Should one fail from here on, it is more than that.
+    # The counts at the time it entered them. A later failure makes the count larger.
     failures = {name: connection.access(name).failures for name in unit.parts}
     info: dict[str, Any] = {"read": 0} if must_be_read else {}
     info |= {
@@ -206,26 +206,26 @@ def prepare(
 
 
 def setting_apart(connection: Connection, structure: str, owner: str, unit_id: str) -> ScriptCall:
-    """The call after which *owner*'s prepared unit of work stands under its own id in *structure*."""
+    """The call that stores *owner*'s prepared unit of work under its own id in *structure*."""
     keys, journal_max = connection.access(structure).keys, connection.group.journal_max
     return set_apart_call(keys, connection.token, owner, unit_id, journal_max)
 
 
 def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: str = "") -> bool:
-    """Commit (C) or back out (B) what was prepared as *xid*.
+    """Commit (C) or back out (B) the unit of work prepared as *xid*.
 
     Args:
-        qmgr: whose it is; default the connection's manager. Another manager must not be running.
+        qmgr: its owner; default: the connection's manager. Another manager must not be running.
 
     Returns:
-        False where it had ended so already (as far as that is remembered: the latest ``ENDED_KEPT`` of the group).
+        False if it had ended like this already (the group remembers the latest ``ENDED_KEPT``).
 
     Raises:
         XAError: XAER_NOTA no such id; XA_HEURCOM or XA_HEURRB it has ended the other way, or is about to. XA_HEURMIX
-            it is committed, but for what it did in a structure that has failed since it was prepared; XA_HEURRB where
-            nothing of it was in any other. Asked again, it says so again.
-        MQIError: 2222 *qmgr* is running; 2009 unknown, may be repeated over another connection. What was decided the
-            group completes.
+            it is committed, except its work in a structure that has failed since the prepare; XA_HEURRB if it had
+            none in any other. A repetition gives the same answer.
+        MQIError: 2222 *qmgr* is running; 2009 unknown, may be repeated over another connection. The group completes a
+            decision.
     """
     _check(xid)
     qmgr = qmgr or connection.qmgr_name
@@ -251,20 +251,20 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
 def commit_together(
     connection: Connection, xids: Sequence[bytes], batch: Batch | None = None, *, for_group: bool = False
 ) -> bool:
-    """Commit what was prepared at the connection's manager as *xids*, by one decision: all of it or nothing.
+    """Commit the units prepared at the connection's manager as *xids*, by one decision: all of them or none.
 
-    Asked for the same again, by whomever, it completes what is not completed yet and does nothing besides.
+    A repetition, by any program, completes the units that are not complete yet and does nothing else.
 
     Args:
-        batch: that they are. From here on nothing more is prepared for it.
+        batch: their batch. From now on nothing more is prepared for it.
         for_group: they have GROUP disposition; any member may have prepared them.
 
     Returns:
-        False where *batch* or a later one of its series was decided before: what is prepared now should be backed out.
+        False if *batch* or a later one of its series was decided before. The caller should back these units out.
 
     Raises:
-        XAError, MQIError: as of `decide_together`; 2123 committed, but for what some of them did in structures that
-            have failed since. Asked again, it says so again.
+        XAError, MQIError: as for `decide_together`; 2123 committed, except work in structures that have failed since. A
+            repetition gives the same answer.
     """
     is_first, decided, lost = _decide_together(connection, xids, batch, for_group)
     lost += [unit.xid for unit in decided if complete(connection, unit) in _LOST]
@@ -279,16 +279,16 @@ def commit_together(
 def decide_together(
     connection: Connection, xids: Sequence[bytes], batch: Batch | None = None, *, for_group: bool = False
 ) -> list[PreparedUnit] | None:
-    """Decide that what was prepared as *xids* is committed, and leave it to the caller to `complete` each unit of work.
+    """Decide the commit of the units prepared as *xids*. The caller must `complete` each of them.
 
-    The caller does so over this connection: should that end before, its recovery completes them.
+    It does so over this connection. If that ends before, its recovery completes them.
 
     Returns:
-        The units of work to complete; None where *batch* or a later one of its series was decided before.
+        The units of work to complete; None if *batch* or a later one of its series was decided before.
 
     Raises:
-        XAError: XAER_NOTA or XA_HEURRB, the one it names is not there or was backed out; nothing has changed.
-            XAER_PROTO they had to be read, and nobody has read any of them. XAER_INVAL more than ``TOGETHER_MAX``.
+        XAError: XAER_NOTA or XA_HEURRB, the named one is not there or was backed out; nothing has changed.
+            XAER_PROTO they had to be read, and no program has read any of them. XAER_INVAL more than ``TOGETHER_MAX``.
         MQIError: 2009 unknown, may be repeated over another connection. The group completes everything decided.
     """
     is_first, decided, _ = _decide_together(connection, xids, batch, for_group)
@@ -298,9 +298,9 @@ def decide_together(
 def _decide_together(
     connection: Connection, xids: Sequence[bytes], batch: Batch | None, for_group: bool
 ) -> tuple[bool, list[PreparedUnit], list[bytes]]:
-    """As `decide_together`: whether *batch* was not decided before; which of *xids* have still to be completed.
+    """As `decide_together`: whether *batch* was not decided before; which of *xids* are still to be completed.
 
-    And which of them were committed before, but for what structures had lost.
+    Also which of them were committed before, except for losses with structures.
     """
     for xid in xids:
         _check(xid)
@@ -383,23 +383,23 @@ def complete(connection: Connection, unit: PreparedUnit, on_chunk: OnChunk = lam
 
 
 def _has_lost(group: Group, unit: PreparedUnit, structure: str) -> bool:
-    """Whether a structure where nothing of *unit* is has failed since that was prepared; else its part was applied."""
-    # The first to see it tells the group, so that it is counted.
+    """Whether a structure without any of *unit* has failed since the prepare. Otherwise its part was applied."""
+    # The first process that sees the failure tells the group, so that it is counted.
     structure_state(group, structure)
     known, sequence = failure_of(group, structure), group.structure(structure).sequence
     if (known.count if known else 0) != unit.failures.get(structure, 0):
         return True
-    # Its queues were deleted after a failure that nobody has met.
+    # Its queues were deleted after a failure that no process noticed.
     return not group.command(sequence, "EXISTS", sequence)
 
 
 def _end_part(connection: Connection, unit: PreparedUnit, structure: str, on_chunk: OnChunk) -> bool:
-    """Apply what is decided in one structure; whether anything of *unit* was there, and all of it is applied now."""
+    """Apply the decision in one structure. Returns whether a part of *unit* was there, which is applied now."""
     try:
         return _apply(connection, unit, structure, on_chunk)
     except MQIError as error:
         if error.reason == MQRC.CF_STRUC_ERROR:
-            # Deleted, which only one that has lost its queues can be.
+            # It was deleted, which is possible only after it lost its queues.
             return False
         if error.reason not in (MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
             raise
@@ -423,7 +423,7 @@ def _apply(connection: Connection, unit: PreparedUnit, structure: str, on_chunk:
         chunk=CHUNK_MEMBERS if has_members else CHUNK_MESSAGES,
         is_prepared=True,
     )
-    # It may never have been set apart here: who prepared it died before.
+    # It may never have been set apart here, because the preparing program died before.
     calls = [setting_apart(connection, structure, unit.owner, unit.id), end]
     left, is_there = 1, False
     while left:
@@ -438,10 +438,10 @@ def _apply(connection: Connection, unit: PreparedUnit, structure: str, on_chunk:
 
 
 def prepared_units(group: Group, qmgr: str = "") -> list[PreparedUnit]:
-    """The units of work in doubt, those that are just being ended among them.
+    """The units of work in doubt, with those that are just being ended.
 
     Args:
-        qmgr: whose, as of ``PreparedUnit.qmgr``; default everybody's.
+        qmgr: their owner, as in ``PreparedUnit.qmgr``; default: all owners.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
