@@ -145,9 +145,7 @@ def test_only_calls_on_an_unserved_slot_fail(cluster: Cluster, tmp_path: Path) -
     group.close()
 
 
-def test_a_link_that_knew_the_node_of_a_slot_fails_with_2345_when_none_serves_it(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_link_to_a_slot_that_no_node_serves_any_more_fails_with_2345(cluster: Cluster, tmp_path: Path) -> None:
     """Its node refuses the call, and the link goes on to serve everything else."""
     group = spread_group(cluster, tmp_path)
     waiter, program = group.connect(), group.connect()

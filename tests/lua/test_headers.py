@@ -301,7 +301,7 @@ def uses_of_pasted_text() -> list[str]:
     return calls + [name for text in sources for name in re.findall(r"\b(?:CONST|INLINE)\.(\w+)", text)]
 
 
-def test_what_is_pasted_is_used_twice_at_least() -> None:
+def test_pasted_text_is_used_at_least_twice() -> None:
     used = uses_of_pasted_text()
     assert [name for known in definitions() for name in known if used.count(name) < 2] == []
 

@@ -102,7 +102,7 @@ def basic(told: bytes) -> str:
         *("Bearer", "Bearer x", "Digest username=vera"),
     ],
 )
-def test_a_header_that_names_nobody_is_refused(console: Console, told: str) -> None:
+def test_a_header_without_a_user_is_refused(console: Console, told: str) -> None:
     with httpx.Client(base_url=console.url, headers={"Authorization": told}) as client:
         assert client.get("/console/api/me").status_code in (401, 429)
 

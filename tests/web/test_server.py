@@ -88,7 +88,7 @@ def read_all(connection: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
-def test_what_is_no_http_ends_only_its_connection(console: Console) -> None:
+def test_bytes_that_are_no_http_end_only_their_connection(console: Console) -> None:
     for data in (
         b"\x16\x03\x01\x00\xa5",
         b"GET\r\n\r\n",

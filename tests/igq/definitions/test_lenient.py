@@ -70,7 +70,7 @@ def test_every_line_of_dmpmqcfg_is_loaded_or_warned_of(group: TestGroup) -> None
     ]
 
 
-def test_what_dmpmqcfg_says_besides_is_defined(group: TestGroup) -> None:
+def test_other_attributes_of_dmpmqcfg_are_defined(group: TestGroup) -> None:
     load(group, (DATA / "dmpmqcfg.mqsc").read_text())
 
     repository = group.repository("QM1")
@@ -131,7 +131,7 @@ def test_every_line_of_makedef_is_loaded_or_warned_of(group: TestGroup) -> None:
         "DIS QL(A) WHERE(NOPE EQ 1)",
     ],
 )
-def test_what_is_wrong_at_ibm_mq_too_stays_wrong(group: TestGroup, command: str) -> None:
+def test_errors_at_ibm_mq_stay_errors(group: TestGroup, command: str) -> None:
     status, lines = load(group, command + "\n")
 
     assert status == 10, lines

@@ -96,7 +96,7 @@ def test_an_open_queue_and_one_with_messages_refuse_as_they_would(group: TestGro
 @pytest.mark.parametrize(
     "command", ["BACKUP CFSTRUCT(APPL1)", "STOP QMGR", "RECOVER CFSTRUCT(APPL1) TYPE(PURGE)", "RESOLVE INDOUBT(*)"]
 )
-def test_what_is_not_about_definitions_is_not_tried(group: TestGroup, command: str) -> None:
+def test_commands_not_about_definitions_are_not_tried(group: TestGroup, command: str) -> None:
     status, lines = tried(group, command + "\n")
 
     assert status == 0

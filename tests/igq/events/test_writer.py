@@ -197,7 +197,7 @@ def test_refused_calls_are_not_noted_unless_asked_for(events: Events) -> None:
     assert events.names(formats.QMGR_QUEUE) == []
 
 
-def test_what_the_log_says_is_told(events: Events) -> None:
+def test_messages_of_the_log_become_events(events: Events) -> None:
     said: list[tuple[str, dict[str, object]]] = [
         ("CSQY022I", {}),
         ("CSQE011I", {"target": "QM2.4"}),
@@ -304,7 +304,7 @@ def test_definitions_are_told_before_and_after(events: Events) -> None:
     assert found[0][0]["inhibitPut"] == "ENABLED"
 
 
-def test_notes_that_nobody_understands_do_no_harm(events: Events) -> None:
+def test_unknown_notes_do_no_harm(events: Events) -> None:
     for body in ({}, {"reason": "x"}):
         for kind in ("refused", "config", "later"):
             leave_note(events.group.group, "QM1", kind, "", body)

@@ -61,7 +61,7 @@ MESSAGES = st.builds(pcf.PCFMessage, HEADERS, st.lists(PARAMETERS, max_size=6).m
 
 
 @given(MESSAGES, REPRESENTATION)
-def test_what_is_written_is_read(message: pcf.PCFMessage, representation: Representation) -> None:
+def test_a_written_message_is_read(message: pcf.PCFMessage, representation: Representation) -> None:
     assert read(write(message, representation), representation) == message
 
 

@@ -91,7 +91,7 @@ def test_a_file_can_hold_the_redis_url(tmp_path: Path) -> None:
     assert "secret" not in settings.redis_url_masked
 
 
-def test_a_redis_url_of_the_environment_beats_the_file_that_the_settings_name(tmp_path: Path) -> None:
+def test_a_redis_url_of_the_environment_beats_a_url_file(tmp_path: Path) -> None:
     env = toml(tmp_path, 'redis_url_file = "url"\n', IGQ_REDIS_URL="redis://mine:6379")
 
     assert load_settings(env).redis_url == "redis://mine:6379"
