@@ -10,6 +10,7 @@ from docs.generator.markdown import code, table
 from igq.mqsc.words import OBJECTS, TAKES, VERBS, Word
 from sharedq.objects.definitions.attributes import Attribute, attributes_of
 from sharedq.objects.definitions.base import ObjectDefinition
+from sharedq.objects.definitions.inert import INERT
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueModel, QueueRemote
 
@@ -42,6 +43,15 @@ def attribute_sections() -> str:
     """A table of attributes for each kind of object."""
     parts = [f"### {kind}\n\n{_attribute_table(model)}" for kind, model in _KINDS]
     return "\n\n".join(parts)
+
+
+def inert_table() -> str:
+    """The attributes that do nothing here."""
+    rows = [
+        (", ".join(each.kinds), code(each.keyword), ", ".join(code(str(value)) for value in each.done), each.instead)
+        for each in INERT
+    ]
+    return table(("Objects", "Attribute", "Values that do what they say", "Instead of the others"), rows)
 
 
 def _shortest(word: Word) -> str:

@@ -28,6 +28,7 @@ _MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "mqsc commands": mqsc.command_table,
         "mqsc words": mqsc.word_table,
         "mqsc attributes": mqsc.attribute_sections,
+        "mqsc inert": mqsc.inert_table,
         "log messages": messages.log_table,
         "mqsc messages": messages.mqsc_table,
     }

@@ -30,9 +30,9 @@ from sharedq.redis.keys import private_structure
 from sharedq.session.connection import Connection
 
 #: Seconds between two looks for notes.
-LOOK_S: Final = 3
+LOOK_S: Final = 10
 #: Looks after which the names of the structures are read again.
-_LOOKS_PER_READING = 10
+_LOOKS_PER_READING = 6
 _NOTES_PER_CALL = 100
 #: Messages of the log that say that the manager ends.
 _ENDS: Final = ("CSQY002I", "CSQY009I")

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TextIO, cast
 from igq.mqsc import authority, backup, displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
+from igq.mqsc.inertness import inert_warnings
 from igq.mqsc.leniency import pass_over
 from igq.mqsc.lines import Source, split_commands
 from igq.mqsc.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
@@ -185,7 +186,9 @@ class Commands:
         """
         while True:
             try:
-                return self._executor.execute(command)
+                lines = self._executor.execute(command)
+                warnings += inert_warnings(command)
+                return lines
             except MqscSyntaxError as error:
                 passed = pass_over(command, error) if self._is_lenient else None
                 if passed is None:

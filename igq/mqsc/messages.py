@@ -32,6 +32,7 @@ WOULD_COMPLETE = "IGQ1006I: {} would complete normally; nothing was changed."
 WOULD_CHANGE = "IGQ1007I: Would {}"
 WOULD_CHANGE_NOTHING = "IGQ1008I: Would change nothing."
 WOULD_DROP = "IGQ1009I: Would drop {} of {}."
+INERT = "IGQ1011W: Line {}: {} is kept and shown, and does nothing here: {}."
 NOT_TRIED = "IGQ1010I: {} is not tried in a dry run."
 
 #: The text for a reason that has no message of its own.

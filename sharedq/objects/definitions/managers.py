@@ -1,6 +1,6 @@
 """Definitions of the queue manager and of application structures. Pure.
 
-Attributes that nothing in igq acts on are kept and shown.
+Attributes that nothing acts on are kept and shown; `inert.py` lists them.
 
 Source: IBM MQ reference, "ALTER QMGR", "DEFINE CFSTRUCT".
 """

@@ -1,7 +1,7 @@
 """Definitions of queues: local, alias, remote and model, with every attribute stated once. Pure.
 
-Defaults are those of z/OS, except that queues are shareable and opened shared by default. Attributes that only events,
-statistics and channels use are kept and shown; nothing here acts on them.
+Defaults are those of z/OS, except that queues are shareable and opened shared by default. `inert.py` lists
+the attributes that are kept and shown, and that nothing acts on.
 
 Source: IBM MQ reference, "DEFINE QLOCAL", "Attributes for queues".
 """

@@ -1,0 +1,74 @@
+"""Attributes that are kept and shown, and do nothing here except with the values that say what is done anyway. Pure.
+
+A command that gives such an attribute another value, which is not the default either, warns that it does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sharedq.objects.definitions.attributes import by_keyword
+from sharedq.objects.definitions.base import ObjectDefinition
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal, QueueModel
+
+#: Kind of object -> its model.
+MODELS: Final[Mapping[str, type[ObjectDefinition]]] = {
+    **QUEUE_KINDS,
+    QueueManagerAttributes.kind: QueueManagerAttributes,
+    CFStruct.kind: CFStruct,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Inert:
+    """An attribute that does nothing.
+
+    Attributes:
+        kinds: MQSC's words for the objects that have it.
+        keyword: the MQSC keyword; of bare words, that which asks for something.
+        done: the values that say what is done anyway.
+        instead: what is done, in one clause.
+    """
+
+    kinds: tuple[str, ...]
+    keyword: str
+    done: tuple[Any, ...]
+    instead: str
+
+
+_STORED: Final = (QueueLocal.kind, QueueModel.kind)
+_ALL: Final = tuple(QUEUE_KINDS)
+_QMGR: Final = (QueueManagerAttributes.kind,)
+_CFSTRUCT: Final = (CFStruct.kind,)
+
+INERT: Final = (
+    Inert(_STORED, "TRIGGER", ("NOTRIGGER",), "no trigger messages are written"),
+    Inert(_STORED, "QSVCIEV", ("NONE",), "no service interval events are written"),
+    Inert(_STORED, "DEFREADA", ("NO", "DISABLED"), "messages are never read ahead"),
+    Inert(_STORED, "STATQ", ("QMGR", "OFF"), "no statistics messages are written"),
+    Inert(_STORED, "ACCTQ", ("QMGR", "OFF"), "no accounting messages are written"),
+    Inert(_ALL, "DEFPRESP", ("SYNC",), "a put is synchronous unless it asks for MQPMO_ASYNC_RESPONSE"),
+    Inert(_ALL, "DEFBIND", ("OPEN",), "there are no clusters, in which messages could be bound"),
+    Inert(_QMGR, "STATQ", ("NONE", "OFF"), "no statistics messages are written"),
+    Inert(_QMGR, "ACCTQ", ("NONE", "OFF"), "no accounting messages are written"),
+    Inert(_QMGR, "TRIGINT", (999_999_999,), "no trigger messages are written"),
+    Inert(_QMGR, "GROUPUR", ("ENABLED",), "units of work with GROUP disposition are always possible"),
+    Inert(_QMGR, "CFCONLOS", ("TOLERATE",), "a manager that loses Redis goes on when Redis answers again"),
+    Inert(_CFSTRUCT, "CFCONLOS", ("ASQMGR", "TOLERATE"), "a manager that loses Redis goes on when Redis answers again"),
+    Inert(_CFSTRUCT, "RECAUTO", ("NO",), "a failed structure is recovered by RECOVER CFSTRUCT"),
+    Inert(_CFSTRUCT, "OFFLOAD", ("NONE",), "bodies of messages are in Redis, whatever their length"),
+)
+
+
+def inert_value(kind: str, keyword: str, value: Any) -> Inert | None:
+    """Return why *value* of the attribute *keyword* does nothing for an object of *kind*; None if it does."""
+    attribute = by_keyword(MODELS[kind]).get(keyword)
+    if attribute is None or value == MODELS[kind].model_fields[attribute.field].default:
+        return None
+    for each in INERT:
+        if kind in each.kinds and each.keyword in attribute.keywords and value not in each.done:
+            return each
+    return None

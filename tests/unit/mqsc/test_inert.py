@@ -1,0 +1,71 @@
+"""Attributes that do nothing: the table fits the models, and a command that asks for one of them says so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from igq.mqsc.inertness import inert_warnings
+from igq.mqsc.lines import split_commands
+from igq.mqsc.parser import parse_command
+from sharedq.objects.definitions.attributes import by_keyword
+from sharedq.objects.definitions.inert import INERT, MODELS, Inert, inert_value
+
+ROOT = Path(__file__).parents[3]
+
+
+def warnings(text: str) -> list[str]:
+    (source,) = split_commands([text])
+    return inert_warnings(parse_command(source))
+
+
+@pytest.mark.parametrize("inert", INERT, ids=lambda inert: f"{inert.kinds[0]}-{inert.keyword}")
+def test_the_table_fits_the_models(inert: Inert) -> None:
+    for kind in inert.kinds:
+        attribute = by_keyword(MODELS[kind])[inert.keyword]
+        if attribute.mqsc.words and not attribute.is_number:
+            assert set(inert.done) < set(attribute.mqsc.words)
+
+
+#: Their fields have names that mean other things elsewhere.
+COMMON = ("STATQ", "ACCTQ")
+NAMED = [inert for inert in INERT if inert.keyword not in COMMON]
+
+
+@pytest.mark.parametrize("inert", NAMED, ids=lambda inert: f"{inert.kinds[0]}-{inert.keyword}")
+def test_nothing_acts_on_what_the_table_has(inert: Inert) -> None:
+    field = by_keyword(MODELS[inert.kinds[0]])[inert.keyword].field
+    sources = [
+        path
+        for package in ("sharedq", "igq", "recovery")
+        for pattern in ("*.py", "*.lua")
+        for path in (ROOT / package).rglob(pattern)
+        if "objects/definitions" not in path.as_posix()
+    ]
+    assert [path for path in sources if re.search(rf"\b{field}\b", path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("DEFINE QLOCAL(A) TRIGGER", ["TRIGGER is kept"]),
+        ("DEFINE QLOCAL(A) NOTRIGGER QSVCIEV(NONE) DEFREADA(DISABLED)", []),
+        ("DEFINE QL(A) QDPHIEV(ENABLED) QDPLOEV(ENABLED) QDEPTHHI(70)", []),
+        ("ALTER QLOCAL(A) QSVCIEV(HIGH) STATQ(ON)", ["QSVCIEV(HIGH) is kept", "STATQ(ON) is kept"]),
+        ("ALTER QALIAS(A) DEFPRESP(ASYNC)", ["DEFPRESP(ASYNC) is kept"]),
+        ("ALTER QMGR PERFMEV(ENABLED) GROUPUR(ENABLED)", []),
+        ("ALTER QMGR GROUPUR(DISABLED) CFCONLOS(TERMINATE)", []),
+        ("DEFINE CFSTRUCT(A) RECAUTO(YES) OFFLOAD(SMDS)", ["OFFLOAD(SMDS) is kept"]),
+        ("DELETE QLOCAL(A)", []),
+    ],
+)
+def test_a_command_says_what_does_nothing(command: str, said: list[str]) -> None:
+    found = warnings(command)
+    assert len(found) == len(said)
+    assert all(text in line for text, line in zip(said, found, strict=True))
+
+
+def test_an_unknown_attribute_is_not_inert() -> None:
+    assert inert_value("QLOCAL", "NONSENSE", "X") is None
