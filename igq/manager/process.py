@@ -22,6 +22,7 @@ from igq.events.writer import EventWriter, is_told_of
 from igq.manager.console_child import ConsoleChild, start_console
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
+from igq.manager.scheduled_backups import ScheduledBackups
 from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
 from igq.processes.service_manager import notify
@@ -164,6 +165,9 @@ class QueueManager:
         assert self._events is not None
         look = partial(worker.submit, self._events.look)
         scheduler.add_job(look, "interval", seconds=EVENTS_LOOK_S, max_instances=1)
+        if self._settings.backup_schedule:
+            backups = ScheduledBackups(self._settings, self.name, self._say)
+            scheduler.add_job(backups.run, backups.trigger, max_instances=1)
         scheduler.start()
         self._say("CSQY022I")
         self._say("CSQ9022I", incarnation=membership.incarnation, pid=os.getpid())

@@ -164,6 +164,14 @@ class Group:
         """
         return bytes((links or self._links).command(self.keys.group, "HGET", self.keys.group, FIELD) or b"")
 
+    def born(self) -> str:
+        """Return what tells this group from another of its name, such as the one that Redis lost. Empty: not known.
+
+        Raises:
+            MQIError: 2009, Redis cannot be reached.
+        """
+        return bytes(self.command(self.keys.group, "HGET", self.keys.group, "born") or b"").decode()
+
     def new_links(self) -> Links:
         """Make links for a user that must not wait for other callers, such as the renewal of a lease."""
         # Administrative calls never block, so silence means that Redis hangs or is paused.

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from sharedq.settings.redis_mask import mask_password
 from sharedq.settings.redis_url import check_redis_url
+from sharedq.settings.schedule import DESCRIPTION, check_schedule
 
 
 class ConfigError(Exception):
@@ -43,6 +44,10 @@ class Settings(BaseModel):
     data_dir: Annotated[Path, Field(description="a path")]
     #: Backups of structures; if unset, `backups` in `data_dir`. Absolute.
     backup_dir: Annotated[Path | None, Field(description="a path")] = None
+    #: When structures and definitions are backed up (UTC), each time by one manager of those with this setting.
+    backup_schedule: Annotated[str, AfterValidator(check_schedule), Field(description=DESCRIPTION)] = ""
+    #: Scheduled backups of a structure that are kept, besides the latest.
+    backup_retention: Annotated[int, Field(ge=1, le=1_000, description="1 to 1000 backups")] = 7
     #: How long a manager or program that has stopped answering keeps its name and its work.
     lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
     #: Whether a manager that starts on a Redis that can lose acknowledged messages logs a line, or refuses to start.

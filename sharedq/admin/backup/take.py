@@ -71,7 +71,8 @@ def backup(group: Group, structure: str) -> Taken:
     try:
         with exclusively(path, structure):
             _refuse_what_is_lost(group, structure)
-            about = {"group": group.name, "structure": structure, "begun": datetime.now(UTC).isoformat()}
+            begun = datetime.now(UTC).isoformat()
+            about = {"group": group.name, "structure": structure, "begun": begun, "born": group.born()}
             writer = BackupWriter(path, about)
             try:
                 return _Backup(group, definition, writer).make(path)

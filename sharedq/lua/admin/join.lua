@@ -5,7 +5,7 @@ The lease of the incarnation before it, which has run out, stays until that is r
 it. Renewed it cannot be any more (admin/renew), however late its manager wakes up.
 
 KEYS
-  1  group    hash  counters; "settings": JSON of those that belong to the group; "format" of the key space
+  1  group    hash  counters; "settings": JSON of those that belong to the group; "format" of the key space; "born": when it began
   2  members  hash  manager -> JSON
   3  leases   zset  incarnation or process -> deadline
   4  fence    hash  dead incarnations and processes
@@ -46,7 +46,7 @@ local info = cjson.decode(ARGV[3])
 local lease_ms = settings and cjson.decode(settings).lease_ms or tonumber(ARGV[2])
 if not settings and ARGV[5] then
     settings = ARGV[5]
-    redis.call("HSET", group, "settings", settings)
+    redis.call("HSET", group, "settings", settings, "born", now)
     if ARGV[6] then redis.call("HSET", group, "format", string.match(ARGV[6], "%d+$")) end
 end
 local counter, own = "incarnation " .. qmgr, tonumber(ARGV[4])
