@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from igq.processes.child import die_with_parent
+from igq.processes.child import die_with_parent, take_hangups
 
 
 def main(arguments: list[str]) -> int:
@@ -15,6 +15,7 @@ def main(arguments: list[str]) -> int:
     die_with_parent(int(parent_pid))
     # The manager owns the log.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    take_hangups()
     from igq.agent.process import run
 
     return run(*own)

@@ -31,6 +31,10 @@ def start(
     ],
 ) -> int:
     """Start queue managers in the foreground. Ctrl-C stops them in good order; a second Ctrl-C stops them at once."""
+    import signal
+
+    # As for one manager: see `igq.cli.qmgr`.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     from igq.operations.supervisor import Supervisor
     from sharedq.settings.loader import load_settings
 

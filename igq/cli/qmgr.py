@@ -30,8 +30,12 @@ def start(
 
     The first Ctrl-C stops it in good order, the second at once.
     """
+    import signal
+
     from igq.processes.child import die_with_parent
 
+    # A rotation of logs may come in the half second of the imports below. There is no log to reopen yet.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if parent:
         # Before the imports below, which take half a second: the parent may be killed in that time.
         die_with_parent(parent)

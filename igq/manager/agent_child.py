@@ -14,6 +14,7 @@ from typing import Any
 
 from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
 from igq.manager.watchdog import Watchdog, silence_limit_s
+from igq.processes.child import hangups_held
 from igq.processes.interpreter import python_command
 from sharedq.members.agreed_settings import in_environment
 from sharedq.members.kept_process import KeptProcess
@@ -46,19 +47,20 @@ class AgentChild:
         self._watchdog = Watchdog(silence_limit_s(process.group.settings), period_s, time.monotonic())
         self._hang = ""
         number = process.token.rpartition(".")[2]
-        self._popen = subprocess.Popen(
-            [
-                *python_command("igq.agent", process.qmgr, str(process.incarnation), number),
-                *(repr(sent_at_s), str(restarts), str(os.getpid())),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            env=os.environ | in_environment(process.group.settings),
-            # Ctrl-C in the terminal must not reach the agent.
-            start_new_session=True,
-        )
+        with hangups_held():
+            self._popen = subprocess.Popen(
+                [
+                    *python_command("igq.agent", process.qmgr, str(process.incarnation), number),
+                    *(repr(sent_at_s), str(restarts), str(os.getpid())),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                env=os.environ | in_environment(process.group.settings),
+                # Ctrl-C in the terminal must not reach the agent.
+                start_new_session=True,
+            )
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._channel = Channel(self._popen.stdout, self._popen.stdin)

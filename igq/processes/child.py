@@ -6,6 +6,8 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _PR_SET_PDEATHSIG = 1
 
@@ -24,3 +26,21 @@ def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> Non
     if os.getppid() != parent_pid:
         # The parent ended before it could be watched.
         os.kill(os.getpid(), signal_number)
+
+
+@contextmanager
+def hangups_held() -> Iterator[None]:
+    """Children that this thread starts within the block do not get SIGHUP before they call `take_hangups`.
+
+    A new Python has no handler for a fifth of a second or longer, and SIGHUP would end it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def take_hangups() -> None:
+    """Get SIGHUP from now on, also one that came before. Call this when the signal has its handler, or is ignored."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})

@@ -265,6 +265,16 @@ def test_a_hangup_reopens_the_logs_and_ends_no_process(shell: Shell) -> None:
     assert logs[0].parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_hangup_in_the_first_moment_of_an_agent_does_not_end_it(shell: Shell) -> None:
+    """Its manager logs it as soon as there is a process, which has yet to become a Python."""
+    manager = shell.start("qmgr", "start", "QM1")
+    agent = pid_in(manager.wait_for("CSQM050I"))
+    os.kill(agent, signal.SIGHUP)
+    until(lambda: shell.manager("QM1")["agent"]["state"] == "RUNNING", "the agent runs")
+    found = shell.manager("QM1")["agent"]
+    assert (found["pid"], found["restarts"]) == (agent, 0)
+
+
 @pytest.mark.slow
 def test_an_idle_manager_and_agent_cost_at_most_three_commands_a_second(tmp_path: Path, shell: Shell) -> None:
     server = Server()

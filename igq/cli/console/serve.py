@@ -34,11 +34,16 @@ def _serve(
     """
     if context.invoked_subcommand is not None:
         return 0
-    from igq.processes.child import die_with_parent
+    import signal
+
+    from igq.processes.child import die_with_parent, take_hangups
     from sharedq.settings.loader import load_settings
 
     if parent:
         die_with_parent(parent)
+    # A manager owns the log of its console. One that serves in the foreground opens its own log, and then a handler.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    take_hangups()
     settings = load_settings()
     host, port = _address(listen, settings.console_listen, settings.console_port or DEFAULT_PORT)
     try:
