@@ -106,7 +106,7 @@ def put(
         format=Format.STRING if is_text else Format.NONE,
         persistence=int(Persistence.AS_Q_DEF) if persistent is None else int(persistent),
         priority=priority,
-        correl_id=_identifier(correl_id),
+        correl_id=read_identifier(correl_id),
         expiry=UNLIMITED_EXPIRY if expiry is None else round(expiry * 10),
         reply_to_q=reply_to.encode(),
         reply_to_q_mgr=reply_to_qmgr.encode(),
@@ -158,7 +158,7 @@ def get(
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
     from sharedq.mqi.structures import MQMD
 
-    wanted = MQMD(correl_id=_identifier(correl_id), msg_id=_identifier(msg_id))
+    wanted = MQMD(correl_id=read_identifier(correl_id), msg_id=read_identifier(msg_id))
     log_nothing()
     options = GetOption.FAIL_IF_QUIESCING | GetOption.SYNCPOINT | (GetOption.WAIT if wait else 0)
     wait_ms = -1 if wait < 0 else int(wait * 1000)
@@ -200,7 +200,7 @@ def _write_whole(body: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _identifier(text: str) -> bytes:
+def read_identifier(text: str) -> bytes:
     """Read a MsgId or CorrelId: 48 hexadecimal digits, or up to 24 bytes of text; nulls for an empty text."""
     if _HEXADECIMAL.fullmatch(text):
         return bytes.fromhex(text)

@@ -87,8 +87,8 @@ class Slice:
         now_ms: the time when they were read, by Redis' clock, since 1970.
         ids: their message ids, separated by blanks.
         positions: on the queue, separated by blanks. Of a run of numbers perhaps only the first is given.
-        records: whole, or without their data.
-        lengths: of the data, separated by blanks. Empty if the records are whole.
+        records: whole, or with the beginning of their data, or without any.
+        lengths: of the whole data, separated by blanks. Empty if the records are whole.
     """
 
     place: Place
@@ -104,15 +104,19 @@ class Reader:
 
     Args:
         has_data: fetch the messages' data, too.
+        beginning: without the data, fetch so many bytes from their beginning. Only `read` does.
 
     Raises:
         MQIError: from every call: 2009, Redis cannot be reached; 2035, it refuses us.
     """
 
-    def __init__(self, deployment: Deployment, group: str, *, has_data: bool = True, wanted: Wanted = ALL) -> None:
+    def __init__(
+        self, deployment: Deployment, group: str, *, has_data: bool = True, beginning: int = 0, wanted: Wanted = ALL
+    ) -> None:
         self._link = Link(deployment, timeout_s=_TIMEOUT_S)
         self._group = group
-        self._has_data = int(has_data)
+        self._has_data = has_data
+        self._data: Argument = "" if has_data else beginning
         self._wanted = wanted
 
     def read(self, what: ReadRange) -> Iterator[Slice]:
@@ -190,7 +194,7 @@ class Reader:
         wanted, keys = self._wanted, structure_keys(self._group, what.place.structure)
         number = generated_number(wanted.msg_id, what.place.number)
         arguments: list[Argument] = [
-            *(what.after, what.until, what.newest, SLICE_MESSAGES, SLICE_BYTES, self._has_data),
+            *(what.after, what.until, what.newest, SLICE_MESSAGES, SLICE_BYTES, self._data),
             *("" if number is None else number, wanted.msg_id, wanted.correl_id, wanted.group_id),
             *(wanted.priority_min, wanted.priority_max),
             *("" if ms is None else ms for ms in (wanted.put_from_ms, wanted.put_until_ms)),

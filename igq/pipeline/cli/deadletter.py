@@ -19,7 +19,8 @@ from igq.pipeline.jobs.archives import Archive
 from igq.pipeline.spark.session import LOCAL_MASTER
 from sharedq.api import group_for
 from sharedq.display.terminal import Terminal
-from sharedq.mqi.constants import MQRC, Feedback
+from sharedq.messages.dead_letter import reason_code
+from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import ConnTagInUse, error_for
 from sharedq.objects.repository import Repository
 from sharedq.reading.plan import find_places
@@ -105,7 +106,7 @@ def deadletter(
     messages could not be put back; 2 the job could not run.
     """
     with errors_named("deadletter"):
-        code = None if reason is None else reason_code(reason)
+        code = None if reason is None else _reason(reason)
         identifier = b"" if correl_id is None else bytes.fromhex(options.identifier("correl-id", correl_id))
         dead = options.moments(start, end)
         place = _place(qmgr, queue, stored, requeue=requeue)
@@ -284,15 +285,12 @@ def _alone(settings: Settings, queue: str, qmgr: str) -> Iterator[None]:
         yield
 
 
-def reason_code(text: str) -> int:
+def _reason(text: str) -> int:
     """A reason or feedback code by number or name. Raises PipelineError: it is neither."""
-    if text.isascii() and text.isdecimal():
-        return int(text)
-    name = text.upper().removeprefix("MQRC_").removeprefix("MQFB_")
-    for names in (MQRC, Feedback):
-        if name in names.__members__:
-            return int(names[name])
-    raise PipelineError(f"--reason {text}: allowed: a number, or a name such as Q_FULL")
+    code = reason_code(text)
+    if code is None:
+        raise PipelineError(f"--reason {text}: allowed: a number, or a name such as Q_FULL")
+    return code
 
 
 def _dead_letter_queue(settings: Settings, qmgr: str) -> str:

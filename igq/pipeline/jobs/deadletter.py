@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from functools import reduce
 from typing import Any
 
@@ -16,10 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from igq.pipeline.history.time_range import Moments, is_between
 from igq.pipeline.jobs.requeue import Requeuer
 from igq.pipeline.schemas import DEAD_LETTER_SUMMARY, DEAD_LETTERS, REQUEUED, as_table
-from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Feedback
-from sharedq.mqi.errors import MQIError
-from sharedq.mqi.headers import MQDLH
+from sharedq.messages.dead_letter import HEADER_LENGTH, died_at, header_of, reason_name
 from sharedq.settings.values import Settings
 
 #: Columns of a queue, or of an archive, that the job reads.
@@ -27,7 +23,6 @@ COLUMNS = (
     *("structure", "position", "message_id", "put_appl_name", "put_at", "msg_id", "correl_id", "length", "data"),
     "format",
 )
-_HEADER_LENGTH = wire.DLH.length(1)
 _FORMAT = "MQDEAD"
 #: The most values of a column that are shown if no message fits the choice.
 _VALUES = 10
@@ -76,7 +71,7 @@ def dead_letters(queue: DataFrame) -> DataFrame:
             yield pa.RecordBatch.from_pylist([_letter(row) for row in batch.to_pylist()], schema=schema)
 
     # Send Python only the part of the data that it reads.
-    beginnings = queue.select(*COLUMNS).withColumn("data", F.substring("data", 1, _HEADER_LENGTH))
+    beginnings = queue.select(*COLUMNS).withColumn("data", F.substring("data", 1, HEADER_LENGTH))
     return beginnings.mapInArrow(read, DEAD_LETTERS)
 
 
@@ -139,18 +134,8 @@ def requeue(letters: DataFrame, settings: Settings, queue: str, qmgr: str) -> Da
     )
 
 
-def reason_name(reason: int) -> str:
-    """The name of a reason or feedback code; empty for one that is not known."""
-    for names in (MQRC, Feedback):
-        try:
-            return str(names(reason).name)
-        except ValueError:
-            continue
-    return ""
-
-
 def _letter(row: dict[str, Any]) -> dict[str, Any]:
-    header = _header(row)
+    header = header_of(row["format"].encode(), row["data"])
     told: dict[str, Any] = {}
     if header is not None:
         told = {
@@ -159,29 +144,11 @@ def _letter(row: dict[str, Any]) -> dict[str, Any]:
             "dest_queue": header.dest_q_name.decode("latin-1"),
             "dest_qmgr": header.dest_q_mgr_name.decode("latin-1"),
             "by": header.put_appl_name.decode("latin-1"),
-            "dead_at": _time(header),
+            "dead_at": died_at(header),
         }
     names = ("structure", "position", "message_id", "put_at", "msg_id", "correl_id")
-    length = row["length"] - (_HEADER_LENGTH if header else 0)
+    length = row["length"] - (HEADER_LENGTH if header else 0)
     return {name: row[name] for name in names} | told | {"source": row["put_appl_name"], "length": length}
-
-
-def _header(row: dict[str, Any]) -> MQDLH | None:
-    if row["format"] != _FORMAT:
-        return None
-    try:
-        return wire.DLH.unpack(row["data"][:_HEADER_LENGTH], may_be_foreign=True)
-    except MQIError:
-        return None
-
-
-def _time(header: MQDLH) -> datetime | None:
-    # HHMMSSTH: hundredths are a fraction of the second.
-    text = f"{header.put_date.decode('latin-1')}{header.put_time.decode('latin-1')}0000+0000"
-    try:
-        return datetime.strptime(text, "%Y%m%d%H%M%S%f%z")
-    except ValueError:
-        return None
 
 
 def _values(name: str) -> Column:

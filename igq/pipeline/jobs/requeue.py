@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 from types import TracebackType
 from typing import Any
 
 from igq.pipeline.jobs.removal import Taker
 from sharedq.api import Queue
-from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Format, OpenOption, PutOption
+from sharedq.messages.dead_letter import without_header
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.structures import MQMD
 from sharedq.settings.values import Settings
 
 #: Messages that are put back in one unit of work.
@@ -108,22 +106,6 @@ class Requeuer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._taker.__exit__(kind, error, traceback)
-
-
-def without_header(md: MQMD, data: bytes) -> tuple[MQMD, bytes]:
-    """A message as it was before it became a dead letter.
-
-    Raises:
-        MQIError: 2141, it has no dead-letter header.
-    """
-    header = wire.DLH.unpack(data, may_be_foreign=True)
-    before = replace(
-        md,
-        format=header.format or Format.NONE,
-        encoding=header.encoding,
-        coded_char_set_id=header.coded_char_set_id,
-    )
-    return before, data[wire.DLH.length(header.version) :]
 
 
 def _refusal(error: MQIError) -> str:

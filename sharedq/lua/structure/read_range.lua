@@ -19,13 +19,13 @@ ARGV
   3  newest      arrival number of the last message to look at
   4  count       messages to look at, at most
   5  bytes       of records to look at, at most; or one message
-  6  has_body    1: records are returned whole; else without their data
+  6  data        bytes of each message's data that its record is returned with; "" all
   7  number      of a MsgId that igq generated; "" of none
   8  msgid, 9 correl, 10 group   "" asks nothing; a MsgId with a number may be that of its record, or follow from its id
   11 priority_min, 12 priority_max
   13 put_from, 14 put_until   ms since 1970; "" asks nothing
 REPLY       { score to go on after, or "" at the end, ms since 1970, ids, scores, records, lengths of the data }
-            ids, scores and lengths have blanks between them; lengths are "" where records are whole
+            ids, scores and lengths have blanks between them; lengths are "" where all data are asked for
 REASONS     none
 INVARIANTS  4 bounded
 RIGHTS      asked by structure/attach
@@ -167,10 +167,11 @@ if not all_are_taken() then
 end
 
 local lengths = {}
-if ARGV[6] ~= "1" then
+local data = tonumber(ARGV[6])
+if data then
     for position, record in ipairs(records) do
         local body = body_offset(record)
-        lengths[position], records[position] = #record - body, string.sub(record, 1, body)
+        lengths[position], records[position] = #record - body, string.sub(record, 1, body + data)
     end
 end
 return {

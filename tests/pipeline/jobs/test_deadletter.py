@@ -18,10 +18,11 @@ from igq.pipeline.datasource.queue.source import queue_table
 from igq.pipeline.jobs import requeue as requeueing
 from igq.pipeline.jobs.archive import archive_queue, new_run
 from igq.pipeline.jobs.archives import Archive
-from igq.pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters, reason_name, requeue, summary
+from igq.pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters, requeue, summary
 from igq.pipeline.jobs.requeue import Requeuer
 from sharedq.api import Queue
 from sharedq.messages.context import default_appl_name
+from sharedq.messages.dead_letter import reason_name
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD

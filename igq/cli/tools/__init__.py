@@ -1,0 +1,1 @@
+"""Commands of `igq.tools`: an operator's work with messages."""
