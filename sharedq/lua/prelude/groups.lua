@@ -30,6 +30,21 @@ local function is_transmit_queue(queue)
     return string.match(queue.name, "^[^@]*") == "SYSTEM.QSG.TRANSMIT.QUEUE"
 end
 
+-- The ids that the message with this number can have on the queue: with the look mark or not, and with the code of this
+-- queue or none. On its way it has the code of its destination, and stands under its number in one of ten priorities.
+local function ids_of_number(queue, number)
+    local code, ids = redis.call("HGET", queue.q, "code"), { number, number .. "x" }
+    if code then ids[3], ids[4] = number .. "." .. code, number .. "." .. code .. "x" end
+    if is_transmit_queue(queue) then
+        for priority = 0, 9 do
+            local score = string.format("%.0f", priority * 2 ^ 48 + number)
+            local found = redis.call("ZRANGEBYSCORE", queue.a, score, score, "LIMIT", 0, 1)
+            ids[#ids + 1] = found[1]
+        end
+    end
+    return ids
+end
+
 local function is_member(queue, record)
     if not has(record, GROUP) or is_transmit_queue(queue) then return false end
     local _, _, at = identifier_offsets(record)

@@ -4,7 +4,7 @@ Finding the first message that a get or a browse asks for, in delivery order.
 A selection is: id (exactly this message), number (a MsgId that igq generated), prefix (of the index: what has it is
 what is asked for), and the identifiers that are asked for (msgid, correl; "" asks nothing). A look-up costs the same at
 any depth.
-USES record
+USES record, groups
 ]]
 local function fits(record, selection)
     local correl, msgid = identifier_offsets(record)
@@ -14,12 +14,9 @@ local function fits(record, selection)
     return selection.msgid == "" or (msgid and string.sub(record, msgid, msgid + 23) == selection.msgid)
 end
 
--- A generated MsgId names the number; the id has the look mark or not, and the code of this queue or none.
+-- A generated MsgId names the number.
 local function by_number(queue, messages, selection, after)
-    local n, code = selection.number, redis.call("HGET", queue.q, "code")
-    local ids = { n, n .. "x" }
-    if code then ids[3], ids[4] = n .. "." .. code, n .. "." .. code .. "x" end
-    for _, id in ipairs(ids) do
+    for _, id in ipairs(ids_of_number(queue, selection.number)) do
         local score = redis.call("ZSCORE", queue.a, id)
         if score and tonumber(score) > after then
             local record = redis.call("HGET", messages, id)

@@ -170,10 +170,7 @@ local function find_wanted(queue, messages, want, after)
     end
 
     local function look_for_number()
-        local n, code = want.number, redis.call("HGET", queue.q, "code")
-        local ids = { n, n .. "x" }
-        if code then ids[3], ids[4] = n .. "." .. code, n .. "." .. code .. "x" end
-        for _, id in ipairs(ids) do
+        for _, id in ipairs(ids_of_number(queue, want.number)) do
             local score = score_of(queue, id)
             if score and score > after then offer(id, score) end
         end

@@ -247,3 +247,19 @@ def test_nothing_is_browsed_of_a_queue_that_is_empty(group: TestGroup) -> None:
         with pytest.raises(NoMsgAvailable):
             queue.get(options)
     assert on_queue(group, *own_part("QM2")[::-1]) == []
+
+
+@pytest.mark.rule("igq/parts", "A get by MsgId finds a message on its way, though igq generated the identifier.")
+@pytest.mark.parametrize("options", [0, GetOption.COMPLETE_MSG])
+def test_a_message_on_its_way_is_found_by_its_generated_msg_id(scene: TestGroup, options: int) -> None:
+    to_a_manager, to_the_pool = send(scene, b"2.by id", "IN", "QM2"), send(scene, b"P.by id", "POOL", "QM2")
+    urgent = scene.connect("QM1").put1("POOL", b"P.9", MQMD(priority=9), qmgr_name="QM2")
+    queue = opened(scene)
+    for sent, body in ((to_a_manager, b"2.by id"), (to_the_pool, b"P.by id"), (urgent, b"P.9")):
+        by_msg_id = {"match": sent, "match_options": int(MatchOption.MATCH_MSG_ID)}
+        for how in (FIRST | options, NO_SYNCPOINT | options):
+            found = queue.get(how, **by_msg_id)  # type: ignore[arg-type]
+            assert text(found.body) == body
+            assert found.md.msg_id == sent.msg_id
+        with pytest.raises(NoMsgAvailable):
+            queue.get(NO_SYNCPOINT, **by_msg_id)  # type: ignore[arg-type]
