@@ -183,11 +183,6 @@ class Incarnation:
             self._say("CSQY009I", mode="quiesce", timeout_s=timeout_s)
             stop.until_s = until_s
 
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the manager has begun to stop."""
-        return self._stop is not None
-
     def _do_what_is_due(self) -> None:
         now_s = time.monotonic()
         if now_s >= self._heartbeat.next_s:

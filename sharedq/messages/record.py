@@ -175,11 +175,6 @@ def with_put_time(head: bytes, put_time_ms: int) -> bytes:
     return head[:at] + _PUT_TIME.pack(put_time_ms >> 32, put_time_ms & 0xFFFF_FFFF) + head[at + _PUT_TIME.size :]
 
 
-def needs_look(md: MQMD) -> bool:
-    """Whether the message's id ends in ``x``; the same as ``record_flags(record) & RECORD_NEEDS_LOOK``."""
-    return _flags(md) & RECORD_NEEDS_LOOK != 0
-
-
 def _flags(md: MQMD) -> int:
     flags = 1 if md.persistence else 0
     if md.expiry != UNLIMITED_EXPIRY:

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharedq.mqi.constants import MsgFlag
+from sharedq.mqi.constants import Format, MsgFlag
 from sharedq.mqi.headers import MQMDE, MQXQH
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
-from sharedq.mqi.wire import CCSID, ENCODING, MDE, pack_xqh
+from sharedq.mqi.wire import CCSID, ENCODING, MDE, XQH_LENGTH, pack_xqh, unpack_xqh
 
 FORMAT_XMIT = b"MQXMIT"
-FORMAT_MDE = b"MQHMDE"
+#: Fields of a descriptor that stand in its extension.
+_EXTENDED = (
+    *("encoding", "coded_char_set_id", "format"),
+    *("group_id", "msg_seq_number", "offset", "msg_flags", "original_length"),
+)
 _GROUP_FLAGS = int(
     MsgFlag.MSG_IN_GROUP
     | MsgFlag.LAST_MSG_IN_GROUP
@@ -31,18 +35,25 @@ def as_transmitted(md: MQMD, body: bytes, remote_queue: bytes, remote_qmgr: byte
     inner = replace(md)
     data = body
     if md.group_id != NULL_ID or md.msg_flags & _GROUP_FLAGS or md.original_length != -1:
-        extension = MQMDE(
-            encoding=md.encoding,
-            coded_char_set_id=md.coded_char_set_id,
-            format=md.format,
-            group_id=md.group_id,
-            msg_seq_number=md.msg_seq_number,
-            offset=md.offset,
-            msg_flags=md.msg_flags,
-            original_length=md.original_length,
-        )
-        inner.format, inner.encoding, inner.coded_char_set_id = FORMAT_MDE, ENCODING, CCSID
+        extension = MQMDE(**{name: getattr(md, name) for name in _EXTENDED})
+        inner.format, inner.encoding, inner.coded_char_set_id = Format.MD_EXTENSION, ENCODING, CCSID
         data = MDE.pack(extension) + body
     header = MQXQH(remote_q_name=remote_queue, remote_q_mgr_name=remote_qmgr, msg_desc=inner)
     md.format, md.encoding, md.coded_char_set_id = FORMAT_XMIT, ENCODING, CCSID
     return pack_xqh(header) + data
+
+
+def as_put(data: bytes) -> tuple[MQXQH, MQMD, bytes]:
+    """The reverse: the header, and the message inside *data* with its whole descriptor.
+
+    Raises:
+        MQIError: 2260, there is no transmission-queue header; 2026, its descriptor is not of version 1; 2248, it
+            announces an extension that is missing or has a wrong length.
+    """
+    header = unpack_xqh(data)
+    md, body = header.msg_desc, data[XQH_LENGTH:]
+    if md.format == Format.MD_EXTENSION:
+        extension = MDE.unpack(body, may_be_foreign=True)
+        body = body[MDE.length(extension.version) :]
+        md = replace(md, version=2, **{name: getattr(extension, name) for name in _EXTENDED})
+    return header, md, body

@@ -6,13 +6,13 @@ Source: IBM MQ for z/OS, "Undelivered/unprocessed messages" and "Report messages
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from sharedq.logical import NOTHING, PutPosition, put_position
 from sharedq.messages.dead_letter import dead_lettered
-from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Feedback, Format, MsgType, Report
+from sharedq.messages.transmission import as_put
+from sharedq.mqi.constants import MQRC, Feedback, MsgType, Report
 from sharedq.mqi.constants.descriptor import REPORTS_WANTED
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD
@@ -58,23 +58,7 @@ def unwrap(outer: MQMD, data: bytes) -> Transmitted:
         MQIError: 2260, there is no transmission-queue header; 2026, the header has no descriptor, or one that no queue
             manager can have written; 2248, it announces an extension that is missing or has a wrong length.
     """
-    header = wire.unpack_xqh(data)
-    md, body = header.msg_desc, data[wire.XQH_LENGTH :]
-    if md.format == Format.MD_EXTENSION:
-        extension = wire.MDE.unpack(body, may_be_foreign=True)
-        body = body[wire.MDE.length(extension.version) :]
-        md = replace(
-            md,
-            version=2,
-            format=extension.format,
-            encoding=extension.encoding,
-            coded_char_set_id=extension.coded_char_set_id,
-            group_id=extension.group_id,
-            msg_seq_number=extension.msg_seq_number,
-            offset=extension.offset,
-            msg_flags=extension.msg_flags,
-            original_length=extension.original_length,
-        )
+    header, md, body = as_put(data)
     # The time on the transmission queue counts for the expiry, too.
     md.expiry = outer.expiry
     if not _is_completed(md, len(body)):

@@ -69,6 +69,9 @@ _CF_STRUC_IN_USE = int(MQRC.CF_STRUC_IN_USE)
 #: The structure that is lost. The programs' status messages are in another one.
 _LOST = "LOST1"
 
+#: The agent is paused before there is anything to deliver, so that even a small load builds up a backlog.
+_BACKLOG = (WaitForAgent(), Pause(Who.AGENT), StartLoad(), WaitForBacklog(200), Resume(Who.AGENT))
+
 _ALL = (
     Scenario(
         "kill-manager",
@@ -100,12 +103,7 @@ _ALL = (
         "message may be lost, doubled or overtaken.",
         (
             StartGroup(),
-            # Pause it before there is anything to deliver, so that even a small load builds up a backlog.
-            WaitForAgent(),
-            Pause(Who.AGENT),
-            StartLoad(),
-            WaitForBacklog(200),
-            Resume(Who.AGENT),
+            *_BACKLOG,
             *AGENT_KILLED,
             Drain(),
         ),
@@ -117,11 +115,7 @@ _ALL = (
         "doubled or overtaken.",
         (
             StartGroup(),
-            WaitForAgent(),
-            Pause(Who.AGENT),
-            StartLoad(),
-            WaitForBacklog(200),
-            Resume(Who.AGENT),
+            *_BACKLOG,
             *AGENT_HUNG,
             Drain(),
         ),

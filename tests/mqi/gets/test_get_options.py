@@ -12,30 +12,11 @@ import pytest
 
 from sharedq import Queue
 from sharedq.mqi.constants import MQRC, GetOption
+from tests.support.get_options import RPG
 from tests.support.groups import BOTH, reason_of
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
-OPTIONS = {
-    "GMWT": GetOption.WAIT,
-    "GMNWT": GetOption.NO_WAIT,
-    "GMFIQ": GetOption.FAIL_IF_QUIESCING,
-    "GMSYP": GetOption.SYNCPOINT,
-    "GMPSYP": GetOption.SYNCPOINT_IF_PERSISTENT,
-    "GMNSYP": GetOption.NO_SYNCPOINT,
-    "GMBRWF": GetOption.BROWSE_FIRST,
-    "GMBRWN": GetOption.BROWSE_NEXT,
-    "GMBRWC": GetOption.BROWSE_MSG_UNDER_CURSOR,
-    "GMMUC": GetOption.MSG_UNDER_CURSOR,
-    "GMLK": GetOption.LOCK,
-    "GMUNLK": GetOption.UNLOCK,
-    "GMATM": GetOption.ACCEPT_TRUNCATED_MSG,
-    "GMCONV": GetOption.CONVERT,
-    "GMLOGO": GetOption.LOGICAL_ORDER,
-    "GMCMPM": GetOption.COMPLETE_MSG,
-    "GMAMSA": GetOption.ALL_MSGS_AVAILABLE,
-    "GMASGA": GetOption.ALL_SEGMENTS_AVAILABLE,
-}
 REFUSED = {
     # Calls that leave the message or only unlock it take no part in a unit of work (list of GMSYP).
     *(("GMSYP", other) for other in ("GMBRWF", "GMBRWC", "GMBRWN", "GMLK", "GMUNLK")),
@@ -49,11 +30,11 @@ REFUSED = {
     # A browse, and the removal of the message under the cursor, are two calls (list of GMMUC).
     *(("GMMUC", other) for other in ("GMBRWF", "GMBRWN", "GMBRWC")),
     # An unlock goes only with the options that it implies: no wait, and no unit of work (list of GMUNLK).
-    *(("GMUNLK", other) for other in OPTIONS if other not in ("GMUNLK", "GMNWT", "GMNSYP")),
+    *(("GMUNLK", other) for other in RPG if other not in ("GMUNLK", "GMNWT", "GMNSYP")),
     # A lock needs one of the three browse options. Without them it has no effect.
-    *(("GMLK", other) for other in OPTIONS if other not in ("GMLK", "GMBRWF", "GMBRWN", "GMBRWC")),
+    *(("GMLK", other) for other in RPG if other not in ("GMLK", "GMBRWF", "GMBRWN", "GMBRWC")),
 }
-PAIRS = list(combinations(OPTIONS, 2))
+PAIRS = list(combinations(RPG, 2))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +59,7 @@ def is_refused(queue: Queue, options: int) -> bool:
 @pytest.mark.parametrize("pair", PAIRS, ids="+".join)
 def test_a_pair_is_refused_when_the_seed_refuses_it(queue: Queue, pair: tuple[str, str]) -> None:
     expected = pair in REFUSED or pair[::-1] in REFUSED
-    assert is_refused(queue, int(OPTIONS[pair[0]] | OPTIONS[pair[1]])) == expected
+    assert is_refused(queue, int(RPG[pair[0]] | RPG[pair[1]])) == expected
 
 
 def test_each_row_is_a_pair_of_options() -> None:

@@ -16,14 +16,12 @@ from sharedq.messages.record import (
     RECORD_EXPIRY,
     RECORD_GROUP,
     RECORD_MSG_ID,
-    RECORD_NEEDS_LOOK,
     RECORD_PERSISTENT,
     RECORD_REPORT,
     RECORD_TELLS_EXPIRY,
     decode_descriptor,
     encode_record,
     generated_number,
-    needs_look,
     record_body,
     record_destination,
     record_flags,
@@ -143,7 +141,6 @@ def test_flags_say_what_scripts_must_know(md: MQMD) -> None:
         | (RECORD_REPORT if md.report else 0)
         | (RECORD_TELLS_EXPIRY if md.report & Report.EXPIRATION and md.expiry != -1 else 0)
     )
-    assert needs_look(md) == bool(record_flags(record) & RECORD_NEEDS_LOOK)
 
 
 def test_scripts_find_the_parts_where_the_keyspace_document_puts_them() -> None:

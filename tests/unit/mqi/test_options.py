@@ -8,28 +8,8 @@ import pytest
 
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.options import check_close_options, check_get_options, check_open_options, check_put_options
+from tests.support.get_options import RPG
 
-#: The RPG names of the text, and their options.
-RPG = {
-    "GMWT": GetOption.WAIT,
-    "GMNWT": GetOption.NO_WAIT,
-    "GMFIQ": GetOption.FAIL_IF_QUIESCING,
-    "GMSYP": GetOption.SYNCPOINT,
-    "GMPSYP": GetOption.SYNCPOINT_IF_PERSISTENT,
-    "GMNSYP": GetOption.NO_SYNCPOINT,
-    "GMBRWF": GetOption.BROWSE_FIRST,
-    "GMBRWN": GetOption.BROWSE_NEXT,
-    "GMBRWC": GetOption.BROWSE_MSG_UNDER_CURSOR,
-    "GMMUC": GetOption.MSG_UNDER_CURSOR,
-    "GMLK": GetOption.LOCK,
-    "GMUNLK": GetOption.UNLOCK,
-    "GMATM": GetOption.ACCEPT_TRUNCATED_MSG,
-    "GMCONV": GetOption.CONVERT,
-    "GMLOGO": GetOption.LOGICAL_ORDER,
-    "GMCMPM": GetOption.COMPLETE_MSG,
-    "GMAMSA": GetOption.ALL_MSGS_AVAILABLE,
-    "GMASGA": GetOption.ALL_SEGMENTS_AVAILABLE,
-}
 #: The options with which, by the text, each option cannot be combined.
 NOT_VALID_WITH = {
     # A call that leaves the message on the queue, or only unlocks it, is in no unit of work, even conditionally.
