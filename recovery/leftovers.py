@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from recovery.claim import Remain, chunks
 from recovery.target import Target, Targets, common_beginning
 from sharedq.members.group import Group
+from sharedq.scripts.reads import fields_named, pairs_like, recovery_count
 from sharedq.session.connection import Connection
 
-#: Entries that Redis visits in one step of a scan, or that one call asks for by name.
-_SCAN_COUNT = 500
+#: Entries that one call asks for by name.
+_NAMED_AT_ONCE = 500
 #: Finished recoveries that are kept for display.
 RECOVERIES_KEPT = 100
 
@@ -23,12 +24,12 @@ def fields_under(connection: Connection, key: str, targets: Targets) -> Iterator
     Connections are asked for by name, and one scan finds what belongs to all the other targets. The scan finds every
     field that exists from its first step to its last; a field may come twice.
     """
-    for tokens in chunks(targets.connections, _SCAN_COUNT):
-        for token, value in zip(tokens, connection.command(key, "HMGET", key, *tokens), strict=True):
+    for tokens in chunks(targets.connections, _NAMED_AT_ONCE):
+        for token, value in zip(tokens, fields_named(connection, key, tokens), strict=True):
             if value is not None:
                 yield Target.parse(token), token, value
     if targets.wide:
-        for field, value in _scan(connection, "HSCAN", key, targets.pattern(targets.wide)):
+        for field, value in pairs_like(connection, "HSCAN", key, targets.pattern(targets.wide)):
             target = targets.covering(field.decode())
             if target is not None:
                 yield target, field.decode(), value
@@ -39,7 +40,7 @@ def leases_under(connection: Connection, group: Group, targets: Targets) -> list
     if not targets.wide:
         return []
     own_process = connection.process.token
-    leases = _scan(connection, "ZSCAN", group.keys.leases, targets.pattern(targets.wide))
+    leases = pairs_like(connection, "ZSCAN", group.keys.leases, targets.pattern(targets.wide))
     found = (token.decode() for token, _ in leases)
     return [token for token in found if token != own_process and _is_below(targets, token)]
 
@@ -55,7 +56,7 @@ def needless_fences(connection: Connection, key: str, targets: Targets) -> list[
     if not managers:
         return []
     pattern = common_beginning([*managers]) + "*.*"
-    tokens = [field.decode() for field, _ in _scan(connection, "HSCAN", key, pattern)]
+    tokens = [field.decode() for field, _ in pairs_like(connection, "HSCAN", key, pattern)]
     fences = [(Target.parse(token), token) for token in tokens]
     return [
         (managers[fence.qmgr], token)
@@ -90,7 +91,7 @@ def admin_remains(connection: Connection, group: Group, targets: Targets) -> dic
     if targets.wide:
         for _, token, _ in fields_under(connection, keys.processes, Targets(targets.wide)):
             note("process", token, token)
-    for unit, _ in _scan(connection, "HSCAN", keys.decisions, targets.pattern()):
+    for unit, _ in pairs_like(connection, "HSCAN", keys.decisions, targets.pattern()):
         note("decision", unit.decode(), unit.decode().partition("/")[0])
     for target, fence in [
         *needless_fences(connection, keys.fence, targets),
@@ -104,7 +105,7 @@ def _tags(connection: Connection, group: Group, targets: Targets) -> Iterator[tu
     """Yield the connection tags that one of *targets* uses: ``tag``, the tag, the token of its user."""
     keys = group.keys
     if targets.wide:
-        for field, users in _scan(connection, "HSCAN", keys.tags, "*"):
+        for field, users in pairs_like(connection, "HSCAN", keys.tags):
             for user in users.decode().split():
                 yield "tag", field.decode(), user[1:]
     # The entry of a connection names the tag that it asked for.
@@ -115,19 +116,10 @@ def _tags(connection: Connection, group: Group, targets: Targets) -> Iterator[tu
 
 def oldest_recoveries(connection: Connection, group: Group) -> Sequence[str]:
     """Return the finished recoveries beyond those that are kept for display."""
-    key = group.keys.recoveries
-    if int(connection.command(key, "HLEN", key)) <= RECOVERIES_KEPT:
+    if recovery_count(connection, group.keys) <= RECOVERIES_KEPT:
         return []
-    records = {failed.decode(): json.loads(text) for failed, text in _scan(connection, "HSCAN", key, "*")}
+    found = pairs_like(connection, "HSCAN", group.keys.recoveries)
+    records = {failed.decode(): json.loads(text) for failed, text in found}
     resolved = [failed for failed, record in records.items() if record["state"] == "RESOLVED"]
     resolved.sort(key=lambda failed: int(records[failed]["resolved_ms"]))
     return resolved[: max(0, len(records) - RECOVERIES_KEPT)]
-
-
-def _scan(connection: Connection, command: str, key: str, pattern: str) -> Iterator[tuple[bytes, bytes]]:
-    cursor = b"0"
-    while True:
-        cursor, flat = connection.command(key, command, key, cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
-        yield from zip(flat[::2], flat[1::2], strict=True)
-        if cursor == b"0":
-            return

@@ -25,6 +25,7 @@ from sharedq.members.group import Group
 from sharedq.members.lease import RENEWALS_PER_LEASE
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.scripts.reads import fields_named
 from sharedq.session.connection import Connection
 from sharedq.session.handle import StructureAccess
 
@@ -314,9 +315,7 @@ class _Recoverer:
 
     def decisions_of(self, unit_ids: Sequence[str]) -> Sequence[bytes | None]:
         """Return the group's decisions about units of work, None where there is none."""
-        key = self.group.keys.decisions
-        found: Sequence[bytes | None] = self.connection.command(key, "HMGET", key, *unit_ids) if unit_ids else ()
-        return found
+        return fields_named(self.connection, self.group.keys.decisions, unit_ids)
 
     def count(self, done: Sequence[tuple[str, str, int | None]]) -> None:
         """Count targets, units of work and the messages of each that were resolved; None: it was set apart."""

@@ -19,6 +19,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import StructureKeys
 from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.reads import some_holdings, some_made_queues, unit_beginnings
 from sharedq.scripts.recovery import fence_call, release_call, unfence_call
 from sharedq.scripts.unit import End, end_unit_call
 from sharedq.session.connection import Connection
@@ -191,10 +192,7 @@ def _end_units_of_work(
 
 
 def _read_units(connection: Connection, access: StructureAccess, owners: Sequence[DeadOwner]) -> list[_Unit]:
-    keys = [(access.keys.unit_of_work + owner.token).encode() for owner in owners]
-    found = connection.commands(
-        access.keys.unit_of_work, [(b"LRANGE", key, b"0", b"%d" % CHUNK_MESSAGES) for key in keys]
-    )
+    found = unit_beginnings(connection, access.keys, [owner.token for owner in owners], CHUNK_MESSAGES)
     return [_Unit(owner, elements) for owner, elements in zip(owners, found, strict=True) if elements]
 
 
@@ -270,8 +268,8 @@ def _release(
     makers: list[DeadOwner] = []
     left = list(owners)
     while left := [owner for owner in left if recoverer.is_held(owner.target)]:
-        members = [(b"SRANDMEMBER", (keys.holdings + owner.token).encode(), b"%d" % CHUNK_HANDLES) for owner in left]
-        found = dict(zip(left, connection.commands(keys.holdings, members), strict=True))
+        holdings = some_holdings(connection, keys, [owner.token for owner in left], CHUNK_HANDLES)
+        found = dict(zip(left, holdings, strict=True))
         replies = _answers(connection, [_release_call(connection, keys, *each) for each in found.items()])
         left = []
         for owner, (reason,) in zip(found, replies, strict=True):
@@ -297,10 +295,10 @@ def _release_call(
 
 def _delete_made(connection: Connection, access: StructureAccess, owner: DeadOwner, recoverer: Recoverer) -> None:
     """Delete the queues that a dead owner made from models, at whatever step their making or deletion stopped."""
-    keys, key = access.keys, access.keys.made + owner.token
+    keys = access.keys
     repository = Repository(connection.group, Target.parse(owner.token).qmgr, caller=connection.token)
     while recoverer.is_held(owner.target):
-        names = [name.decode() for name in connection.command(key, "SRANDMEMBER", key, CHUNK_HANDLES)]
+        names = some_made_queues(connection, keys, owner.token, CHUNK_HANDLES)
         if not names:
             return
         for name in names:

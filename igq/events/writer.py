@@ -27,6 +27,7 @@ from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttribute
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import private_structure
+from sharedq.scripts.reads import stream_length
 from sharedq.session.connection import Connection
 
 #: Seconds between two looks for notes.
@@ -90,7 +91,7 @@ class EventWriter:
     def _take(self, structure: str) -> None:
         key = self._group.structure(structure).events
         # An idle manager asks for no more than this.
-        while self._quietly(lambda: self._group.command(key, "XLEN", key)):
+        while self._quietly(lambda: stream_length(self._group, key)):
             notes = self._quietly(lambda: take_notes(self._group, structure, _NOTES_PER_CALL))
             if not notes:
                 return

@@ -14,6 +14,7 @@ from sharedq.messages.reports import ReportMessage, report_about
 from sharedq.mqi.constants import MQRC, Feedback, Format
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.keys import structure_keys
+from sharedq.scripts.reads import expired_count, expired_entries, server_ms
 from sharedq.scripts.transfer import expire_call
 from sharedq.session.connection import Connection
 
@@ -61,17 +62,15 @@ class Sweep:
         return bool(self._left)
 
     def _expired(self, connection: Connection) -> list[bytes]:
-        key = structure_keys(connection.group.name, self.structure).expiry
+        keys = structure_keys(connection.group.name, self.structure)
         if self._left is None:
             # Count them once and ignore later ones, or the sweep would never end while others expire or are found.
             if not self.found_only:
-                seconds, micros = connection.command(key, "TIME")
-                self._end = str(int(seconds) * 1000 + int(micros) // 1000)
-            self._left = int(connection.command(key, "ZCOUNT", key, "-inf", self._end))
+                self._end = str(server_ms(connection, keys.expiry))
+            self._left = expired_count(connection, keys, self._end)
         if not self._left:
             return []
-        limit = ("LIMIT", self._stay, min(_PER_CALL, self._left))
-        found: list[bytes] = connection.command(key, "ZRANGEBYSCORE", key, "-inf", self._end, *limit)
+        found = expired_entries(connection, keys, self._end, self._stay, min(_PER_CALL, self._left))
         self._left = self._left - len(found) if found else 0
         return found
 

@@ -17,6 +17,7 @@ from sharedq.members.lease import RENEWALS_PER_LEASE, Lease, Renewal, register
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.scripts.members import join_call, leave_call, member_state_call
+from sharedq.scripts.reads import lease_holders
 
 #: How many of the leases that run out next a renewal returns when it looks at the group's leases.
 LOOK = 5
@@ -123,8 +124,7 @@ class Membership:
         Raises:
             MQIError: 2009, Redis cannot be reached.
         """
-        key = self.group.keys.leases
-        found = [name.decode().removeprefix("!") for name in self.group.command(key, "ZRANGE", key, 0, -1)]
+        found = [name.removeprefix("!") for name in lease_holders(self.group, self.group.keys)]
         return [name for name in found if name.startswith(f"{self.token}.") and name not in own]
 
     def close(self) -> None:

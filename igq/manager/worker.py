@@ -24,6 +24,7 @@ from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.errors import MQIError
 from sharedq.scripts.members import claim_job_call
+from sharedq.scripts.reads import fields_named
 from sharedq.session.connection import Connection
 
 Task = Callable[[], None]
@@ -96,8 +97,8 @@ class Worker:
 
     def _still_there(self, batch: Batch) -> list[Target]:
         """Return the targets that Redis knows as the processes that ended, without those that had disconnected."""
-        key, found = self._group.keys.processes, list[Target]()
-        known = self._group.command(key, "HMGET", key, *(target.token for target in batch.targets))
+        found = list[Target]()
+        known = fields_named(self._group, self._group.keys.processes, [target.token for target in batch.targets])
         for target, pid, text in zip(batch.targets, batch.pids, known, strict=True):
             if text is not None and json.loads(text)["pid"] == pid:
                 self._say("CSQ3201E", target=target.token, pid=pid)

@@ -11,6 +11,7 @@ from igq.operations.command_log import note_command
 from sharedq.members.group import Group, Member
 from sharedq.mqi.constants import MQRC
 from sharedq.scripts.members import member_state_call
+from sharedq.scripts.reads import lease_end_ms, server_ms
 from sharedq.settings.values import Settings
 
 __all__ = ["STOP_TIMEOUT_S", "require_running", "stop_manager"]
@@ -70,12 +71,8 @@ def state_now(group: Group, member: Member) -> str:
 
 def has_lease(group: Group, member: Member) -> bool:
     """Whether the manager's lease is in force: the manager lives, or died a moment ago."""
-    key = group.keys.leases
-    deadline = group.command(key, "ZSCORE", key, f"{member.name}.{member.incarnation}")
-    if deadline is None:
-        return False
-    seconds, microseconds = group.command(key, "TIME")
-    return float(deadline) > int(seconds) * 1000 + int(microseconds) // 1000
+    end_ms = lease_end_ms(group, group.keys, f"{member.name}.{member.incarnation}")
+    return end_ms is not None and end_ms > server_ms(group, group.keys.leases)
 
 
 def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
@@ -96,10 +93,7 @@ def _wait(group: Group, asked: Member, until_s: float) -> None:
             raise CommandError(f"queue manager {asked.name} has meanwhile been restarted")
         if member.state == "STOPPED":
             # The member is STOPPED before its last work is resolved. Its claim goes when that is done.
-            claim = group.command(
-                group.keys.leases, "ZSCORE", group.keys.leases, f"!{member.name}.{member.incarnation}"
-            )
-            if claim is None:
+            if lease_end_ms(group, group.keys, f"!{member.name}.{member.incarnation}") is None:
                 return
         elif state_now(group, member) == "FAILED":
             raise CommandError(f"queue manager {asked.name} has failed while stopping; its peers recover its work")

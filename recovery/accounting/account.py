@@ -12,6 +12,7 @@ from sharedq.members.group import Group
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.reading.keyspace import keys_by_tag
 from sharedq.redis.keys import ADMIN_STRUCTURE
+from sharedq.scripts.reads import has_time_to_live, server_ms
 
 #: Looks that must agree on a finding, because the group changes between them.
 LOOKS = 2
@@ -71,9 +72,7 @@ class _Look:
                 key = self.members.contents.key("dir")
                 found.add(Finding(Kind.DIRECTORY, structure, key, field))
         # A wake list with a time to live goes away by itself.
-        return {
-            each for each in found if each.kind is not Kind.WAKE or self.group.command(each.key, "TTL", each.key) < 0
-        }
+        return {each for each in found if each.kind is not Kind.WAKE or not has_time_to_live(self.group, each.key)}
 
     def confirmed(self, name: str, agreed: Iterable[Finding]) -> set[Finding]:
         """Return the findings that a look in one moment confirms, or several more looks if the structure is large."""
@@ -97,8 +96,7 @@ class _Look:
 def read_members(group: Group, keys: Iterable[str]) -> Members:
     """Read the administration structure and the Redis time."""
     contents = read_by_pages(group, ADMIN_STRUCTURE, group.keys.tag, keys, ADMIN_TYPES)
-    seconds, microseconds = group.command(group.keys.group, "TIME")
-    return Members(contents, int(seconds) * 1000 + int(microseconds) // 1000)
+    return Members(contents, server_ms(group, group.keys.group))
 
 
 def _remains_of(contents: Contents, members: Members) -> set[Finding]:

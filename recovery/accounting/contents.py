@@ -5,14 +5,17 @@ Texts are decoded as Latin-1, which loses no byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain, count
+from typing import Any, Final, Literal
 
 from sharedq.members.group import Group
 from sharedq.reading.keyspace import read_at_once
 from sharedq.scripts.reading import fields_page_call
+from sharedq.scripts.reads import list_page, pages
 
+_SCANS: Final[dict[str, Literal["HSCAN", "ZSCAN", "SSCAN"]]] = {"hash": "HSCAN", "zset": "ZSCAN", "set": "SSCAN"}
 #: Entries that Redis visits in one step of a scan, and list elements that one call reads.
 PAGE = 500
 #: The same for messages, whose records each step has to pass over.
@@ -118,23 +121,12 @@ def read_in_one_moment(group: Group, looked: Contents, owners: Iterable[str]) ->
     tokens = {*owners, *looked.hash("own"), *looked.hash("dead")}
     wanted |= dict.fromkeys((kind, token) for token in tokens for kind in ("u:", "o:", "made:", "wake:"))
     contents = Contents(looked.name, looked.tag)
-    commands = [_READ_WHOLE[TYPES[kind]](looked.key(kind, name)) for kind, name in wanted]
-    for (kind, name), reply in zip(wanted, read_at_once(group, f"{looked.tag}:", commands), strict=True):
+    asked = [(TYPES[kind], looked.key(kind, name)) for kind, name in wanted]
+    for (kind, name), reply in zip(wanted, read_at_once(group, f"{looked.tag}:", asked), strict=True):
         value = _whole(TYPES[kind], reply)
         if value:
             contents.values[kind, name] = value
     return contents if tokens >= {*contents.hash("own"), *contents.hash("dead")} else None
-
-
-_READ_WHOLE: dict[str, Any] = {
-    "hash": lambda key: ("HGETALL", key),
-    "zset": lambda key: ("ZRANGE", key, 0, -1, "WITHSCORES"),
-    "list": lambda key: ("LRANGE", key, 0, -1),
-    "heads": lambda key: ("LRANGE", key, 0, 0),
-    "set": lambda key: ("SMEMBERS", key),
-    "fields": lambda key: ("HKEYS", key),
-    "nothing": lambda key: ("EXISTS", key),
-}
 
 
 def _whole(kind: str, reply: Any) -> Any:
@@ -152,33 +144,30 @@ def _whole(kind: str, reply: Any) -> Any:
 def _read(group: Group, key: str, kind: str) -> Any:
     if kind == "nothing":
         return [""]
-    if kind in ("list", "heads"):
-        return list(_elements(group, key)) if kind == "list" else _whole(kind, group.command(key, "LRANGE", key, 0, 0))
+    if kind == "list":
+        return list(_elements(group, key))
+    if kind == "heads":
+        return _whole(kind, list_page(group, key, 0, 1))
     if kind == "fields":
-        step = _steps(lambda cursor: group.call(*fields_page_call(key, cursor, MESSAGES_PAGE)))
-        return [_text(each) for each in step]
-    command = {"hash": "HSCAN", "zset": "ZSCAN", "set": "SSCAN"}[kind]
-    flat = list(_steps(lambda cursor: group.command(key, command, key, cursor, "COUNT", PAGE)))
-    return _whole(kind, flat)
+        return list(_fields(group, key))
+    return _whole(kind, list(chain.from_iterable(pages(group, _SCANS[kind], key, count=PAGE))))
 
 
-def _steps(step: Callable[[bytes], Any]) -> Iterator[bytes]:
+def _fields(group: Group, key: str) -> Iterator[str]:
     cursor = b"0"
     while True:
-        cursor, found = step(cursor)
-        yield from found
+        cursor, found = group.call(*fields_page_call(key, cursor, MESSAGES_PAGE))
+        yield from map(_text, found)
         if cursor == b"0":
             return
 
 
 def _elements(group: Group, key: str) -> Iterator[str]:
-    start = 0
-    while True:
-        found = group.command(key, "LRANGE", key, start, start + PAGE - 1)
+    for start in count(0, PAGE):
+        found = list_page(group, key, start, PAGE)
         yield from map(_text, found)
         if len(found) < PAGE:
             return
-        start += PAGE
 
 
 def _pairs(flat: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

@@ -27,6 +27,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import ADMIN_STRUCTURE, QueueKeys, private_structure
 from sharedq.redis.link import Argument
+from sharedq.scripts.reads import fields_named, prepared_units, tokens_of_owners
 from sharedq.scripts.recovery import adopt_call, lapse_call, tidy_call, unfence_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import StructureAccess
@@ -116,7 +117,7 @@ class _Repair:
         return bool(is_dead and is_dead[0])
 
     def _states(self, access: StructureAccess, tokens: Sequence[str]) -> Iterable[tuple[str, bytes]]:
-        states = self.connection.command(access.keys.dead, "HMGET", access.keys.dead, *tokens)
+        states = fields_named(self.connection, access.keys.dead, tokens)
         return [(token, state) for token, state in zip(tokens, states, strict=True) if state is not None]
 
     def _forget_fences(self, access: StructureAccess, tokens: Sequence[str]) -> None:
@@ -150,14 +151,9 @@ class _Repair:
         name, units, keys = split_key(access.keys.tag, finding.key)[1], list[str](), access.keys
         owners = 0
         if finding.name in ("pu", "gu"):
-            tokens = [
-                token.decode()
-                for key in (keys.owners, keys.dead)
-                for token in self.connection.command(key, "HKEYS", key)
-            ]
+            tokens = tokens_of_owners(self.connection, keys)
             owners = len(tokens)
-            prepared = self.group.keys.prepared
-            found = self.connection.command(prepared, "HVALS", prepared)
+            found = prepared_units(self.connection, self.group.keys)
             ids = [match[1].decode() for text in found if (match := re.search(rb'"unit": ?"([^"]+)"', text))]
             units = [keys.unit_of_work + each for each in (*tokens, *ids)]
         self._tidy(access, keys.queue(name), ["counter", finding.name, name, *figures.groups(), owners], *units)
@@ -201,9 +197,7 @@ class _Repair:
 
     def decisions_of(self, unit_ids: Sequence[str]) -> Sequence[bytes | None]:
         """Return the group's decisions about units of work, None where there is none."""
-        key = self.group.keys.decisions
-        found: Sequence[bytes | None] = self.connection.command(key, "HMGET", key, *unit_ids) if unit_ids else ()
-        return found
+        return fields_named(self.connection, self.group.keys.decisions, unit_ids)
 
     def count(self, done: Sequence[tuple[str, str, int | None]]) -> None:
         """Count owners, their units of work and the messages of each."""

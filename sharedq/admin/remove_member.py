@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
+from typing import Literal
 
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.group import Group
@@ -35,13 +36,12 @@ from sharedq.redis.keys import private_structure
 from sharedq.redis.link import ScriptCall
 from sharedq.scripts.events import events_field
 from sharedq.scripts.members import remove_begin_call, remove_keys_call, remove_member_call, shut_queue_call
+from sharedq.scripts.reads import SCAN_COUNT, pairs_like
 
 _UNKNOWN, _RUNNING, _LEFT, _FAILED = 1, 2, 3, 5
 _SHUTTING, _OPENING, _DROPPING, _GONE = "SHUTTING", "OPENING", "DROPPING", "GONE"
 #: Fields or keys that one script call deletes.
 _CHUNK = 250
-#: Entries that Redis visits in one step of a scan.
-_SCAN_COUNT = 500
 
 
 class RemovalRefusedError(Exception):
@@ -257,14 +257,9 @@ class _Removal:
             yield from ((kind, field) for field in self._scan("HSCAN", key, pattern))
         yield from (("completed", field) for field in self._scan("ZSCAN", keys.completed, f"? {self.qmgr} *"))
 
-    def _scan(self, command: str, key: str, pattern: str) -> Iterator[str]:
-        cursor = b"0"
-        while True:
-            cursor, flat = self.group.command(key, command, key, cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
-            yield from (field.decode() for field in flat[::2])
-            if cursor == b"0":
-                return
+    def _scan(self, command: Literal["HSCAN", "ZSCAN"], key: str, pattern: str) -> Iterator[str]:
+        return (field.decode() for field, _ in pairs_like(self.group, command, key, pattern))
 
     def _keys_of(self, tag: str) -> Iterator[str]:
-        for key in self.group.client(f"{tag}:").scan_iter(match=f"{tag}:*", count=_SCAN_COUNT):
+        for key in self.group.client(f"{tag}:").scan_iter(match=f"{tag}:*", count=SCAN_COUNT):
             yield key.decode()

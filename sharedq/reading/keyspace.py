@@ -12,6 +12,16 @@ from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 
+#: How a key is read whole, by what it holds; of ``heads`` the first element, of ``fields`` no values.
+_READ_WHOLE: dict[str, tuple[bytes, *tuple[str | int, ...]]] = {
+    "hash": (b"HGETALL",),
+    "zset": (b"ZRANGE", 0, -1, "WITHSCORES"),
+    "list": (b"LRANGE", 0, -1),
+    "heads": (b"LRANGE", 0, 0),
+    "set": (b"SMEMBERS",),
+    "fields": (b"HKEYS",),
+    "nothing": (b"EXISTS",),
+}
 #: Keys that Redis visits in one step of a scan.
 _SCAN_COUNT = 500
 
@@ -32,20 +42,23 @@ def keys_by_tag(group: Group) -> dict[str, list[str]]:
     return {tag: sorted(keys) for tag, keys in found.items()}
 
 
-def read_at_once(group: Group, key: str, commands: Sequence[Sequence[str | int]]) -> list[Any]:
-    """Return the replies to plain read commands about one structure, all at one moment.
+def read_at_once(group: Group, key: str, asked: Sequence[tuple[str, str]]) -> list[Any]:
+    """Return what keys of one structure hold, all at one moment.
 
     Args:
         key: any key of the structure.
+        asked: what each key holds (``hash``, ``zset``, ``list``, ``heads``, ``set``, ``fields``, or ``nothing`` to
+            ask whether it is there), and the key, in Latin-1.
 
     Raises:
         MQIError: 2009, its server cannot be reached.
     """
     with _troubles_named(group), group.client(key) as client:
         pipe = client.pipeline(transaction=True)
-        for command in commands:
+        for kind, each in asked:
+            command, *more = _READ_WHOLE[kind]
             # Without a command name that the client knows, it leaves the reply as it is.
-            pipe.execute_command(*[part.encode("latin-1") if isinstance(part, str) else part for part in command])
+            pipe.execute_command(command, each.encode("latin-1"), *more)
         replies: list[Any] = pipe.execute()
     return replies
 

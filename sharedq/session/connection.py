@@ -28,6 +28,7 @@ from sharedq.scripts.connections import (
     forget_decisions_call,
     wake_owner_call,
 )
+from sharedq.scripts.reads import server_ms
 from sharedq.session.call_lock import Turns
 from sharedq.session.handle import Handle, StructureAccess
 from sharedq.session.put_status import PutStatus
@@ -260,9 +261,8 @@ class Connection:
         """
         at_s = time.monotonic()
         if at_s - access.clock_read_s > CLOCK_S:
-            seconds, micros = self.command(access.keys.sequence, "TIME")
+            access.clock_ms = server_ms(self, access.keys.sequence)
             access.clock_read_s = time.monotonic()
-            access.clock_ms = int(seconds) * 1000 + int(micros) // 1000
             at_s = access.clock_read_s
         return access.clock_ms + int((at_s - access.clock_read_s) * 1000)
 

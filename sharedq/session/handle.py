@@ -198,7 +198,6 @@ class Handle:
     is_intra_group: bool = False
     object_q_mgr_name: str = ""
     opened_at: str = ""
-    is_registered: bool = False
     is_closed: bool = False
     #: Its open made a temporary dynamic queue, which goes when it is closed.
     is_temporary: bool = False

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from igq.agent.progress.report import moved_by_puts
 from recovery.resolve import recover
 from sharedq import Queue
 from sharedq.mqi.constants import OpenOption
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from tests.support.agents import AgentOfQM2, bodies
+from tests.support.agents import AgentOfQM2, bodies, moved_by_puts
 from tests.support.members import TestGroup
 from tests.support.program import Program
 from tests.support.scenes import on_queue, taken, until

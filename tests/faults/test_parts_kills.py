@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from igq.agent.progress.report import moved_by_puts
 from recovery.resolve import recover
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.store.parts import part_in
+from tests.support.agents import moved_by_puts
 from tests.support.members import TestGroup
 from tests.support.program import Program
 from tests.support.scenes import until

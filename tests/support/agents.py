@@ -10,12 +10,13 @@ from igq.agent.progress.pulse import Pulse
 from igq.agent.queues.shared_part import Moved, TransmitQueue
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.unit.commit import backout
+from sharedq.members.group import Group
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.store.parts import Place, own_part
+from sharedq.objects.store.parts import Place, own_part, parts_of
 from sharedq.redis.link import ScriptCall
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -106,3 +107,9 @@ def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:
 
 def bodies(group: TestGroup, queue: str, qmgr: str = "QM2") -> list[bytes]:
     return [message.body for message in drain(group.connect(qmgr), queue)]
+
+
+def moved_by_puts(group: Group, qmgr: str) -> int:
+    """Messages that puts moved for the waiting agent of *qmgr* and that it has not counted yet."""
+    queues = [group.structure(part.structure).queue(part.queue).queue for part in parts_of(group, qmgr)]
+    return sum(int(group.command(queue, "HGET", queue, "mvd") or 0) for queue in queues)

@@ -9,7 +9,6 @@ from typing import Any
 
 from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError
-from sharedq.objects.store.parts import parts_of
 from sharedq.scripts.members import agent_state_call
 
 #: Shortest time between two reports, seconds.
@@ -105,9 +104,3 @@ class Reporter:
 def write_agent_state(group: Group, qmgr: str, state: AgentState) -> None:
     """Publish *state*. Raises MQIError: Redis cannot be reached."""
     group.call(*agent_state_call(group.keys, qmgr, json.dumps(asdict(state))))
-
-
-def moved_by_puts(group: Group, qmgr: str) -> int:
-    """Count the messages that puts moved for the waiting agent of *qmgr* and that the agent has not counted yet."""
-    queues = [group.structure(part.structure).queue(part.queue).queue for part in parts_of(group, qmgr)]
-    return sum(int(group.command(queue, "HGET", queue, "mvd") or 0) for queue in queues)

@@ -10,6 +10,7 @@ from igq.agent.progress.wake import IN_PASSING
 from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.link import Link
+from sharedq.scripts.reads import forget_wake_ups, take_wake_up
 
 #: Seconds after which a sleeper that lost its connection listens again.
 _LISTEN_AGAIN_S = 1.0
@@ -84,7 +85,7 @@ class WakeableSleep:
         """Begin an attempt: only later wake-ups tell something that it could not know."""
         if self._link is not None:
             try:
-                self._link.command(self._key, "DEL", self._key)
+                forget_wake_ups(self._link, self._key)
             except MQIError:
                 # A wake-up that stays in the list ends the next sleep at once, which costs one more attempt.
                 self._link = None
@@ -97,7 +98,7 @@ class WakeableSleep:
         try:
             if self._link is None:
                 self._link = self._group.new_link()
-            self._was_woken = self._link.command(self._key, "LPOP", self._key) is not None
+            self._was_woken = take_wake_up(self._link, self._key)
         except MQIError:
             # Redis is away for now; the sleep tries again.
             self._link = None
@@ -117,8 +118,7 @@ class WakeableSleep:
                 return
             try:
                 # At least a hundredth, because a time rounded down to 0 would wait for ever.
-                reply = self._link.command(self._key, "BLPOP", self._key, max(0.01, left_s))
-                self.woken_by = None if reply is None else bytes(reply[1])
+                self.woken_by = self._link.block(self._key, max(0.01, left_s))
                 return
             except MQIError:
                 # Redis is away for now, or `end` cut the wait short.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sharedq.messages.record import score_base
 from sharedq.redis.keys import QueueKeys
+from sharedq.scripts.reads import destination_name, queue_definition
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import StructureAccess
@@ -111,15 +112,15 @@ class Destinations:
                     self._load(destination.name, destination.code)
 
     def _name_of(self, code: bytes) -> str | None:
-        key = self._access.keys.destinations
-        name = self._connection.command(key, "HGET", key, b"#" + code)
-        return None if name is None else str(name.decode())
+        name = destination_name(self._connection, self._access.keys, code)
+        return None if name is None else name.decode()
 
     def _load(self, name: str, code: str) -> bool:
         queue = self._access.keys.queue(name)
-        version, definition = self._connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
-        if version is None:
+        found = queue_definition(self._connection, queue)
+        if found is None:
             return False
+        version, definition = found
         facts = QueueFacts.of(definition)
         if facts.is_put_inhibited or facts.is_transmission:
             return False

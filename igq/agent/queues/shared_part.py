@@ -18,6 +18,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.objects.store.authorities import Authorities
 from sharedq.objects.store.parts import Place, parts_of
 from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.reads import destination_names
 from sharedq.scripts.selection import ANY
 from sharedq.scripts.transfer import forget_destinations_call, transfer_call
 from sharedq.session.connection import Connection
@@ -139,18 +140,13 @@ class TransmitQueue(TransmissionQueue):
         Raises:
             Trouble: the codes could not be forgotten.
         """
-        keys, connection, cursor = self._access.keys, self._connection, b"0"
+        keys, connection = self._access.keys, self._connection
         try:
             parts = [keys.queue(part.queue) for part in self._parts_here()]
-            while True:
-                step = ("HSCAN", keys.destinations, cursor, "COUNT", FORGOTTEN_AT_ONCE)
-                cursor, flat = connection.command(keys.destinations, *step)
-                names = [name for name in flat[::2] if not name.startswith(b"#")]
+            for names in destination_names(connection, keys, FORGOTTEN_AT_ONCE):
                 for start in range(0, len(names), FORGOTTEN_AT_ONCE):
                     chunk = names[start : start + FORGOTTEN_AT_ONCE]
                     connection.checked_call(*forget_destinations_call(keys, connection.token, parts, chunk))
-                if cursor == b"0":
-                    return
         except MQIError as error:
             raise as_trouble(error) from error
 

@@ -18,6 +18,7 @@ from sharedq.objects.commands.display import DisplayedQueue, OpenHandle
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.store.parts import Place
 from sharedq.reading.figures import QueueFigures
+from sharedq.scripts.reads import agent_states, owner_entries
 
 #: Reasons that refuse a serialization: the tag is in use, or kept by a recovery that a structure delays.
 REFUSED = (MQRC.CONN_TAG_IN_USE, MQRC.CONN_TAG_NOT_USABLE)
@@ -58,7 +59,7 @@ class ServingHandle:
 def serving_handles(group: Group) -> list[ServingHandle]:
     """List what running agents and movers have open; those in the state of retry are left out."""
     keys = group.keys
-    return serving_among(_decoded(group, keys.agents), _decoded(group, keys.owners))
+    return serving_among(_decoded(agent_states(group, keys)), _decoded(owner_entries(group, keys)))
 
 
 def serving_among(
@@ -87,9 +88,8 @@ def serving_among(
     return found
 
 
-def _decoded(group: Group, key: str) -> dict[str, dict[str, Any]]:
-    flat = group.command(key, "HGETALL", key)
-    return {name.decode(): json.loads(text) for name, text in zip(flat[::2], flat[1::2], strict=True)}
+def _decoded(texts: Mapping[bytes, bytes]) -> dict[str, dict[str, Any]]:
+    return {name.decode(): json.loads(text) for name, text in texts.items()}
 
 
 def _runs(state: dict[str, Any], queue: str) -> bool:

@@ -16,6 +16,7 @@ from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.objects.store.failures import why_not_there
 from sharedq.redis.link import Argument, Reply
 from sharedq.scripts.get import members_text
+from sharedq.scripts.reads import queue_definition
 from sharedq.scripts.transfer import look_again_call
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
@@ -86,12 +87,11 @@ class TransmissionQueue:
 
     def reload(self) -> None:
         """Read the definition in force."""
-        key = self.handle.queue.queue
-        version, definition = self._connection.command(key, "HMGET", key, "ver", "def")
-        if version is None:
+        found = queue_definition(self._connection, self.handle.queue)
+        if found is None:
             gone = why_not_there(self._connection.group, self._access.keys.name, self.handle.name)
             raise Trouble(str(gone or f"{self.handle.name} is not defined"))
-        self.handle.go_by(Definition.of(version, definition))
+        self.handle.go_by(Definition.of(*found))
         self._check_usable()
 
     def look_for(self, members: Callable[[], Collection[str]]) -> None:

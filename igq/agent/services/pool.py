@@ -35,6 +35,7 @@ from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.failures import failures
 from sharedq.objects.store.parts import Place
+from sharedq.scripts.reads import definitions_mark
 
 #: Seconds between two looks for new definitions. Commands wake the watch at once.
 LOOK_S = 20.0
@@ -113,13 +114,13 @@ class Movers:
             serving.thread.join()
 
     def _watch(self) -> None:
-        key, known, listed_s, not_before_s, is_due = self._group.keys.group, b"", 0.0, 0.0, True
+        known, listed_s, not_before_s, is_due = b"", 0.0, 0.0, True
         while not self._is_stopping:
             if is_due:
                 # This look sees the cause of every earlier wake-up.
                 self._sleep.begin_attempt()
             try:
-                definitions, now_s = self._group.command(key, "HGET", key, "definition") or b"", time.monotonic()
+                definitions, now_s = definitions_mark(self._group, self._group.keys), time.monotonic()
                 is_due = is_due or definitions != known or now_s - listed_s >= LIST_S
                 if is_due and now_s >= not_before_s:
                     with self._pulse.resting(_LISTING_S):

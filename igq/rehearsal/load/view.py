@@ -12,6 +12,7 @@ from recovery.report import Recovery, recoveries
 from sharedq.members.group import Group
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
+from sharedq.scripts import reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,7 @@ def recovery_of(group: Group, owner: str) -> Recovery | None:
 
 def agent_state(group: Group, qmgr: str) -> Mapping[str, Any]:
     """Return what the manager's agent last reported; empty if there was no agent yet."""
-    key = group.keys.agents
-    text = group.command(key, "HGET", key, qmgr)
+    text = reads.agent_state(group, group.keys, qmgr)
     return json.loads(text) if text else {}
 
 

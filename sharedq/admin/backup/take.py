@@ -32,13 +32,13 @@ from sharedq.objects.store.parts import parts_of
 from sharedq.objects.store.structures import Structures
 from sharedq.redis.link import Argument, Reply
 from sharedq.scripts.backup import backup_changes_call, backup_page_call
+from sharedq.scripts.reads import pairs_like
 from sharedq.settings.directories import make_private
 
 _PAGE_MESSAGES, _PAGE_BYTES = 100, 1 << 20
 _ENTRIES, _LOOK_UPS, _UNITS, _OPERATIONS = 500, 500, 50, 50
 #: The most messages of open units of work that are passed to a script.
 _OPEN_MESSAGES = 4000
-_SCAN_COUNT = 100
 #: With its place, the score of a message that waits to be reported in a structure's `expiry` (lua/prelude/place).
 _WAITS_TO_BE_TOLD = -(1 << 52)
 #: Seconds that a backup waits for units of work whose end others have begun, or for discarded messages.
@@ -190,13 +190,8 @@ class _Backup:
         such before it leaves its owner.
         """
         for key in (self._keys.owners, self._keys.dead):
-            cursor = b"0"
-            while True:
-                cursor, flat = self._group.command(key, "HSCAN", key, cursor, "COUNT", _SCAN_COUNT)
-                for owner in flat[::2]:
-                    yield owner, [self._keys.unit_of_work + owner.decode()]
-                if cursor == b"0":
-                    break
+            for owner, _ in pairs_like(self._group, "HSCAN", key):
+                yield owner, [self._keys.unit_of_work + owner.decode()]
         for unit in prepared_units(self._group):
             yield unit.owner.encode(), [self._keys.unit_of_work + name for name in (unit.owner, unit.id)]
 

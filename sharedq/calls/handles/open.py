@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import conventional_route, read_versions, resolve, resolve_checked
@@ -18,6 +17,7 @@ from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_o
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import private_structure
 from sharedq.scripts.handles import close_call, open_call
+from sharedq.scripts.reads import queue_definition
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Definition, Gets, Handle, QMgrHandle, StructureAccess
 from sharedq.session.refusals import note_refusal
@@ -193,8 +193,8 @@ def _open_route(
         return None
     if reply[0]:
         raise connection.error(reply[0], "MQOPEN", name)
-    handle = _handle(connection, access, route, checks, name, qmgr_name, opened_at, options, reply)
-    handle.number, handle.is_registered, handle.is_temporary = number, True, route.is_temporary
+    handle = _handle(connection, access, route, checks, name, qmgr_name, opened_at, options, (reply[1], reply[2]))
+    handle.number, handle.is_temporary = number, route.is_temporary
     connection.handles[number] = handle
     if options & OpenOption.CO_OP:
         handle.gets.may_hold_marks, handle.gets.mark_ms = True, mark_ms
@@ -210,9 +210,9 @@ def _handle(
     qmgr_name: str,
     opened_at: str,
     options: int,
-    found: Sequence[bytes],
+    found: tuple[bytes, bytes],
 ) -> Handle:
-    """A handle that has no number yet; *found* ends with the version and the definition of its queue."""
+    """A handle that has no number yet; *found* is the version and the definition of its queue."""
     is_private = route.structure == private_structure(opened_at)
     is_transmit_queue = route.queue == SYSTEM_QSG_TRANSMIT_QUEUE and not route.destination
     return Handle(
@@ -224,7 +224,7 @@ def _handle(
         name=route.queue,
         structure=access,
         queue=access.keys.queue(route.queue),
-        definition=Definition.of(found[1], found[2], route, checks),
+        definition=Definition.of(*found, route, checks),
         destination=route.destination.encode(),
         target_qmgr=route.target_qmgr.encode(),
         resolved_q_mgr=(route.target_qmgr or (opened_at if is_private else connection.group.name)).encode(),
@@ -248,10 +248,9 @@ def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, open
         raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
     access = connection.access(route.structure)
     queue = access.keys.queue(route.queue)
-    version, definition = connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
-    if version is None:
+    found, options = queue_definition(connection, queue), int(OpenOption.OUTPUT)
+    if found is None:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
-    found, options = [b"", version, definition], int(OpenOption.OUTPUT)
     return _handle(connection, access, route, checks, name, qmgr_name, opened_at, options, found)
 
 

@@ -11,6 +11,7 @@ from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.objects import lookup_call
+from sharedq.scripts.reads import queue_definition
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Definition, Handle
 
@@ -64,10 +65,10 @@ def find_arrival(connection: Connection, qmgr: str, name: bytes) -> Arrival | No
         connection.check()
         return None
     queue = access.keys.queue(located.name)
-    version, definition = connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
-    if version is None:
+    found = queue_definition(connection, queue)
+    if found is None:
         return None
-    goes_by = Definition.of(version, definition)
+    goes_by = Definition.of(*found)
     facts = goes_by.facts
     if facts.is_put_inhibited or facts.is_transmission:
         return None

@@ -8,6 +8,7 @@ from typing import TypeVar
 from sharedq.calls.routes.resolve import read_versions, resolve_checked
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.scripts.reads import queue_definition
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Definition, Handle
 from sharedq.session.route import Route
@@ -25,13 +26,13 @@ def refresh_definition(connection: Connection, handle: Handle) -> bool:
             and ``changed_path``.
     """
     path = changed_path(connection, handle)
-    version, definition = connection.command(handle.queue.queue, "HMGET", handle.queue.queue, "ver", "def")
-    if version is None:
+    found = queue_definition(connection, handle.queue)
+    if found is None:
         connection.check_there(handle)
         raise error_for(MQRC.Q_DELETED, "", handle.object_name)
-    is_other_version = version.decode() != handle.definition.version
+    is_other_version = found[0].decode() != handle.definition.version
     if path or is_other_version:
-        take_definition(handle, [b"", version, definition], path, for_put=is_other_version)
+        take_definition(handle, [b"", *found], path, for_put=is_other_version)
     return path is not None or is_other_version
 
 

@@ -14,7 +14,7 @@ after such a decision leaves the rest to its recovery, as with any commit over s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.objects.store.failures import failure_of, structure_state
 from sharedq.redis.keys import prepared_field
 from sharedq.redis.link import ScriptCall
+from sharedq.scripts.reads import pairs_like
 from sharedq.scripts.unit import (
     End,
     complete_call,
@@ -47,8 +48,6 @@ XID_MAX = 128
 ENDED_KEPT = 20_000
 #: Units of work that one decision commits together, at most.
 TOGETHER_MAX = 1000
-#: Entries that Redis looks at for one step of a scan.
-_SCAN_COUNT = 500
 _USED, _TOO_LATE = 1, 2
 _ENDED, _UNKNOWN, _RUNNING = 1, 2, 3
 _CANNOT, _DONE, _UNREAD = 1, 2, 3
@@ -446,19 +445,8 @@ def prepared_units(group: Group, qmgr: str = "") -> list[PreparedUnit]:
     Raises:
         MQIError: 2009, Redis cannot be reached.
     """
-    found = [_unit(field.decode(), text) for field, text in _scan(group, f"{qmgr} *" if qmgr else "*")]
-    return sorted(found, key=lambda unit: unit.nid)
-
-
-def _scan(group: Group, pattern: str) -> Iterator[tuple[bytes, bytes]]:
-    key, cursor = group.keys.prepared, b"0"
-    found: dict[bytes, bytes] = {}
-    while True:
-        cursor, flat = group.command(key, "HSCAN", key, cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
-        found.update(zip(flat[::2], flat[1::2], strict=True))
-        if cursor == b"0":
-            yield from found.items()
-            return
+    found = dict(pairs_like(group, "HSCAN", group.keys.prepared, f"{qmgr} *" if qmgr else "*"))
+    return sorted((_unit(field.decode(), text) for field, text in found.items()), key=lambda unit: unit.nid)
 
 
 def _unit(field: str, text: bytes) -> PreparedUnit:

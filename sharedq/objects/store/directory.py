@@ -14,9 +14,9 @@ from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QUEUE_KINDS, AnyQueue, Disposition, QueueLocal
 from sharedq.scripts.objects import define_object_call, lookup_call, remove_object_call
+from sharedq.scripts.reads import pairs_like
 
 _CHANGED = 1
-_SCAN_COUNT = 500
 
 Mode = Literal["new", "adopt", "replace", "alter"]
 
@@ -104,15 +104,8 @@ class Directory:
 
     def scan(self) -> Iterator[Entry]:
         """Yield every entry in no order. An entry that changes meanwhile may come twice."""
-        cursor = b"0"
-        while True:
-            cursor, flat = self._group.command(
-                self._keys.directory, "HSCAN", self._keys.directory, cursor, "COUNT", _SCAN_COUNT
-            )
-            for field, text in zip(flat[::2], flat[1::2], strict=True):
-                yield parse_entry(field.decode(), text)
-            if cursor == b"0":
-                return
+        for field, text in pairs_like(self._group, "HSCAN", self._keys.directory):
+            yield parse_entry(field.decode(), text)
 
     def write(self, entry: Entry, mode: Mode, *, caller: str = "") -> Entry | None:
         """Store *entry*. Returns it with its new version, or None if ``alter`` found another version.

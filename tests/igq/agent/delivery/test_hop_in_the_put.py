@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from igq.agent.progress.report import moved_by_puts
 from igq.operations.status import read_status
 from recovery.resolve import recover
 from recovery.target import Target
@@ -25,7 +24,7 @@ from sharedq.objects.store.authorities import Authorities
 from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.scripts.get import handed_reply
 from tests.recovery.scene import register_wait
-from tests.support.agents import AgentOfQM2, Put, bodies
+from tests.support.agents import AgentOfQM2, Put, bodies, moved_by_puts
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored, until
 

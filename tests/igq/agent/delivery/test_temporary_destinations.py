@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from igq.agent.progress.report import moved_by_puts
 from sharedq import Queue
 from sharedq.calls.handles.open import open_queue
 from sharedq.mqi import wire
@@ -13,7 +12,7 @@ from sharedq.mqi.structures import MQOD
 from sharedq.objects.definitions.queues import QueueModel
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.recovery.scene import register_wait
-from tests.support.agents import AgentOfQM2, Put, bodies
+from tests.support.agents import AgentOfQM2, Put, bodies, moved_by_puts
 from tests.support.members import TestGroup
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
