@@ -104,21 +104,6 @@ def fewest_replicas(clients: Iterable[redis.Redis]) -> int | None:
     return min(found, default=None)
 
 
-def read_server(client: redis.Redis) -> tuple[str, bool]:
-    """Return the server's name with version, and whether it is a Cluster node. Empty and False if it does not say.
-
-    Raises:
-        redis.RedisError: the server does not answer, or refuses us.
-    """
-    try:
-        info = client.info("server")
-    except redis.exceptions.NoPermissionError:
-        return "", False
-    # Valkey also reports the version of Redis that it is compatible with.
-    version = f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
-    return version, "cluster" in (info.get("redis_mode"), info.get("server_mode"))
-
-
 def judge(facts: Facts) -> Durability:
     """Derive the durability from the facts. The strongest guarantee counts."""
     if facts.is_evicting:
