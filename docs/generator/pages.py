@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from docs.generator import columns, command_line, invariants, messages, mqsc, rules, settings
+from docs.generator import columns, command_line, invariants, messages, mqsc, rest, rules, settings
 
 DOCS = Path(__file__).parents[1]
 _PART = re.compile(
@@ -29,6 +29,8 @@ _MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "mqsc words": mqsc.word_table,
         "mqsc attributes": mqsc.attribute_sections,
         "mqsc inert": mqsc.inert_table,
+        "rest resources": rest.resource_table,
+        "rest headers": rest.header_table,
         "log messages": messages.log_table,
         "mqsc messages": messages.mqsc_table,
     }

@@ -104,20 +104,34 @@ def read_request(command: Command, options: Iterable[str], known: Iterable[str],
     return Request(tuple(wanted), where)
 
 
+class RecordLine(str):
+    """A line of a displayed object, with the attributes on it for a program that wants no text."""
+
+    __slots__ = ("attributes",)
+    attributes: tuple[Shown, ...]
+
+    @classmethod
+    def of(cls, text: str, *attributes: Shown) -> RecordLine:
+        """Make the line."""
+        line = cls(_INDENT + text)
+        line.attributes = attributes
+        return line
+
+
 def two_columns(record: Sequence[Shown]) -> list[str]:
     """Return the lines that ``runmqsc`` writes for an object: two attributes a line if they fit."""
     lines: list[str] = []
-    left = ""
+    left: Shown | None = None
     for each in record:
-        if left and len(left) < _COLUMN and len(each.text) < _COLUMN:
-            lines.append(f"{_INDENT}{left:<{_COLUMN}}{each.text}")
-            left = ""
+        if left and len(left.text) < _COLUMN and len(each.text) < _COLUMN:
+            lines.append(RecordLine.of(f"{left.text:<{_COLUMN}}{each.text}", left, each))
+            left = None
             continue
         if left:
-            lines.append(_INDENT + left)
-        left = each.text
+            lines.append(RecordLine.of(left.text, left))
+        left = each
     if left:
-        lines.append(_INDENT + left)
+        lines.append(RecordLine.of(left.text, left))
     return lines
 
 

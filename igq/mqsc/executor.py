@@ -60,6 +60,7 @@ class Answer:
         is_end: it was END.
         is_passed_over: it does not exist here and was passed over.
         must_stop: its outcome is unknown, so nothing more can be done.
+        reason: why the queue manager refused it; 0 if that is not the fault.
     """
 
     lines: list[str]
@@ -67,6 +68,7 @@ class Answer:
     is_end: bool = False
     is_passed_over: bool = False
     must_stop: bool = False
+    reason: int = 0
 
     @property
     def result(self) -> str:
@@ -151,8 +153,10 @@ class Commands:
                 line = messages.COMMAND_PASSED_OVER.format(error.line, error, "the command is not supported here")
                 return Answer([line], is_passed_over=True)
             return Answer([messages.NOT_SUPPORTED.format(error)], "failed")
-        if command.verb == "END":
-            return Answer([], is_end=True)
+        return Answer([], is_end=True) if command.verb == "END" else self.answer_parsed(command)
+
+    def answer_parsed(self, command: Command) -> Answer:
+        """Do one command that is not END."""
         warnings: list[str] = []
         answer = self._do(command, warnings)
         return replace(answer, lines=[*warnings, *answer.lines])
@@ -161,7 +165,8 @@ class Commands:
         what = f"{command.verb} {_subject(command, self._repository)}"
         try:
             if self._control is not None and not self._control.is_running(self._repository.qmgr or ""):
-                return Answer([messages.STOPPED.format(self._repository.qmgr, what)], "failed")
+                stopped = messages.STOPPED.format(self._repository.qmgr, what)
+                return Answer([stopped], "failed", reason=int(MQRC.Q_MGR_NOT_AVAILABLE))
             lines = self._execute(command, warnings)
             if lines is None:
                 return Answer([], is_passed_over=True)
@@ -177,7 +182,8 @@ class Commands:
             return Answer([str(error), messages.ABNORMAL.format(what)], "failed")
         except MQIError as error:
             lines = [messages.failure(_subject(command, self._repository), error), messages.ABNORMAL.format(what)]
-            return Answer(lines, "failed", must_stop=error.reason == MQRC.CONNECTION_BROKEN)
+            is_lost = error.reason == MQRC.CONNECTION_BROKEN
+            return Answer(lines, "failed", must_stop=is_lost, reason=int(error.reason))
 
     def _execute(self, command: Command, warnings: list[str]) -> list[str] | None:
         """Do *command*, maybe without parameters that do not exist here. None: all of it was passed over.

@@ -94,6 +94,13 @@ class Command:
     name: str
     parameters: tuple[Parameter, ...]
 
+    @property
+    def shown(self) -> str:
+        """The command in one line, for a log."""
+        words = [self.verb, f"{self.object_type}({self.name})" if self.name else self.object_type]
+        words += [each.keyword + ("" if each.values is None else f"({each.value})") for each in self.parameters]
+        return " ".join(words)
+
     def error(self, parameter: Parameter, expected: str) -> MqscSyntaxError:
         """Make the error for a *parameter* whose keyword is known and whose value is not allowed."""
         value = None if parameter.values is None else (parameter.keyword, parameter.value)

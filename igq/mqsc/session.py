@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TextIO
 
 from igq.agent.progress.wake import wake_agent, wake_movers
 from igq.errors import CommandError
-from igq.mqsc.executor import run
-from igq.operations.command_log import note_command
+from igq.mqsc.executor import Answer, Commands, Executor, run
+from igq.mqsc.lines import split_commands
+from igq.mqsc.parser import Command
+from igq.operations.command_log import Giver, note_command
 from igq.operations.shutdown import STOP_TIMEOUT_S, UP, require_running, stop_manager
 from sharedq.members.event_notes import leave_note
 from sharedq.members.group import Group
@@ -32,22 +35,65 @@ def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO, *, i
         CommandError: there is no such manager, or it is not running.
         DeploymentError, MQIError: Redis cannot be used.
     """
-    group = Group(settings)
-    try:
-        require_running(group, qmgr)
-        group.adopt(group.read_record())
+    with _joined(settings, qmgr) as (repository, control):
         is_terminal = source.isatty()
         lines = _prompted(source, out) if is_terminal else iter(source)
-        control = _Control(settings, group)
         return run(
             lines,
-            SessionRepository(group, qmgr),
+            repository,
             out,
             control=control,
             is_listed=not is_terminal,
             is_lenient=is_lenient,
-            on_command=partial(note_command, group, qmgr),
+            on_command=partial(note_command, repository.group, qmgr),
         )
+
+
+def answer_commands(
+    settings: Settings, qmgr: str, commands: str | Command, check: Callable[[Command], None], giver: Giver
+) -> list[Answer]:
+    """Do commands for the running manager *qmgr*: all in a text, or one that is parsed.
+
+    Args:
+        check: called with each command before it is done. It raises MQIError for one that must not be.
+        giver: the user that they are noted for.
+
+    Raises:
+        As `run_session`.
+    """
+    with _joined(settings, qmgr) as (repository, control):
+        executor = Commands(_Checked(Executor(repository, control), check), repository, control)
+        if isinstance(commands, Command):
+            answers = [(commands.shown, executor.answer_parsed(commands))]
+        else:
+            answers = []
+            for source in split_commands(io.StringIO(commands)):
+                answers.append((source.text, executor.answer(source)))
+                if answers[-1][1].is_end or answers[-1][1].must_stop:
+                    break
+        for text, answer in answers:
+            note_command(repository.group, qmgr, text, answer.result, giver)
+        return [answer for _, answer in answers if not answer.is_end]
+
+
+class _Checked:
+    """Does commands that are allowed."""
+
+    def __init__(self, executor: Executor, check: Callable[[Command], None]) -> None:
+        self._executor, self._check = executor, check
+
+    def execute(self, command: Command) -> list[str]:
+        self._check(command)
+        return self._executor.execute(command)
+
+
+@contextmanager
+def _joined(settings: Settings, qmgr: str) -> Iterator[tuple[SessionRepository, _Control]]:
+    group = Group(settings)
+    try:
+        require_running(group, qmgr)
+        group.adopt(group.read_record())
+        yield SessionRepository(group, qmgr), _Control(settings, group)
     finally:
         group.leave()
 

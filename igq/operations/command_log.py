@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from sharedq.members.event_notes import leave_note
@@ -16,12 +17,19 @@ from sharedq.settings.redis_mask import mask_urls
 _LENGTH_MAX: Final = 4_000
 
 
-def note_command(group: Group, qmgr: str, command: str, result: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Giver:
+    """The user that gave a command, and where: default, the one that runs this program."""
+
+    user: str = field(default_factory=lambda: user_identifier().decode(errors="replace"))
+    host: str = field(default_factory=socket.gethostname)
+    appl: str = field(default_factory=lambda: default_appl_name().decode(errors="replace"))
+
+
+def note_command(group: Group, qmgr: str, command: str, result: str, giver: Giver | None = None) -> None:
     """Note a command and its result for *qmgr*. Passwords in URLs are masked."""
     fields = {
-        "user": user_identifier().decode(errors="replace"),
-        "host": socket.gethostname(),
-        "appl": default_appl_name().decode(errors="replace"),
+        **asdict(giver or Giver()),
         "command": mask_urls(" ".join(command.split()))[:_LENGTH_MAX],
         "result": result,
     }

@@ -16,15 +16,18 @@ from tests.support.console import USERS, Console, add_users
 @pytest.fixture(scope="module")
 def console() -> Iterator[Console]:
     """A console on a port of its own, with a user for each role, beside the managers QM1 and QM2."""
-    with tempfile.TemporaryDirectory(prefix="igq") as path:
+    with tempfile.TemporaryDirectory(prefix="igq", ignore_cleanup_errors=True) as path:
         own = new_shell(Path(path))
         # These tests are not about leases: a machine that is busy must not cost a manager its place.
         own.environment["IGQ_LEASE_MS"] = "60000"
         try:
-            own.start("group", "start", "-m", "QM1", "-m", "QM2").wait_for("CSQ9022I", 2)
+            managers = own.start("group", "start", "-m", "QM1", "-m", "QM2")
+            managers.wait_for("CSQ9022I", 2)
             add_users(own)
             with Console.start(own) as console:
                 yield console
+            # In good order, so that the embedded server does not write when its folder is removed.
+            managers.end()
         finally:
             own.close()
 

@@ -37,11 +37,14 @@ class Refused(Exception):
         status: of HTTP.
         text: one line for the user.
         headers: of the answer.
+        user: of a sign-in, by any means, that failed; empty if that is not known, None if this is no such refusal.
     """
 
-    def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, text: str, headers: dict[str, str] | None = None, *, user: str | None = None
+    ) -> None:
         super().__init__(text)
-        self.status, self.text, self.headers = status, text, headers or {}
+        self.status, self.text, self.headers, self.user = status, text, headers or {}, user
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ class Gate:
         if scheme.lower() == "bearer":
             return self._by_token(told.strip(), host)
         if scheme:
-            raise Refused(401, "only Basic and Bearer authentication are known here")
+            raise Refused(401, "only Basic and Bearer authentication are known here", user="")
         session = self.sessions.find(request.cookies.get(self.cookie, ""), is_use=is_use)
         known = self.users.get(session.user) if session is not None else None
         if session is None or known is None or known.password != session.password:
@@ -130,7 +133,7 @@ class Gate:
         )
         if known is None or not is_right:
             self.failures.count(host, user)
-            raise Refused(401, "user or password is wrong")
+            raise Refused(401, "user or password is wrong", user=user)
         self.failures.forget(host, user)
         self._known[proof] = (time.monotonic() + _KNOWN_S, hashed)
         while len(self._known) > _KNOWN_MOST:
@@ -147,12 +150,12 @@ class Gate:
         if name is None or known is None:
             self._check_failures(host, "")
             self.failures.count(host, "")
-            raise Refused(401, "the token is not valid")
+            raise Refused(401, "the token is not valid", user="")
         return Identity(name, known.rank, host)
 
     def _check_failures(self, host: str, user: str) -> None:
         if wait_s := self.failures.wait_s(host, user):
-            raise Refused(429, f"too many failures, try again in {wait_s} s", {"Retry-After": str(wait_s)})
+            raise Refused(429, f"too many failures, try again in {wait_s} s", {"Retry-After": str(wait_s)}, user=user)
 
     def _check_csrf(self, request: Request, identity: Identity, *, is_by_value: bool) -> None:
         check_origin(request)
@@ -180,5 +183,5 @@ def _decoded(told: str) -> tuple[str, str]:
     except (binascii.Error, UnicodeDecodeError, ValueError):
         separator = ""
     if not separator:
-        raise Refused(401, "the header Authorization cannot be read")
+        raise Refused(401, "the header Authorization cannot be read", user="")
     return user, password

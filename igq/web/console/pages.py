@@ -14,14 +14,13 @@ from starlette.templating import Jinja2Templates
 
 from igq import __version__
 from igq.web.access.gate import Identity, Refused, check_origin, host_of
-from igq.web.access.sessions import LONGEST_S
 from igq.web.console.views import VIEWS
+from igq.web.session_cookie import end_session, give_session
 from igq.web.site import Site, site_of
 
 _HERE = Path(__file__).parent
 # Jinja2 escapes what a template shows; Starlette switches that on for every template.
 _TEMPLATES = Jinja2Templates(_HERE / "templates")
-_COOKIE_PATH = "/"
 
 
 def console_routes() -> Sequence[BaseRoute]:
@@ -55,35 +54,19 @@ async def _sign_in(request: Request) -> Response:
     site = site_of(request)
     check_origin(request)
     user, password = await _credentials(request)
-    try:
-        known = await site.gate.check(user, password, host_of(request))
-    except Refused as refused:
-        site.record_refusal(request, user, refused.text)
-        raise
-    site.gate.sessions.end(request.cookies.get(site.gate.cookie, ""))
-    cookie, session = site.gate.sessions.begin(user, known.password)
-    identity = Identity(user, known.rank, host_of(request), session)
+    known = await site.gate.check(user, password, host_of(request))
+    cookie = Response()
+    identity = give_session(site, request, cookie, user, known)
     site.record(identity, "sign in", "done")
-    response = JSONResponse(_described(site, identity))
-    response.set_cookie(
-        site.gate.cookie,
-        cookie,
-        max_age=int(LONGEST_S),
-        path=_COOKIE_PATH,
-        secure=site.is_tls,
-        httponly=True,
-        samesite="strict",
-    )
-    return response
+    return JSONResponse(_described(site, identity), headers={"Set-Cookie": cookie.headers["set-cookie"]})
 
 
 async def _sign_out(request: Request) -> Response:
     site = site_of(request)
     identity = await site.gate.admit(request, is_csrf_by_value=True)
-    site.gate.sessions.end(request.cookies.get(site.gate.cookie, ""))
-    site.record(identity, "sign out", "done")
     response = Response(status_code=204)
-    response.delete_cookie(site.gate.cookie, path=_COOKIE_PATH, secure=site.is_tls, httponly=True, samesite="strict")
+    end_session(site, request, response)
+    site.record(identity, "sign out", "done")
     return response
 
 

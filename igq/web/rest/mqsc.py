@@ -1,0 +1,233 @@
+"""MQSC commands: as text (runCommand) and as JSON (runCommandJSON).
+
+They run through the code of ``igq mqsc``, for the role of the signed-in user.
+
+Source: IBM MQ reference, "/admin/action/qmgr/{qmgrName}/mqsc".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from igq.errors import CommandError
+from igq.mqsc.display import RecordLine
+from igq.mqsc.executor import Answer
+from igq.mqsc.parser import Command, Parameter
+from igq.mqsc.session import answer_commands
+from igq.mqsc.words import find_object, find_verb
+from igq.operations.command_log import Giver
+from igq.web.access.gate import Identity
+from igq.web.access.roles import check_command
+from igq.web.rest.connections import APPL_NAME
+from igq.web.rest.errors import RestError, bad_body
+from igq.web.site import Site
+from sharedq.display.text import visible
+from sharedq.mqi.constants import MQRC
+from sharedq.objects.definitions.attributes import by_keyword
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.queues import QUEUE_KINDS
+
+#: MQRCCF_COMMAND_FAILED.
+COMMAND_FAILED = 3008
+#: The answer to a generic DISPLAY that finds nothing begins so.
+_NOTHING_FOUND = "CSQM297I"
+#: Commands that IBM does not answer as JSON, of those that exist here.
+_TEXT_ONLY = (("DISPLAY", "GROUP"), ("DISPLAY", "THREAD"))
+_LONGEST_LOGGED = 500
+_MODELS = {**QUEUE_KINDS, "QMGR": QueueManagerAttributes, "CFSTRUCT": CFStruct}
+
+
+class Mqsc:
+    """Runs commands at the members of a group."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def run(self, request: Request, identity: Identity) -> Response:
+        """POST: run a command. 200, also if the command failed; the body says how it ended."""
+        qmgr = request.path_params["qmgr"]
+        told = _object(await request.body())
+        kind = told.get("type")
+        if kind == "runCommand":
+            parameters = told.get("parameters")
+            text = parameters.get("command") if isinstance(parameters, dict) else None
+            if not isinstance(text, str) or not text.strip() or set(told) - {"type", "parameters"}:
+                raise bad_body('It needs {"type": "runCommand", "parameters": {"command": "..."}}.')
+            return await self._answered(identity, qmgr, text, text, is_text=True)
+        if kind == "runCommandJSON":
+            command = _command(told)
+            return await self._answered(identity, qmgr, command, command.shown, is_text=False)
+        raise bad_body('Its "type" must be runCommand or runCommandJSON.')
+
+    async def _answered(
+        self, identity: Identity, qmgr: str, commands: str | Command, shown: str, *, is_text: bool
+    ) -> Response:
+        giver = Giver(identity.user, identity.host, APPL_NAME)
+        logged = f"{qmgr}: {shown[:_LONGEST_LOGGED]}"
+        try:
+            answers = await self._site.work(
+                answer_commands, self._site.settings, qmgr, commands, partial(check_command, identity), giver
+            )
+        except CommandError as error:
+            self._site.record(identity, logged, str(error))
+            raise RestError(
+                503 if "is not running" in str(error) else 404,
+                "MQWB0009E",
+                f"Could not query the queue manager {qmgr!r}: {error}",
+                "The queue manager is not a running member of the group.",
+                "Resubmit the request with the name of a running queue manager.",
+                reason=int(MQRC.Q_MGR_NAME_ERROR),
+            ) from None
+        responses = [each for answer in answers for each in (_texts(answer) if is_text else _records(answer))]
+        worst = max((each["completionCode"] for each in responses), default=0)
+        reasons = ", ".join(str(each["reasonCode"]) for each in responses if each["completionCode"])
+        self._site.record(identity, logged, f"failed, {reasons}" if worst else "done")
+        return JSONResponse(
+            {
+                "commandResponse": responses,
+                "overallCompletionCode": worst,
+                "overallReasonCode": COMMAND_FAILED if worst else 0,
+            }
+        )
+
+
+def _texts(answer: Answer) -> Iterator[dict[str, Any]]:
+    codes = _codes(answer)
+    yield {**codes, "text": [visible(line, keep="\t") for line in answer.lines]}
+
+
+def _records(answer: Answer) -> Iterator[dict[str, Any]]:
+    """One element for each object that is displayed, or one for the command."""
+    codes, records = _codes(answer), list(_displayed(answer.lines))
+    if not answer.fault and records:
+        for record in records:
+            yield {**codes, "parameters": record}
+    elif codes["completionCode"]:
+        yield {**codes, "message": [visible(line, keep="\t") for line in answer.lines]}
+    else:
+        yield codes
+
+
+def _displayed(lines: list[str]) -> Iterator[dict[str, str | int]]:
+    """The displayed objects: a line that is no part of one, or an attribute once more, begins the next."""
+    record: dict[str, str | int] = {}
+    for line in lines:
+        if not isinstance(line, RecordLine):
+            if record:
+                yield record
+            record = {}
+            continue
+        for each in line.attributes:
+            name = each.keywords[0].lower()
+            if name in record:
+                yield record
+                record = {}
+            record[name] = each.value
+    if record:
+        yield record
+
+
+def _codes(answer: Answer) -> dict[str, Any]:
+    if not answer.fault:
+        is_nothing = any(line.startswith(_NOTHING_FOUND) for line in answer.lines)
+        return {"completionCode": 2, "reasonCode": int(MQRC.UNKNOWN_OBJECT_NAME)} if is_nothing else _GOOD
+    return {"completionCode": 2, "reasonCode": answer.reason or COMMAND_FAILED}
+
+
+_GOOD = {"completionCode": 0, "reasonCode": 0}
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        raise bad_body("It must be a JSON object.")
+    return told
+
+
+def _command(told: dict[str, Any]) -> Command:
+    """Read a command in JSON. Raises RestError."""
+    unknown = set(told) - {"type", "command", "qualifier", "name", "parameters", "responseParameters"}
+    if unknown:
+        raise bad_body(f"{_words(sorted(unknown))} is not known.")
+    verb = find_verb(_text(told, "command").upper())
+    kind = find_object(_text(told, "qualifier").upper(), verb.name) if verb else None
+    if verb is None or kind is None:
+        raise bad_body("There is no such command here: igq mqsc --help lists the commands.")
+    if (verb.name, kind.name) in _TEXT_ONLY:
+        raise bad_body(f"{verb.name} {kind.name} is answered only as text: use runCommand.")
+    name = told.get("name", "")
+    if not isinstance(name, str) or (bool(name) if kind.operand == "none" else kind.operand == "required" and not name):
+        raise bad_body(f"{kind.name} takes {'no name' if kind.operand == 'none' else 'a name'}.")
+    parameters, wanted = told.get("parameters", {}), told.get("responseParameters", [])
+    if not isinstance(parameters, dict) or not isinstance(wanted, list):
+        raise bad_body("parameters must be an object, responseParameters a list.")
+    read = [_parameter(key, value, kind.name) for key, value in parameters.items()]
+    read += [_bare(each) for each in wanted]
+    segment = f"{verb.name} {kind.name}"
+    found: dict[tuple[str, bool], Parameter] = {}
+    for keyword, values in read:
+        each = Parameter(keyword, values, segment)
+        if each.identity in found:
+            raise bad_body(f"{keyword} is there twice.")
+        found[each.identity] = each
+    return Command(1, verb.name, kind.name, name, tuple(found.values()))
+
+
+def _text(told: dict[str, Any], key: str) -> str:
+    value = told.get(key)
+    if not isinstance(value, str):
+        raise bad_body(f"{key} must be a text.")
+    return value
+
+
+def _bare(value: Any) -> tuple[str, None]:
+    if not isinstance(value, str):
+        raise bad_body("responseParameters must be names of attributes.")
+    return value.upper(), None
+
+
+def _parameter(key: str, value: Any, kind: str) -> tuple[str, tuple[str, ...] | None]:
+    """A parameter: text and numbers are values, ``yes`` makes REPLACE and its like, ``no`` NOREPLACE."""
+    keyword = key.upper()
+    if isinstance(value, bool) or (isinstance(value, str) and value.lower() in ("yes", "no") and keyword in _FLAGS):
+        is_wanted = value if isinstance(value, bool) else value.lower() == "yes"
+        return (keyword if is_wanted else f"NO{keyword}"), None
+    if keyword == "WHERE" and isinstance(value, str):
+        return keyword, tuple(value.upper().split(None, 2))
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(isinstance(each, (str, int)) and not isinstance(each, bool) for each in values):
+        raise bad_body(f"{_words([key])} must be a text, a number, or a list of those.")
+    return keyword, tuple(_as_mqsc(keyword, str(each), kind) for each in values)
+
+
+_FLAGS = ("REPLACE", "PURGE", "FORCE")
+
+
+def _as_mqsc(keyword: str, value: str, kind: str) -> str:
+    """Words of MQSC may be in small letters; text and names are meant as they are."""
+    model = _MODELS.get(kind)
+    attribute = by_keyword(model).get(keyword) if model else None
+    if attribute is None:
+        return value if keyword in _NAMES else value.upper()
+    try:
+        attribute.parse(value)
+    except ValueError:
+        return value.upper()
+    return value
+
+
+#: Options whose values are names.
+_NAMES = ("LIKE", "PROFILE", "PRINCIPAL", "CFSTRUCT", "QMNAME", "CMDSCOPE")
+
+
+def _words(names: list[str]) -> str:
+    return ", ".join(visible(name)[:80] for name in names)

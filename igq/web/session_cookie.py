@@ -1,0 +1,29 @@
+"""The cookie of a session: no script and no other site gets it."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from igq.web.access.gate import Identity, host_of
+from igq.web.access.sessions import LONGEST_S
+from igq.web.access.users import User
+from igq.web.site import Site
+
+
+def give_session(site: Site, request: Request, response: Response, name: str, user: User) -> Identity:
+    """Begin a session for a user whose password was right, in place of the one that the browser has."""
+    gate = site.gate
+    gate.sessions.end(request.cookies.get(gate.cookie, ""))
+    cookie, session = gate.sessions.begin(name, user.password)
+    response.set_cookie(
+        gate.cookie, cookie, max_age=int(LONGEST_S), secure=site.is_tls, httponly=True, samesite="strict"
+    )
+    return Identity(name, user.rank, host_of(request), session)
+
+
+def end_session(site: Site, request: Request, response: Response) -> None:
+    """End the session of a request, and make the browser forget its cookie."""
+    gate = site.gate
+    gate.sessions.end(request.cookies.get(gate.cookie, ""))
+    response.delete_cookie(gate.cookie, secure=site.is_tls, httponly=True, samesite="strict")
