@@ -27,11 +27,18 @@ def define_queue_call(
 
 
 def alter_queue_call(
-    keys: StructureKeys, queue: QueueKeys, version: str, definition: str, idle_field: str, *, caller: str
+    keys: StructureKeys,
+    queue: QueueKeys,
+    known: tuple[str, bytes],
+    definition: str,
+    idle_field: str,
+    *,
+    caller: str,
 ) -> ScriptCall:
-    """Replace the definition of a queue, if it still has this version."""
+    """Replace the definition of a queue, if *known*, its version and text, is still in force."""
     script_keys = (keys.sequence, queue.queue, queue.available, queue.handles, keys.owners)
-    return "structure/alter_queue", script_keys, (version, definition, idle_field, caller)
+    version, text = known
+    return "structure/alter_queue", script_keys, (version, definition, idle_field, caller, text)
 
 
 def set_partition_call(

@@ -12,6 +12,7 @@ ARGV
   2  definition  JSON
   3  idle_field  "" or a field of the definition that changes only while the queue is empty and closed
   4  caller      owner token of the connection whose MQSET this is; "" for a command
+  5  known       JSON of the definition that the change was made from: an event may have changed it in the same version
 REPLY       { 0, version } | { 1, version, definition } altered meanwhile | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
 INVARIANTS  2 fencing, 5 position (what is on the queue keeps its place)
@@ -24,7 +25,7 @@ local CHANGED = 1
 if ARGV[4] ~= "" and is_fenced(KEYS[5], ARGV[4]) then return { MQRC.CONNECTION_BROKEN } end
 local known = redis.call("HMGET", queue.q, "ver", "def")
 if not known[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
-if known[1] ~= ARGV[1] then return { CHANGED, known[1], known[2] } end
+if known[1] ~= ARGV[1] or known[2] ~= ARGV[5] then return { CHANGED, known[1], known[2] } end
 local reason = why_not_idle(queue, idle_field, known[2], definition)
 if reason then return { reason } end
 INLINE.arm_events(queue.q, definition)

@@ -66,6 +66,8 @@ class StoredQueue:
     version: str
     definition: QueueLocal
     state: QueueState
+    #: The definition as it is stored. An event about the depth changes it without a new version.
+    text: bytes
 
 
 class LocalQueues:
@@ -110,7 +112,7 @@ class LocalQueues:
         keys = self._group.structure(structure)
         names, definition = keys.queue(queue.name), queue.to_json()
         reply = self._group.call(
-            *alter_queue_call(keys, names, stored.version, definition, _IDLE_FIELD, caller=self._caller)
+            *alter_queue_call(keys, names, (stored.version, stored.text), definition, _IDLE_FIELD, caller=self._caller)
         )
         if reply[0] == _CHANGED:
             return False
@@ -153,7 +155,7 @@ class LocalQueues:
             for name, (version, definition, *counts) in zip(chunk, reply, strict=True):
                 if version:
                     found[name] = StoredQueue(
-                        version.decode(), QueueLocal.from_json(definition), QueueState(*map(int, counts))
+                        version.decode(), QueueLocal.from_json(definition), QueueState(*map(int, counts)), definition
                     )
         return found
 

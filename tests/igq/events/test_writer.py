@@ -20,6 +20,8 @@ from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.pcf.reading import read
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.store.local_queues import LocalQueues
+from tests.support.agents import AgentOfQM2
 from tests.support.members import TestGroup
 
 EVENTS = ["performance", "inhibit", "local", "remote", "authority", "start_stop", "command", "configuration"]
@@ -60,7 +62,7 @@ def events(group: TestGroup) -> Events:
     return Events(group)
 
 
-LIMITS = {"max_depth": 10, "depth_high_limit": 80, "depth_low_limit": 20, "depth_high_event": "ENABLED"}
+LIMITS: dict[str, Any] = {"max_depth": 10, "depth_high_limit": 80, "depth_low_limit": 20, "depth_high_event": "ENABLED"}
 
 Putter = Callable[[Any, int], None]
 
@@ -147,6 +149,61 @@ def test_the_definition_shows_what_is_enabled(events: Events) -> None:
     events.group.repository("QM1").alter("QLOCAL", "Q", {"depth_low_limit": 50})
     take(queue, 3)
     assert events.names() == ["MQRC_Q_DEPTH_HIGH", "MQRC_Q_DEPTH_LOW"]
+
+
+def test_an_alter_takes_back_no_event_of_its_moment(events: Events, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, queue = both(events.group)
+    put_alone(queue, 7)
+    alter, tries = LocalQueues.alter, list[bool]()
+
+    def put_first(*arguments: Any) -> bool:
+        if not tries:
+            queue.put(b"the eighth")
+        tries.append(alter(*arguments))
+        return tries[-1]
+
+    monkeypatch.setattr(LocalQueues, "alter", put_first)
+    events.group.repository("QM1").alter("QLOCAL", "Q", {"description": "altered"})
+    assert tries == [False, True]
+    put_alone(queue, 1)
+    assert events.names() == ["MQRC_Q_DEPTH_HIGH"]
+
+
+@pytest.mark.parametrize("count", [1, 8, 60])
+def test_messages_that_hop_are_counted(events: Events, count: int) -> None:
+    group = events.group
+    group.add_member("QM2")
+    for name in ("QM1", "QM2"):
+        group.repository(name).alter_qmgr(name, {"igq": "ENABLED", "performance_event": "ENABLED"})
+    limits: dict[str, Any] = {**LIMITS, "max_depth": 100, "depth_high_limit": 8}
+    group.define_private("QM2", "Q", **limits)
+    agent = AgentOfQM2(group)
+    for _ in range(count):
+        events.reader.put1("Q", b"x", MQMD(persistence=1), qmgr_name="QM2")
+    agent.move()
+    other = group.connect("QM2").connection
+    EventWriter(group.group, "QM2", lambda: other, lambda *_, **__: None).look()
+    with group.connect("QM2").open(formats.PERFM_QUEUE, OpenOption.INPUT_SHARED) as source:
+        if count < 8:
+            with pytest.raises(NoMsgAvailable):
+                source.get(GetOption.NO_SYNCPOINT)
+            return
+        message = read(source.get(GetOption.NO_SYNCPOINT).body)
+        assert message.header.reason == MQRC.Q_DEPTH_HIGH
+
+
+def test_a_commit_that_carries_puts_and_a_get_counts_both(events: Events) -> None:
+    connection, queue = both(events.group)
+    events.group.define_shared("FROM", **LIMITS, depth_low_event="ENABLED")
+    source = connection.open("FROM", OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
+    put_alone(source, 4)
+    assert events.names() == []
+    for _ in range(2):
+        source.get(GetOption.SYNCPOINT)
+        for _ in range(4):
+            queue.put(b"x", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+        connection.commit()
+    assert sorted(events.names()) == ["MQRC_Q_DEPTH_HIGH", "MQRC_Q_DEPTH_LOW"]
 
 
 def test_nothing_is_noted_without_perfmev(events: Events) -> None:
