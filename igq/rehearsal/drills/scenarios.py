@@ -301,9 +301,9 @@ _ALL = (
     ),
     Scenario(
         "lose-structure",
-        "The structure of the shared queue is backed up under load and loses its keys. Programs are refused (2373), "
-        "and again while it is recovered (2346) by a process that dies halfway. A second RECOVER CFSTRUCT "
-        "restores exactly what was there when the backup ended, and the group goes on.",
+        "The structure of the shared queue is backed up under load, as by a schedule, and loses its keys. Programs are "
+        "refused (2373), and again while it is recovered (2346) by a process that dies halfway. A second RECOVER "
+        "CFSTRUCT restores exactly what was there when the backup ended, and the group goes on.",
         (
             StartGroup(shared=_LOST),
             StartLoad(),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from igq.errors import CommandError
+from igq.manager.scheduled_backups import ScheduledBackups
 from igq.rehearsal.drills.check import Position
 from igq.rehearsal.drills.promise import Loss
 from igq.rehearsal.load.queues import do_mqsc
@@ -30,6 +31,8 @@ _LOSE = """
 redis.call("RENAME", KEYS[1], KEYS[2])
 for _, key in ipairs(redis.call("KEYS", ARGV[1])) do redis.call("UNLINK", key) end
 """
+#: Only its interval matters: the drill says when.
+_SCHEDULE = "* * * * *"
 #: The process that recovers dies before one of these scripts.
 CUTS = (RESTORE, RESTORE_END)
 
@@ -44,13 +47,21 @@ class LostStructure:
         self._backup: Position = (0, 0)
 
     def back_up(self) -> str:
-        """Enter BACKUP CFSTRUCT. Returns the journal entry at which the backup ends.
+        """Make the backups that a schedule makes. Returns the journal entry at which that of the structure ends.
 
         Raises:
-            CommandError: the command was refused.
+            CommandError: a backup was refused.
         """
-        do_mqsc(self._group, QMGRS[0], f"BACKUP CFSTRUCT({self.name})")
-        settings = self._group.settings
+        settings = self._group.settings.model_copy(update={"backup_schedule": _SCHEDULE})
+        said: list[str] = []
+
+        def say(message: str, **fields: Any) -> None:
+            if message.endswith("E"):
+                said.append(f"{message} {fields}")
+
+        ScheduledBackups(settings, QMGRS[0], say).run()
+        if said:
+            raise CommandError(said[0])
         ending = Backup(backup_path(settings, self.name), self._group.name, self.name).ending
         self._backup = position_order(ending["position"], is_end=False)
         return str(ending["position"])
