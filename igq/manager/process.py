@@ -7,6 +7,7 @@ import queue
 import signal
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from igq.events.writer import EventWriter, is_told_of
 from igq.manager.console_child import ConsoleChild, start_console
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
+from igq.manager.recovery_logs import LOOK_S, RecoveryLogs
 from igq.manager.scheduled_backups import ScheduledBackups
 from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
@@ -65,6 +67,7 @@ class QueueManager:
         self._incarnation: Incarnation | None = None
         self._console: ConsoleChild | None = None
         self._events: EventWriter | None = None
+        self._logs: RecoveryLogs | None = None
         self._signals = 0
         self._log: structlog.typing.FilteringBoundLogger
         self._log_file: LogFile
@@ -119,6 +122,8 @@ class QueueManager:
             ending, why = Ending.LEASE_LOST, str(error)
         finally:
             self._incarnation = self._events = None
+            if self._logs is not None:
+                self._logs.end()
             membership.close()
             if scheduler.running:
                 scheduler.shutdown(wait=False)
@@ -168,6 +173,11 @@ class QueueManager:
         if self._settings.backup_schedule:
             backups = ScheduledBackups(self._settings, self.name, self._say)
             scheduler.add_job(backups.run, backups.trigger, max_instances=1)
+        if self._settings.recovery_log:
+            self._logs = RecoveryLogs(self._group, self._settings, self._say)
+            scheduler.add_job(
+                self._logs.look, "interval", seconds=LOOK_S, next_run_time=datetime.now(UTC), max_instances=1
+            )
         scheduler.start()
         self._say("CSQY022I")
         self._say("CSQ9022I", incarnation=membership.incarnation, pid=os.getpid())

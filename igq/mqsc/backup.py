@@ -53,6 +53,7 @@ def recover_structure(command: Command, repository: Repository) -> list[str]:
     kind = read_choice(command, "TYPE", ("NORMAL", "PURGE"), "NORMAL")
     recovered = (recover if kind == "NORMAL" else purge)(repository.group, command.name)
     source = f"from the backup of {recovered.begun}" if recovered.begun else "emptied"
+    source += f" and its log until {recovered.until}" if recovered.until else ""
     counts = counted(recovered.messages, "message"), counted(recovered.queues, "queue")
     lines = [messages.RECOVERY_COMPLETED.format(command.name, *counts, source)]
     if recovered.dropped:

@@ -48,6 +48,8 @@ MESSAGES = MappingProxyType(
         "CSQE036I": "{qmgr} structure {structure} has failed, lost its queues and cannot be recovered: "
         "enter DEFINE with REPLACE for them",
         "CSQE121I": "{qmgr} scheduled backup of structure {structure} completed, {count:message}, in {path}",
+        "IGQ0015I": "{qmgr} keeps the log of structure {structure}",
+        "IGQ0016E": "{qmgr} keeps no log of structure {structure} now: {error}",
         "IGQ0014E": "{qmgr} scheduled backup of {what} was not made: {error}",
         "CSQE131I": "{qmgr} structure {structure} can be used again",
         "CSQR004I": "{qmgr} {in_doubt:unit of work} of {target} in doubt, see DISPLAY THREAD(*) TYPE(INDOUBT)",

@@ -48,6 +48,8 @@ class Settings(BaseModel):
     backup_schedule: Annotated[str, AfterValidator(check_schedule), Field(description=DESCRIPTION)] = ""
     #: Scheduled backups of a structure that are kept, besides the latest.
     backup_retention: Annotated[int, Field(ge=1, le=1_000, description="1 to 1000 backups")] = 7
+    #: Whether the managers of this machine keep a log of each RECOVER(YES) structure in `backup_dir`.
+    recovery_log: Annotated[bool, Field(description="true or false")] = False
     #: How long a manager or program that has stopped answering keeps its name and its work.
     lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
     #: Whether a manager that starts on a Redis that can lose acknowledged messages logs a line, or refuses to start.

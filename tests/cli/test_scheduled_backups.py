@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 import redis
 
+from sharedq.admin.backup.file import Backup, backup_path
 from sharedq.redis.embedded import EmbeddedRedis
+from sharedq.settings.values import Settings
 from tests.cli.conftest import Shell
 from tests.support.scenes import until
 
@@ -37,3 +39,23 @@ def test_a_group_that_lost_everything_comes_back_from_its_schedule(shell: Shell,
 
     assert shell.out("get", "QM1", "IN") == "kept\n"
     assert "QUEUE(MINE)" in shell.out("mqsc", "QM2", "-c", "DISPLAY QLOCAL(MINE)")
+
+
+def test_a_structure_comes_back_with_what_its_log_has(shell: Shell, tmp_path: Path) -> None:
+    shell.environment |= {"IGQ_RECOVERY_LOG": "true"}
+    manager = shell.start_manager("QM1")
+    manager.wait_for("IGQ0015I")
+    shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(ORDERS) QSGDISP(SHARED) CFSTRUCT(APPL1) DEFPSIST(YES)")
+    shell.out("put", "QM1", "ORDERS", "after the backup")
+    settings = Settings(data_dir=tmp_path)
+    until(lambda: len(Backup(backup_path(settings, "APPL1"), "QSG1", "APPL1")) == 1, "the log has the message")
+
+    url = EmbeddedRedis.running_url(tmp_path)
+    assert url is not None
+    client = redis.Redis.from_url(url)
+    client.delete(*client.scan_iter("{QSG1:APPL1}:*"))
+    manager.wait_for("CSQE035E")
+    assert "and its log until" in shell.out("mqsc", "QM1", "-c", "RECOVER CFSTRUCT(APPL1)")
+
+    assert shell.out("get", "QM1", "ORDERS") == "after the backup\n"
+    manager.wait_for("IGQ0015I", 2)

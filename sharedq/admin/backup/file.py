@@ -4,6 +4,10 @@ A frame is a letter, the length of its content (4 bytes, big-endian), and the co
 is a backup of. ``M``: a message, with queue and id, each after a length byte, its place (8 bytes) and its record; of
 several with one id the last counts. ``G``: ids of messages that are gone, separated by blanks. ``E``: JSON with the
 definitions of the structure and its queues, and the end. After it comes the SHA-256 of everything before.
+
+The log of a backup is a second file with what has changed since, in parts. A part has the frames ``M`` and ``G`` of the
+changes and an ``E`` of the moment at which they are complete. After it comes the SHA-256 of the digest before (of the
+backup, or of the part before) and of the part: so a log belongs to one backup, and a part that was cut off is ignored.
 """
 
 from __future__ import annotations
@@ -40,6 +44,11 @@ def backup_path(settings: Settings, structure: str) -> Path:
     return settings.backups / f"{settings.group}.{structure}.backup"
 
 
+def log_path(path: Path) -> Path:
+    """Return the path of the log of the backup *path*."""
+    return path.with_name(path.name + ".log")
+
+
 class BackupWriter:
     """Writes a backup beside the previous one, which it replaces when it is complete.
 
@@ -57,15 +66,14 @@ class BackupWriter:
 
     def message(self, queue: bytes, message_id: bytes, score: int, record: bytes) -> None:
         """Write a message that is on a queue."""
-        names = bytes((len(queue),)) + queue + bytes((len(message_id),)) + message_id
-        self._frame(b"M", names + _PLACE.pack(score) + record)
+        self._frame(b"M", _message_frame(queue, message_id, score, record))
 
     def gone(self, ids: list[bytes]) -> None:
         """Write the ids of messages that are no longer there."""
         self._frame(b"G", b" ".join(ids))
 
-    def end(self, values: Mapping[str, Any]) -> None:
-        """Complete the backup, which from now on is the latest."""
+    def end(self, values: Mapping[str, Any]) -> bytes:
+        """Complete the backup, which from now on is the latest. Returns its digest."""
         self._frame(b"E", json.dumps(values).encode())
         self._file.write(self._digest.digest())
         self._file.flush()
@@ -77,6 +85,7 @@ class BackupWriter:
             os.fsync(directory)
         finally:
             os.close(directory)
+        return self._digest.digest()
 
     def give_up(self) -> None:
         """Give up, and leave the previous backup as it is."""
@@ -88,6 +97,51 @@ class BackupWriter:
         self._digest.update(frame)
         self._file.write(frame)
         self.bytes += len(frame)
+
+
+class LogWriter:
+    """Writes the log of the backup *path*, which has this digest, from its beginning.
+
+    Attributes:
+        bytes: what the log has so far.
+        frames: what the part has that is being written.
+
+    Raises (from every method):
+        OSError: the file cannot be written.
+    """
+
+    def __init__(self, path: Path, digest: bytes) -> None:
+        self._file = os.fdopen(os.open(log_path(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+        self._digest = hashlib.sha256(digest)
+        self.bytes = self.frames = 0
+
+    def message(self, queue: bytes, message_id: bytes, score: int, record: bytes) -> None:
+        """Write a message that is on a queue now."""
+        self._frame(b"M", _message_frame(queue, message_id, score, record))
+
+    def gone(self, ids: list[bytes]) -> None:
+        """Write the ids of messages that are no longer there."""
+        self._frame(b"G", b" ".join(ids))
+
+    def end(self, values: Mapping[str, Any]) -> None:
+        """Complete the part. When this returns, the part survives a crash of this machine."""
+        self._frame(b"E", json.dumps(values).encode())
+        digest = self._digest.digest()
+        self._file.write(digest)
+        self._file.flush()
+        os.fdatasync(self._file.fileno())
+        self._digest, self.frames = hashlib.sha256(digest), 0
+
+    def close(self) -> None:
+        """Close the file. A part that was begun is ignored when the log is read."""
+        self._file.close()
+
+    def _frame(self, kind: bytes, payload: bytes) -> None:
+        frame = _HEAD.pack(kind, len(payload)) + payload
+        self._digest.update(frame)
+        self._file.write(frame)
+        self.bytes += len(frame)
+        self.frames += 1
 
 
 class Backup:
@@ -119,9 +173,32 @@ class Backup:
         whose = self.about["group"], self.about["structure"]
         if whose != (group, structure):
             raise no_backup(structure, f"{path} is a backup of {whose[1]} of group {whose[0]}")
+        #: Of messages that the log has: their places there. They count instead of those in the backup.
+        self._in_log: dict[bytes, int] = {}
+        #: The moment at which its log ends. Empty if it has none.
+        self.logged_until = ""
+        self._follow_log()
+
+    def _follow_log(self) -> None:
+        """Take in every complete part of the log of this backup, if it has one."""
+        try:
+            with log_path(self.path).open("rb") as file:
+                for changes, ending in _parts(file, self.digest):
+                    for message_id, at in changes:
+                        self._where.pop(message_id, None)
+                        self._in_log.pop(message_id, None)
+                        if at is not None:
+                            self._in_log[message_id] = at
+                    self.ending, self.logged_until = ending, str(ending["at"])
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise no_backup(
+                str(self.about["structure"]), f"{error.filename} cannot be read: {error.strerror}"
+            ) from error
 
     def __len__(self) -> int:
-        return len(self._where)
+        return len(self._where) + len(self._in_log)
 
     def messages(self) -> Iterator[Stored]:
         """Yield the messages in the order in which they were found.
@@ -130,11 +207,14 @@ class Backup:
             BackupError: the file cannot be read any more.
         """
         try:
-            with self.path.open("rb") as file:
-                for at in sorted(self._where.values()):
-                    file.seek(at)
-                    _, length = _HEAD.unpack(file.read(_HEAD.size))
-                    yield _message(file.read(length))
+            for path, places in ((self.path, self._where), (log_path(self.path), self._in_log)):
+                if not places:
+                    continue
+                with path.open("rb") as file:
+                    for at in sorted(places.values()):
+                        file.seek(at)
+                        _, length = _HEAD.unpack(file.read(_HEAD.size))
+                        yield _message(file.read(length))
         except (OSError, IndexError, struct.error) as error:
             raise no_backup(str(self.about["structure"]), f"{self.path} cannot be read: {error}") from error
 
@@ -173,6 +253,34 @@ def _scan(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Any], di
     return about, ending, where, digest.digest()
 
 
+def _parts(file: BinaryIO, digest: bytes) -> Iterator[tuple[list[tuple[bytes, int | None]], dict[str, Any]]]:
+    """Yield the complete parts of a log: the messages that have changed, with their places or None, and the end."""
+    at, summed = 0, hashlib.sha256(digest)
+    changes: list[tuple[bytes, int | None]] = []
+    while len(head := file.read(_HEAD.size)) == _HEAD.size:
+        kind, length = _HEAD.unpack(head)
+        payload = file.read(length)
+        summed.update(head + payload)
+        try:
+            if kind == b"M":
+                changes.append((_message(payload).id, at))
+            elif kind == b"G":
+                changes += [(message_id, None) for message_id in payload.split(b" ")]
+        except (IndexError, struct.error):
+            return
+        at += _HEAD.size + length
+        if kind == b"E":
+            if file.read(_DIGEST_BYTES) != summed.digest():
+                return
+            yield changes, json.loads(payload)
+            at += _DIGEST_BYTES
+            changes, summed = [], hashlib.sha256(summed.digest())
+
+
+def _message_frame(queue: bytes, message_id: bytes, score: int, record: bytes) -> bytes:
+    return bytes((len(queue),)) + queue + bytes((len(message_id),)) + message_id + _PLACE.pack(score) + record
+
+
 def _message(payload: bytes) -> Stored:
     queue_end = 1 + payload[0]
     id_end = queue_end + 1 + payload[queue_end]
@@ -180,4 +288,4 @@ def _message(payload: bytes) -> Stored:
     return Stored(payload[1:queue_end], payload[queue_end + 1 : id_end], score, payload[id_end + _PLACE.size :])
 
 
-__all__ = ["Backup", "BackupError", "BackupWriter", "Stored", "backup_path"]
+__all__ = ["Backup", "BackupError", "BackupWriter", "LogWriter", "Stored", "backup_path", "log_path"]

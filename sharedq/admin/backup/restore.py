@@ -45,6 +45,7 @@ class Recovered:
 
     Attributes:
         begun: when its backup began. Empty if there was nothing to recover.
+        until: the moment at which the log of the backup ends. Empty if it has none.
         dropped: messages of queues that were deleted since the backup.
         missing: queues that were defined since, and must be defined again.
     """
@@ -54,6 +55,7 @@ class Recovered:
     queues: int
     dropped: int
     missing: tuple[str, ...]
+    until: str = ""
 
 
 def recover(group: Group, structure: str) -> Recovered:
@@ -215,7 +217,8 @@ class _Recovery:
         for member in self._group.members():
             repository.make_transmit_parts(member.name)
         begun = str(self._backup.about["begun"]) if with_messages else ""
-        return Recovered(begun, restored, len(self._definitions), dropped, self._missing)
+        until = self._backup.logged_until if with_messages else ""
+        return Recovered(begun, restored, len(self._definitions), dropped, self._missing, until)
 
     def _note(self) -> None:
         """Tell the group, which then removes no member until the structure can be used again."""

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from sharedq.admin.backup.errors import failed, in_use, not_recoverable
 from sharedq.admin.backup.file import BackupWriter, backup_path
-from sharedq.admin.backup.image import Image, read_operation
+from sharedq.admin.backup.image import Image, Sink, read_operation
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.group import Group
 from sharedq.messages.record import RECORD_PERSISTENT, record_flags
@@ -44,6 +45,10 @@ _WAITS_TO_BE_TOLD = -(1 << 52)
 #: Seconds that a backup waits for units of work whose end others have begun, or for discarded messages.
 PATIENCE_S = 60.0
 _PAUSE_S = 0.01
+#: Seconds that a command waits for a log, which has the backup for a moment.
+LOG_PATIENCE_S = 1.0
+#: Seconds after which definitions that a log has are read again.
+_DESCRIBED_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,12 @@ def backup(group: Group, structure: str) -> Taken:
         BackupError: it is not recoverable, or being backed up; the journal is off, or was trimmed meanwhile.
         MQIError: 2349, there is no such structure; 2009, Redis cannot be reached.
     """
+    taken, _ = take(group, structure)
+    return taken
+
+
+def take(group: Group, structure: str) -> tuple[Taken, Follower]:
+    """Do the same as `backup`, and return what can follow the structure from then on."""
     definition = check_recoverable(group, structure)
     if not group.settings.journal:
         raise not_recoverable(structure, "the group has no journal (setting journal)")
@@ -75,7 +86,8 @@ def backup(group: Group, structure: str) -> Taken:
             about = {"group": group.name, "structure": structure, "begun": begun, "born": group.born()}
             writer = BackupWriter(path, about)
             try:
-                return _Backup(group, definition, writer).make(path)
+                made = Follower(group, definition, writer)
+                return made.make(path), made
             except BaseException:
                 writer.give_up()
                 raise
@@ -99,18 +111,34 @@ def check_recoverable(group: Group, structure: str) -> CFStruct:
 
 
 @contextmanager
-def exclusively(path: Path, structure: str) -> Iterator[None]:
-    """Keep other processes on this machine from the backup *path*, until the block ends or this process dies."""
+def exclusively(path: Path, structure: str, patience_s: float = LOG_PATIENCE_S) -> Iterator[None]:
+    """Keep other processes on this machine from the backup *path*, until the block ends or this process dies.
+
+    Args:
+        patience_s: how long to wait for another one. A log has it for some milliseconds at a time.
+
+    Raises:
+        BackupError: another one has it.
+    """
     make_private(path.parent)
     lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise in_use(structure, "another BACKUP or RECOVER of it runs") from None
+        until_s = time.monotonic() + patience_s
+        while not _try_lock(lock):
+            if time.monotonic() >= until_s:
+                raise in_use(structure, "another BACKUP or RECOVER of it runs")
+            time.sleep(_PAUSE_S)
         yield
     finally:
         os.close(lock)
+
+
+def _try_lock(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def queues_of(group: Group, structure: str) -> list[str]:
@@ -130,12 +158,24 @@ def _refuse_what_is_lost(group: Group, structure: str) -> None:
         raise not_recoverable(structure, f"queue {lost[0]} is lost: RECOVER CFSTRUCT first, or DELETE it")
 
 
-class _Backup:
+class Follower:
+    """Knows what is on the queues of a structure, from a backup on.
+
+    Attributes:
+        digest: that of the backup.
+    """
+
     def __init__(self, group: Group, definition: CFStruct, writer: BackupWriter) -> None:
         self._group, self._structure, self._writer = group, definition.name, writer
+        self._sink: Sink = writer
+        self._queues: set[bytes] = set()
+        self._is_defined_anew = False
+        self._ending: dict[str, Any] = {}
+        self._described_s = 0.0
+        self.digest = b""
         self._definition = definition
         self._keys = group.structure(self._structure)
-        self._image = Image(writer)
+        self._image = Image(self)
         self._last, self._has_caught_up = b"0-0", False
 
     def make(self, path: Path) -> Taken:
@@ -151,23 +191,53 @@ class _Backup:
             for messages in (queue.available, queue.members):
                 self._read_queue(name, messages, queue.locks, arrival)
         self._read_unreported({name.encode() for name in names})
-        sequence = self._catch_up()
-        stored = LocalQueues(group, None, "").read(self._structure, queues_of(group, self._structure))
-        definitions = {name: queue.definition.to_json() for name, queue in stored.items()}
-        flat = group.command(self._keys.destinations, "HGETALL", self._keys.destinations)
-        destinations = {name.decode(): text.decode() for name, text in zip(flat[::2], flat[1::2], strict=True)}
-        position = self._last.decode()
-        self._writer.end(
-            {
+        ending = self._end(self._catch_up())
+        self.digest = self._writer.end(ending)
+        return Taken(path, len(self._image), len(ending["queues"]), self._writer.bytes, ending["position"])
+
+    def follow(self, sink: Sink) -> dict[str, Any]:
+        """Write to *sink* what has changed since the backup or the previous call. Returns the end of that.
+
+        Raises:
+            BackupError: the journal was trimmed meanwhile, or the structure has lost it.
+            MQIError: 2009, Redis cannot be reached.
+        """
+        self._sink = sink
+        return self._end(self._catch_up())
+
+    def wait(self, limit_ms: int) -> None:
+        """Return when the journal has another entry, or after *limit_ms*."""
+        key = self._keys.journal
+        self._group.command(key, "XREAD", "COUNT", 1, "BLOCK", limit_ms, "STREAMS", key, self._last)
+
+    def message(self, queue: bytes, message_id: bytes, score: int, record: bytes) -> None:
+        """Pass on a message that is on a queue."""
+        self._is_defined_anew |= queue not in self._queues
+        self._sink.message(queue, message_id, score, record)
+
+    def gone(self, ids: list[bytes]) -> None:
+        """Pass on the ids of messages that are no longer there."""
+        self._sink.gone(ids)
+
+    def _end(self, sequence: int) -> dict[str, Any]:
+        """Return the definitions and the position. Definitions are read again if they may be old."""
+        group = self._group
+        if self._is_defined_anew or time.monotonic() > self._described_s + _DESCRIBED_S:
+            self._described_s = time.monotonic()
+            stored = LocalQueues(group, None, "").read(self._structure, queues_of(group, self._structure))
+            flat = group.command(self._keys.destinations, "HGETALL", self._keys.destinations)
+            self._ending = {
                 "structure": self._definition.to_json(),
                 "number": group.structure_number(self._structure),
-                "queues": definitions,
-                "destinations": destinations,
-                "sequence": sequence,
-                "position": position,
+                "queues": {name: queue.definition.to_json() for name, queue in stored.items()},
+                "destinations": {
+                    name.decode(): text.decode() for name, text in zip(flat[::2], flat[1::2], strict=True)
+                },
             }
-        )
-        return Taken(path, len(self._image), len(definitions), self._writer.bytes, position)
+            self._queues = {name.encode() for name in (*stored, *parts_in(group, self._structure))}
+            self._is_defined_anew = False
+        at = datetime.now(UTC).isoformat()
+        return self._ending | {"sequence": sequence, "position": self._last.decode(), "at": at}
 
     def _read_units(self) -> None:
         """Read the units of work that are open, or see them end, before any queue is read."""
