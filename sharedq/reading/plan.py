@@ -100,3 +100,15 @@ def _sets(group: Group, place: Place) -> list[tuple[int, str]]:
 
 def _queue_key(group: Group, place: Place) -> str:
     return group.structure(place.structure).queue(place.queue).queue
+
+
+def is_stored(group: Group, structure: str, message_id: str) -> bool:
+    """Return whether a structure holds a message, in whatever state. Raises MQIError: 2009; 2035."""
+    key = group.structure(structure).messages
+    return bool(group.command(key, "HEXISTS", key, message_id))
+
+
+def redis_ms(group: Group) -> int:
+    """Return the time by Redis' clock, milliseconds since 1970. Raises MQIError: 2009; 2035."""
+    seconds, micros = group.command(group.keys.group, "TIME")
+    return int(seconds) * 1000 + int(micros) // 1000
