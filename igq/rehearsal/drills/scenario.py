@@ -222,7 +222,9 @@ class LimitMemory:
 
 @dataclass(frozen=True, slots=True)
 class BackUp:
-    """BACKUP CFSTRUCT of the shared queue's structure, which is in use."""
+    """BACKUP CFSTRUCT of the shared queue's structure, which is in use. *has_log*: keep a log of it from then on."""
+
+    has_log: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -335,6 +335,40 @@ _ALL = (
         load=2,
     ),
     Scenario(
+        "lose-logged-structure",
+        "The same, with a log of the structure. RECOVER CFSTRUCT restores everything that was committed before the "
+        "loss, and nothing comes again. Only what a commit said is lost (2123).",
+        (
+            StartGroup(shared=_LOST),
+            StartLoad(),
+            # Its puts come after the backup, and no program commits to have got them.
+            Hold(who=Who.PUTTER),
+            WaitForPuts(0.15),
+            Hold(who=Who.DRAINERS),
+            WaitForPuts(0.3),
+            BackUp(has_log=True),
+            Release(Who.DRAINERS),
+            WaitForPuts(0.45),
+            Hold(who=Who.DRAINERS),
+            Release(Who.PUTTER),
+            WaitForPutter(),
+            Hold(),
+            LoseStructure(),
+            # Their gets were lost with the structure.
+            Release(Who.DRAINERS),
+            WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
+            WaitForLogs("CSQE035E"),
+            CutOffRecovery(),
+            WaitForRefusal(_CF_STRUC_IN_USE, is_certain=True),
+            Recover(),
+            WaitForLogs("CSQE131I"),
+            # Work from before the loss must be refused, even after the recovery.
+            Release(),
+            Drain(),
+        ),
+        load=2,
+    ),
+    Scenario(
         "partition",
         "A manager's machine, with its programs, is cut off from Redis for longer than its lease, with commits on "
         "their way. They arrive when the network heals, and change nothing. Those cut off get 2009, and come back "

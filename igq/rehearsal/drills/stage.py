@@ -269,8 +269,8 @@ class Stage:
     # -- a structure -----------------------------------------------------------------------------------------------
 
     @do.register
-    def _(self, _step: steps.BackUp) -> None:
-        position = self.structure.back_up()
+    def _(self, step: steps.BackUp) -> None:
+        position = self.structure.keep_log() if step.has_log else self.structure.back_up()
         self._tell("backed_up", f"{self.structure.name}, up to {position}", len(QMGRS))
 
     @do.register

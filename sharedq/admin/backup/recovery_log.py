@@ -35,13 +35,16 @@ class RecoveryLog:
 
     Args:
         say: called with True when the log follows the structure, and with False and the reason when it does not.
+
+    Attributes:
+        position: the journal entry up to which the log has everything. Empty before it begins.
     """
 
     def __init__(self, settings: Settings, structure: str, say: Callable[[bool, str], None]) -> None:
         self._settings, self._structure, self._say = settings, structure, say
         self._path = backup_path(settings, structure)
         self._has_ended = Event()
-        self._why = ""
+        self._why = self.position = ""
 
     def end(self) -> None:
         """Make `run` return soon."""
@@ -82,7 +85,7 @@ class RecoveryLog:
         """Make a backup and keep its log. Returns when another backup replaces this one."""
         taken, follower = take(group, self._structure)
         log, mine = LogWriter(self._path, follower.digest), self._path.stat()
-        self._why = ""
+        self._why, self.position = "", taken.position
         self._say(True, "")
         try:
             size = taken.bytes
@@ -94,6 +97,7 @@ class RecoveryLog:
                     ending = follower.follow(log)
                     if log.frames:
                         log.end(ending)
+                    self.position = str(ending["position"])
                     if log.bytes > max(COMPACT_BYTES, size):
                         log.close()
                         size, log = self._compact(group, follower)

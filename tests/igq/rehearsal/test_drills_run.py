@@ -57,7 +57,7 @@ PARTED = [name for name, scenario in SCENARIOS.items() if scenario.has_machines]
 def test_the_drills_that_are_promised_are_there() -> None:
     wanted = "kill-manager kill-several-managers kill-recoverer last-manager slow-recovery pause-manager kill-agent "
     wanted += "hang-agent pause-agent kill-application pause-application kill-redis script-flush igq-toggle memory-full"
-    wanted += " in-doubt lose-structure partition late-partition short-partition"
+    wanted += " in-doubt lose-structure lose-logged-structure partition late-partition short-partition"
     assert set(wanted.split()) <= SCENARIOS.keys()
 
 

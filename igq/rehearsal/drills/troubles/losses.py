@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +20,7 @@ from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import SHARED_QUEUE
 from igq.rehearsal.load.scene import Scene
 from sharedq.admin.backup.file import Backup, backup_path
+from sharedq.admin.backup.recovery_log import RecoveryLog
 from sharedq.admin.backup.restore import recover
 from sharedq.members.group import Group
 from sharedq.reading.journal import JournalRow, expand, position_order, read_entries
@@ -33,6 +36,7 @@ for _, key in ipairs(redis.call("KEYS", ARGV[1])) do redis.call("UNLINK", key) e
 """
 #: Only its interval matters: the drill says when.
 _SCHEDULE = "* * * * *"
+_LOG_TIMEOUT_S, _LOOK_S = 120.0, 0.01
 #: The process that recovers dies before one of these scripts.
 CUTS = (RESTORE, RESTORE_END)
 
@@ -45,6 +49,7 @@ class LostStructure:
         self._scene, self._group = scene, scene.group
         self._keys = scene.group.structure(name)
         self._backup: Position = (0, 0)
+        self._log: RecoveryLog | None = None
 
     def back_up(self) -> str:
         """Make the backups that a schedule makes. Returns the journal entry at which that of the structure ends.
@@ -66,9 +71,37 @@ class LostStructure:
         self._backup = position_order(ending["position"], is_end=False)
         return str(ending["position"])
 
+    def keep_log(self) -> str:
+        """Keep a log of the structure from now on. Returns the journal entry at which its backup ends.
+
+        Raises:
+            CommandError: the log was not begun.
+        """
+        self._log = RecoveryLog(self._group.settings, self.name, lambda *_: None)
+        threading.Thread(target=self._log.run, name=f"log of {self.name}", daemon=True).start()
+        self._wait_for_log(lambda log: bool(log.position))
+        return self._log.position
+
+    def _wait_for_log(self, is_there: Callable[[RecoveryLog], bool]) -> None:
+        deadline_s = time.monotonic() + _LOG_TIMEOUT_S
+        while self._log is not None and not is_there(self._log):
+            if time.monotonic() > deadline_s:
+                raise CommandError(f"the log of {self.name} does not come to where it should be")
+            time.sleep(_LOOK_S)
+
     def lose(self) -> None:
-        """Delete the structure's keys, as if its server had lost them."""
+        """Delete the structure's keys, as if its server had lost them. A log has come to the journal's end by then.
+
+        Raises:
+            CommandError: the log has not come there.
+        """
         keys = self._keys
+        if self._log is not None:
+            # The programs that use the structure are held, so this is the last entry.
+            reply = self._group.command(keys.journal, "XREVRANGE", keys.journal, "+", "-", "COUNT", 1)
+            latest = reply[0][0].decode()
+            self._wait_for_log(lambda log: log.position == latest)
+            self._backup = position_order(latest, is_end=False)
         self._group.command(keys.journal, "EVAL", _LOSE, 2, keys.journal, self._before.journal, f"{keys.tag}:*")
 
     def recover_in_vain(self, cut: str) -> None:
@@ -89,6 +122,8 @@ class LostStructure:
             CommandError: the command was refused.
         """
         do_mqsc(self._group, QMGRS[0], f"RECOVER CFSTRUCT({self.name})")
+        if self._log is not None:
+            self._log.end()
 
     def record(self, directory: Path) -> None:
         """Write what the audit must know of the loss: the end of the backup, and the journal until the loss."""
