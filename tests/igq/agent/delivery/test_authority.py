@@ -16,6 +16,7 @@ from igq.agent.queues.shared_part import TransmitQueue
 from igq.manager.membership import Membership
 from igq.manager.process import QueueManager
 from igq.mqsc.executor import run
+from sharedq.members.event_notes import take_notes
 from sharedq.messages.context import user_identifier
 from sharedq.messages.transmission import as_transmitted
 from sharedq.mqi import wire
@@ -34,6 +35,7 @@ from sharedq.objects.store.authorities import (
 )
 from sharedq.objects.store.parts import own_part
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
+from sharedq.redis.keys import private_structure
 from tests.support.agents import drain
 from tests.support.members import TestGroup
 
@@ -217,6 +219,16 @@ def test_authority_is_asked_message_by_message_and_order_is_kept(
     assert [message.body for message in drain(group.connect("QM2"), "ORDERS")] == [b"0", b"2", b"4"]
     assert reasons(group) == [MQRC.NOT_AUTHORIZED] * 2
     assert receiver.said == [("CSQM064I", "2035 NOT_AUTHORIZED")] * 2
+
+
+def test_a_refusal_is_told_by_an_event_with_authorev(group: TestGroup, receiver: Receiver, put: Put) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"authority_event": "ENABLED", "igq_put_authority": "CTX"})
+    grant(group, SENDER)
+    put(user="EVE")
+    assert receiver.round() == (0, 0)
+    (note,) = take_notes(group.group, private_structure("QM2"), 10)
+    assert (note.kind, note.fields["reason"], note.fields["queue"]) == ("refused", MQRC.NOT_AUTHORIZED, "ORDERS")
+    assert note.fields["user"] == "EVE"
 
 
 def test_the_name_that_the_message_says_is_what_counts(group: TestGroup, receiver: Receiver, put: Put) -> None:
