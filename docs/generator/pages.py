@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from docs.generator import columns, command_line, invariants, messages, mqsc, rest, rules, settings
+from docs.generator import columns, command_line, invariants, messages, metrics, mqsc, rest, rules, settings
 
 DOCS = Path(__file__).parents[1]
 _PART = re.compile(
@@ -25,6 +25,7 @@ _MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "journal columns": partial(columns.table, "journal"),
         "command line": command_line.sections,
         "settings": settings.table,
+        "metrics": metrics.table,
         "mqsc commands": mqsc.command_table,
         "mqsc words": mqsc.word_table,
         "mqsc attributes": mqsc.attribute_sections,

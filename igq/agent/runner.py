@@ -33,7 +33,7 @@ class Agent:
         qmgr = process.qmgr
         self._process, self._channel = process, channel
         self._reporter = Reporter(group, qmgr, state)
-        self._ended = 0
+        self._ended = self._ended_batches = 0
         self._own, self._parts = MoverState(SYSTEM_QSG_TRANSMIT_QUEUE, state.state), list[MoverState]()
         self._lock = threading.Lock()
         self.pulses = Pulses()
@@ -74,8 +74,9 @@ class Agent:
     def _report_movers(self, states: tuple[MoverState, ...]) -> None:
         with self._lock:
             parts = [state for state in states if queue_of(state.queue) == SYSTEM_QSG_TRANSMIT_QUEUE]
-            # A delivery that has ended or was replaced keeps its count of delivered messages.
+            # A delivery that has ended or was replaced keeps its counts.
             self._ended += max(0, _delivered(self._parts) - _delivered(parts))
+            self._ended_batches += max(0, _batches(self._parts) - _batches(parts))
             self._parts = parts
             self._reporter.update(movers=tuple(state for state in states if state not in self._parts))
             self._report()
@@ -86,6 +87,7 @@ class Agent:
         state = next((each for each in deliveries if each.state == "RETRY"), self._own)
         changes = asdict(state) | {
             "delivered": self._ended + _delivered(deliveries),
+            "batches": self._ended_batches + _batches(deliveries),
             "is_serving": any(each.state == "RUNNING" for each in deliveries),
         }
         del changes["queue"]
@@ -97,3 +99,7 @@ class Agent:
 
 def _delivered(states: Sequence[MoverState]) -> int:
     return sum(state.delivered for state in states)
+
+
+def _batches(states: Sequence[MoverState]) -> int:
+    return sum(state.batches for state in states)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from igq import __version__
-from igq.cli import definitions, demo, drill, fsck, group, messages, mqsc, pipeline, qmgr, status
+from igq.cli import definitions, demo, drill, fsck, group, messages, monitoring, mqsc, pipeline, qmgr
 from igq.cli.console import serve as console
 from igq.cli.help import show_help_alone
 from igq.cli.shown import browse, events
@@ -25,7 +25,7 @@ def build_app() -> typer.Typer:
         epilog="Settings: IGQ_GROUP (QSG1), IGQ_REDIS_URL (unset: an embedded server), IGQ_DATA_DIR, IGQ_CONFIG.",
     )
     app.callback(invoke_without_command=True)(_global_options)
-    people = (mqsc, definitions, messages, browse, dead_letters, unload, trace, events, status)
+    people = (mqsc, definitions, messages, browse, dead_letters, unload, trace, events, monitoring)
     for command in (demo, group, qmgr, *people, fsck, drill, console, pipeline):
         command.add_to(app)
     return app

@@ -65,6 +65,8 @@ class Incarnation:
     Args:
         say: called with a message id of `igq.output.messages` and its fields.
         agent_kind: how the agent runs.
+        on_beat: called after each attempt to renew the lease, with the manager's state and the monotonic time until
+            which the lease is surely held.
 
     Attributes:
         lost_why: the reason, if the ending is ``LEASE_LOST``.
@@ -81,8 +83,9 @@ class Incarnation:
         say: Callable[..., None],
         *,
         agent_kind: type[AgentChild] = AgentChild,
+        on_beat: Callable[[str, float], None] = lambda *_: None,
     ) -> None:
-        self._membership, self._inbox, self._say = membership, inbox, say
+        self._membership, self._inbox, self._say, self._on_beat = membership, inbox, say, on_beat
         self._agent_kind = agent_kind
         self._process, _ = membership.new_process("manager")
         self.worker = Worker(membership.group, self._process, say)
@@ -102,6 +105,7 @@ class Incarnation:
         self._ending: Ending | None = None
         self.lost_why = ""
         self.failure: MQIError | None = None
+        self._is_open = False
         #: Versions of IGQ: the latest that every structure is known to have, and the one that the worker is sending.
         self._igq_told = self._igq_telling = 0
         self._heartbeat = Heartbeat(membership.lease.lease_ms / 1000)
@@ -150,6 +154,8 @@ class Incarnation:
             self._could_not_open(error)
             return
         self._structures_due_s = 0.0
+        self._is_open = True
+        self.tell_health()
         self._start_agent()
 
     def _could_not_open(self, error: Exception) -> None:
@@ -183,10 +189,21 @@ class Incarnation:
             self._say("CSQY009I", mode="quiesce", timeout_s=timeout_s)
             stop.until_s = until_s
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the manager has begun to stop."""
+        return self._stop is not None
+
+    def tell_health(self) -> None:
+        """Tell a probe how the manager does. Call this from an event."""
+        state = "QUIESCING" if self.is_stopping else "RUNNING" if self._is_open else "STARTING"
+        self._on_beat(state, self._membership.lease.safe_until_s)
+
     def _do_what_is_due(self) -> None:
         now_s = time.monotonic()
         if now_s >= self._heartbeat.next_s:
             self._renew()
+            self.tell_health()
         if now_s >= self._opening_due_s and self._stop is None:
             self._opening_due_s = math.inf
             self._begin_opening()

@@ -25,6 +25,8 @@ from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
 from igq.manager.recovery_logs import LOOK_S, RecoveryLogs
 from igq.manager.scheduled_backups import ScheduledBackups
+from igq.monitoring.endpoint import MetricsEndpoint
+from igq.operations.health import HealthFile
 from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
 from igq.processes.service_manager import notify
@@ -64,10 +66,12 @@ class QueueManager:
         self._settings, self.name = settings, name
         self._group = Group(settings)
         self._inbox: Inbox = queue.SimpleQueue()
+        self._health = HealthFile(settings.data_dir, name)
         self._incarnation: Incarnation | None = None
         self._console: ConsoleChild | None = None
         self._events: EventWriter | None = None
         self._logs: RecoveryLogs | None = None
+        self._metrics: MetricsEndpoint | None = None
         self._signals = 0
         self._log: structlog.typing.FilteringBoundLogger
         self._log_file: LogFile
@@ -90,6 +94,9 @@ class QueueManager:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGHUP, lambda *_: self._inbox.put(self._reopen_log))
+        self._health.tell("STARTING", lease_s=self._settings.lease_ms / 1000)
+        # First, so that a start that waits for Redis can be seen.
+        self._start_metrics()
         try:
             self._retried(self._tell_deployment, self._group.may_pass)
             membership = self._retried(self._join, self._group.may_pass)
@@ -100,7 +107,10 @@ class QueueManager:
         finally:
             if self._console is not None:
                 self._console.stop()
+            if self._metrics is not None:
+                self._metrics.close()
             self._group.leave()
+            self._health.close()
         self._say("CSQ3104I")
 
     def _serve(self, membership: Membership) -> Ending:
@@ -109,7 +119,9 @@ class QueueManager:
         # After the machine stood still, a missed scan runs once, however late.
         scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True})
         try:
-            incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
+            incarnation = self._incarnation = Incarnation(
+                membership, self._inbox, self._say, on_beat=partial(self._tell_health, membership.lease.length_s)
+            )
             self._events = EventWriter(self._group, self.name, incarnation.worker.connection, self._say)
             ending = incarnation.run(
                 partial(self._prepare, membership.incarnation),
@@ -200,6 +212,21 @@ class QueueManager:
                 raise error_for(MQRC.CF_NOT_AVAILABLE, "", self.name, f"durability is strict: {durability.statement}")
             raise CommandError(f"{self.name} does not start, durability is strict: {durability.statement}")
 
+    def _start_metrics(self) -> None:
+        """Serve metrics if the settings say so. A port that is taken is no reason for a manager to end."""
+        host, port = self._settings.metrics_listen, self._settings.metrics_port
+        if not port:
+            return
+        try:
+            self._metrics = MetricsEndpoint(self._settings, host, port)
+        except CommandError as error:
+            self._say("IGQ0017E", error=error)
+        else:
+            self._say("IGQ0016I", host=host, port=port)
+
+    def _tell_health(self, lease_s: float, state: str, safe_until_s: float) -> None:
+        self._health.tell(state, safe_until_s=safe_until_s, lease_s=lease_s)
+
     def _info(self) -> dict[str, Any]:
         return {
             "pid": os.getpid(),
@@ -240,6 +267,7 @@ class QueueManager:
 
     def _wait(self, seconds: float) -> None:
         """Wait. A signal ends the manager, which has nothing to lose yet."""
+        self._health.tell("STARTING", lease_s=self._group.settings.lease_ms / 1000)
         end_s = time.monotonic() + seconds
         while not self._signals and (left_s := end_s - time.monotonic()) > 0:
             try:

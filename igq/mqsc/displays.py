@@ -23,9 +23,11 @@ from sharedq.objects.store.connections import ConnectionInfo, connections_of
 
 _COUNTS = ("CURDEPTH", "IPPROCS", "OPPROCS")
 _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
-#: Blank on every platform while a queue is not monitored.
-_MONITORED = ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MSGAGE")
-_STATUS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ", "QSGDISP", "QTIME", *_MONITORED)
+#: Blank on every platform while a queue is not monitored; here always, because nothing records them.
+_NOT_KEPT = ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME")
+_STATUS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ", "QSGDISP", "QTIME", "MSGAGE", *_NOT_KEPT)
+#: The largest MSGAGE that is displayed, seconds.
+_AGE_MAX_S = 999_999_999
 _HANDLE = ("APPLTAG", "BROWSE", "CONN", "INPUT", "INQUIRE", "OUTPUT", "PID", "QMNAME", "QSGDISP", "SET")
 _CONNECTION = (
     *("APPLTAG", "CONNTAG", "PID", "QMNAME"),
@@ -103,9 +105,12 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     if not queues:
         return _found([], command, repository, left_out)
     lines, serving = [], serving_handles(repository.group)
+    monitoring = repository.qmgr_attributes(repository.qmgr or "").monitoring
+    monitored = [queue for queue in queues if _level(queue, monitoring) != "OFF"] if is_by_queue else []
+    ages = repository.oldest_ages_ms(monitored)
     for queue in queues:
         if is_by_queue:
-            records = [list(_status_record(queue, serving))]
+            records = [list(_status_record(queue, serving, monitoring, ages.get(queue)))]
         else:
             handles = [*repository.queue_handles(queue.name), *(each.handle for each in serving if each.is_of(queue))]
             records = [list(_handle_record(queue, each)) for each in handles if _is_open_for(each, open_type)]
@@ -204,7 +209,17 @@ def _queue_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterat
         yield shown("OPPROCS", queue.state.open_output)
 
 
-def _status_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterator[Shown]:
+def _level(queue: DisplayedQueue, of_manager: str) -> str:
+    """Return the level at which a queue is monitored: OFF, LOW, MEDIUM or HIGH. *of_manager*: MONQ of the manager."""
+    assert isinstance(queue.definition, QueueLocal)
+    if of_manager == "NONE":
+        return "OFF"
+    return of_manager if queue.definition.monitoring == "QMGR" else queue.definition.monitoring
+
+
+def _status_record(
+    queue: DisplayedQueue, serving: list[ServingHandle], of_manager: str, age_ms: int | None
+) -> Iterator[Shown]:
     assert queue.state is not None
     assert isinstance(queue.definition, QueueLocal)
     yield shown("QUEUE", queue.name)
@@ -213,10 +228,14 @@ def _status_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Itera
     yield shown("IPPROCS", _open_for_input(queue, serving))
     yield shown("OPPROCS", queue.state.open_output)
     yield shown("UNCOM", "YES" if queue.state.uncommitted else "NO")
-    yield shown("MONQ", queue.definition.monitoring)
+    level = _level(queue, of_manager)
+    yield shown("MONQ", level)
     yield shown("QSGDISP", queue.definition.disposition)
+    # Of an empty queue it is 0; blank means that the queue is not monitored.
+    is_known = level != "OFF" and (age_ms is not None or not queue.state.available)
+    yield shown("MSGAGE", min((age_ms or 0) // 1000, _AGE_MAX_S) if is_known else "")
     yield Shown(("QTIME",), "", "QTIME( , )")
-    for keyword in _MONITORED:
+    for keyword in _NOT_KEPT:
         yield shown(keyword, "")
 
 

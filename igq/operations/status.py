@@ -309,7 +309,7 @@ def _next_retry_s(reported: dict[str, Any], state: str) -> float | None:
 def _structures(group: Group, figures: GroupFigures) -> Iterator[StructureStatus]:
     in_order = sorted(figures.structures, key=lambda each: (each.name not in figures.applications, each.name))
     for structure in in_order:
-        state, failure = _structure_state(group, structure, figures.failures.get(structure.name, ""))
+        state, failure = structure_state_of(group, structure, figures.failures.get(structure.name, ""))
         if state == "ACTIVE" and structure.name not in figures.applications:
             continue
         failed_at = datetime.fromtimestamp(failure.since_ms / 1000, UTC) if failure and failure.is_failed else None
@@ -322,7 +322,7 @@ def _structures(group: Group, figures: GroupFigures) -> Iterator[StructureStatus
         )
 
 
-def _structure_state(
+def structure_state_of(
     group: Group, structure: StructureFigures, told: str
 ) -> tuple[Literal["ACTIVE", "FAILED", "INRECOVER", "UNREACHABLE"], Failure | None]:
     """The state of a structure, and the news that the group has of it. *told*: its record of failures."""

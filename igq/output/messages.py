@@ -35,6 +35,8 @@ MESSAGES = MappingProxyType(
         "CSQ9022I": "{qmgr} START QMGR normal completion: queue manager {qmgr} is ready, incarnation {incarnation}, "
         "pid {pid}",
         "IGQ0004I": "{qmgr} durability: {statement}",
+        "IGQ0016I": "{qmgr} serves metrics at {host}:{port}",
+        "IGQ0017E": "{qmgr} serves no metrics: {error}",
         "IGQ0006I": "{qmgr} uses the group's settings: {difference}",
         # The structures and recovery by peers.
         "CSQE005I": "{qmgr} structure {structure} connected",

@@ -9,7 +9,7 @@ it leads elsewhere. After a command has returned, no put uses the old definition
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -28,6 +28,7 @@ from sharedq.objects.commands.display import (
     OpenHandle,
     displayed_queues,
     left_out,
+    oldest_ages_ms,
     open_handles,
 )
 from sharedq.objects.definitions.base import ObjectDefinition
@@ -445,6 +446,10 @@ class Repository:
             self._finder, pattern, kinds, qsgdisp, every_manager=every_manager, may_be_silent=True
         )
         return found, left_out(self._finder, missing)
+
+    def oldest_ages_ms(self, queues: Sequence[DisplayedQueue]) -> dict[DisplayedQueue, int]:
+        """Return the age of the oldest available message of each of some queues, in ms; of others nothing."""
+        return oldest_ages_ms(self._finder, queues)
 
     def queue_status(self, name: str) -> QueueState:
         """Return depth, uncommitted work and handles of a local queue, with its parts added up.

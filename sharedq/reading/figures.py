@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sharedq.members.group import Group, Member, members_of
+from sharedq.messages.record import PRIORITY_STEP
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.managers import QueueManagerAttributes
@@ -230,15 +231,16 @@ class FigureReader:
             commands += [
                 (b"HMGET", queue.queue.encode(), *_FIELDS),
                 (b"ZCARD", available),
-                (b"ZRANGE", available, b"0", b"0"),
+                (b"ZRANGE", available, b"0", b"0", b"WITHSCORES"),
+                (b"ZRANGE", available, b"-1", b"-1", b"WITHSCORES"),
             ]
         replies = self._group.commands(keys.sequence, commands)
         begun, is_recovering, to_recover = replies[:fixed]
         about_journal = [(b"XLEN", journal), (b"MEMORY", b"USAGE", journal, b"SAMPLES", b"1")]
         entries, size = self._group.commands(keys.journal, about_journal, may_be_refused=True)
         read = [
-            _ReadQueue(place, queue, *replies[at : at + 3])
-            for place, queue, at in zip(places, queues, range(fixed, len(replies), 3), strict=True)
+            _ReadQueue(place, queue, *replies[at : at + 4])
+            for place, queue, at in zip(places, queues, range(fixed, len(replies), 4), strict=True)
             # A queue without a version is being made or deleted, or its structure has failed.
             if replies[at][0]
         ]
@@ -285,21 +287,22 @@ class FigureReader:
                 wanted.append(each)
         while wanted:
             asked = wanted[:_QUEUES_PER_CALL]
-            reply = self._group.call(*oldest_call(keys, [each.keys for each in asked], _BYTES_PER_CALL))
+            known = [b"" if each.is_mixed else each.first or b"" for each in asked]
+            reply = self._group.call(*oldest_call(keys, [each.keys for each in asked], known, _BYTES_PER_CALL))
             for each, text in zip(asked, reply, strict=False):
-                kept, told = self._kept[each.place], text.rstrip(b"+")
-                kept.oldest_ms = int(told) if told and told != b"0" else None
+                kept = self._kept[each.place]
+                kept.oldest_ms = int(text) or None if text else None
                 # Of several priorities another than the first message may be the oldest: look again next time.
-                kept.first = None if text.endswith(b"+") or each.has_members else each.first
+                kept.first = None if each.is_mixed or not text else each.first
             wanted = wanted[len(reply) :]
 
     def _units(self, keys: StructureKeys) -> tuple[tuple[str, str], ...]:
         """Return the units of work of the connections that are registered in a structure, and are not ended."""
         owners = keys.owners.encode()
         tokens: list[bytes] = self._group.command(keys.owners, b"HKEYS", owners)
-        commands = [(b"LINDEX", keys.unit_of_work.encode() + token, b"0") for token in tokens]
+        commands = [(b"LRANGE", keys.unit_of_work.encode() + token, b"0", b"0") for token in tokens]
         heads = self._group.commands(keys.owners, commands) if commands else []
-        found = [(token.decode(), head[1:].decode()) for token, head in zip(tokens, heads, strict=True) if head]
+        found = [(token.decode(), head[0][1:].decode()) for token, head in zip(tokens, heads, strict=True) if head]
         # A manager's name may contain dots; after it come three numbers.
         return tuple((unit, token.rsplit(".", 3)[0]) for token, unit in found)
 
@@ -349,15 +352,23 @@ class FigureReader:
 class _ReadQueue:
     """The replies to the commands about one queue, or part of one."""
 
-    __slots__ = ("first", "has_members", "keys", "moved_by_puts", "place", "state", "version")
+    __slots__ = ("first", "is_mixed", "keys", "moved_by_puts", "place", "state", "version")
 
-    def __init__(self, place: Place, keys: QueueKeys, fields: list[bytes | None], available: int, first: Any) -> None:
+    def __init__(
+        self, place: Place, keys: QueueKeys, fields: list[bytes | None], available: int, first: Any, last: Any
+    ) -> None:
         self.place, self.keys = place, keys
         self.version: bytes = fields[0] or b""
         puts, gets, locked, waiters, inputs, outputs, members, moved = (int(value or 0) for value in fields[1:])
         self.state = QueueState(available + members, puts, gets, locked, waiters, inputs, outputs)
         self.first: bytes | None = first[0] if first else None
-        self.has_members, self.moved_by_puts = members > 0, moved
+        self.moved_by_puts = moved
+        #: Members of groups, or messages of several priorities, are there: the oldest need not be the first.
+        self.is_mixed = members > 0 or (first and last and _priority(first[1]) != _priority(last[1]))
+
+
+def _priority(score: bytes) -> int:
+    return int(float(score)) // PRIORITY_STEP
 
 
 def _places(entries: Iterable[Entry], structures: Sequence[str], *, is_cluster: bool) -> dict[str, list[Place]]:

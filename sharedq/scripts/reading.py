@@ -29,11 +29,12 @@ def fields_page_call(key: str, cursor: bytes, count: int) -> ScriptCall:
     return "structure/fields_page", (key,), (cursor, count)
 
 
-def oldest_call(keys: StructureKeys, queues: Sequence[QueueKeys], size: int) -> ScriptCall:
+def oldest_call(keys: StructureKeys, queues: Sequence[QueueKeys], known: Sequence[bytes], size: int) -> ScriptCall:
     """Read when the oldest available message of each of some queues was put.
 
     Args:
+        known: that message for each queue; empty if the script must look for it.
         size: bytes of records after which no further queue is begun.
     """
     of_queues = [key for queue in queues for key in (queue.available, queue.members)]
-    return "structure/oldest", (keys.messages, *of_queues), (size,)
+    return "structure/oldest", (keys.messages, *of_queues), (size, *known)

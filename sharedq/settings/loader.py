@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from sharedq.settings.directories import make_private
+from sharedq.settings.directories import absolute, default_data_dir, make_private
 from sharedq.settings.redis_mask import mask_password
 from sharedq.settings.redis_url import check_redis_url
 from sharedq.settings.values import ConfigError, Settings
@@ -52,10 +52,10 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     """
     env = os.environ if env is None else env
     _check_names(env)
-    base: dict[str, Any] = {"data_dir": _default_data_dir(env)}
+    base: dict[str, Any] = {"data_dir": default_data_dir(env)}
     from_file: dict[str, Any] = {}
     if env.get("IGQ_CONFIG"):
-        from_file = _read_file(_absolute(Path(env["IGQ_CONFIG"]), Path.cwd()), base)
+        from_file = _read_file(absolute(Path(env["IGQ_CONFIG"]), Path.cwd()), base)
     from_environment = _read_environment(env, base)
     if from_environment.keys() & set(_URLS):
         from_file = {name: value for name, value in from_file.items() if name not in _URLS}
@@ -145,17 +145,6 @@ def _mention_redis_url(env: Mapping[str, str], settings: Settings) -> None:
         _LOGGER.warning("REDIS_URL is not read, the embedded server is used; for a Redis of your own set IGQ_REDIS_URL")
 
 
-def _default_data_dir(env: Mapping[str, str]) -> Path:
-    if env.get("XDG_DATA_HOME"):
-        return _absolute(Path(env["XDG_DATA_HOME"], "igq"), Path.cwd())
-    try:
-        home = Path(env["HOME"]) if env.get("HOME") else Path("~").expanduser()
-    except RuntimeError:
-        # A user whom the system does not know, as in a container.
-        home = Path("/")
-    return _absolute(home / ".local/share/igq", Path.cwd())
-
-
 def _read_file(path: Path, base: dict[str, Any]) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
@@ -208,7 +197,7 @@ def _with_url_of_file(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_absolute_paths(values: dict[str, Any], start: Path) -> dict[str, Any]:
-    return values | {name: _absolute(values[name], start) for name in _PATHS if name in values}
+    return values | {name: absolute(values[name], start) for name in _PATHS if name in values}
 
 
 def _validate(
@@ -248,11 +237,6 @@ def _shown(value: str) -> str:
     masked = mask_password(value)
     shown = masked if masked.isprintable() else repr(masked)
     return shown if len(shown) <= 200 else shown[:200] + "..."
-
-
-def _absolute(path: Path, start: Path) -> Path:
-    # Not Path.expanduser: that raises for an unknown user, where the name stands for itself in a shell.
-    return Path(os.path.normpath(start / os.path.expanduser(path)))  # noqa: PTH111
 
 
 def _check_can_write(path: Path) -> None:

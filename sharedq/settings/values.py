@@ -80,6 +80,12 @@ class Settings(BaseModel):
         Field(pattern=r"^[A-Z][A-Z0-9]{0,11}$"),
         Field(description="1 to 12 of A-Z 0-9, the first a letter"),
     ] = "APPL1"
+    #: TCP port at which a manager serves metrics to Prometheus; 0 for none.
+    metrics_port: Annotated[int, Field(ge=0, le=65_535, description="0 to 65535")] = 0
+    #: Address that the metrics are served at.
+    metrics_listen: Annotated[
+        str, Field(pattern=r"^[0-9A-Za-z:.\-]{1,253}$", description="a host name or an IP address")
+    ] = "127.0.0.1"
     #: TCP port of the console and REST interface of a manager; 0 for none.
     console_port: Annotated[int, Field(ge=0, le=65_535, description="0 to 65535")] = 0
     #: Address that the console listens on.

@@ -19,8 +19,10 @@ from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue import reader as queue_reader
 from igq.pipeline.datasource.queue.reader import QueueReader
 from igq.pipeline.schemas import JOURNAL, QUEUE
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
+from sharedq.reading.figures import FigureReader
 from sharedq.redis.keys import structure_keys
 from sharedq.redis.script_source import commands_of, load_script, script_names
 from sharedq.settings.values import Settings
@@ -120,6 +122,19 @@ def test_the_journal_and_queues_are_read_as_reader(site: Site) -> None:
     assert not denied(site)
 
 
+def test_the_figures_of_metrics_are_read_as_reader(site: Site) -> None:
+    with sharedq.connect("QM1", settings=site.settings("application")) as connection:
+        connection.put1("Q", b"in a unit of work", options=PutOption.SYNCPOINT)
+        group = Group(site.settings("reader"))
+        figures = FigureReader(group).read()
+        group.leave()
+        connection.backout()
+
+    assert [unit for structure in figures.structures for unit in structure.units]
+    assert all(node.used_memory for node in figures.nodes)
+    assert not denied(site)
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_audit_runs_as_reader(site: Site) -> None:
@@ -157,8 +172,10 @@ def test_a_user_without_a_name_is_refused(site: Site) -> None:
 #: Commands that every user needs to connect and to run scripts, in a Cluster too.
 CONNECTED = {"evalsha", "script|exists", "script|load", "ping", "select", "cluster|slots", "command"}
 #: Scripts of the reader, and its commands outside scripts.
-READING = ("admin/lookup", "structure/queue_states", "structure/read_range")
+READING = ("admin/lookup", "structure/oldest", "structure/queue_states", "structure/read_range")
 READ = {"exists", "get", "hexists", "hgetall", "hkeys", "info", "xinfo|stream", "xrange", "xrevrange", "zrange"}
+#: Commands of metrics besides.
+READ |= {"hvals", "lrange", "memory|usage", "xlen"}
 
 
 def commands(names: Iterable[str]) -> set[str]:
@@ -175,8 +192,11 @@ def test_the_rights_are_no_more_than_the_scripts_and_reports_need() -> None:
         "multi",
         "scan",
         "wait",
+        "memory|usage",
         "xinfo|stream",
+        "xlen",
         "xrevrange",
+        "xtrim",
         "zscan",
     }
     assert rights_of("member") == CONNECTED | member | commands(script_names())

@@ -52,7 +52,7 @@ class Deployed:
         (port,) = free_ports(1)
         directory = Path(self._dir.name) / str(port)
         directory.mkdir()
-        for path in CONFIG.iterdir():
+        for path in filter(Path.is_file, CONFIG.iterdir()):
             text = re.sub("/etc/redis|/var/lib/redis", str(directory), path.read_text("utf-8"))
             text = text.replace("QSG1:", f"{self._group}:").replace("192.0.2.1 6379", f"{HOST} {first_port}")
             (directory / path.name).write_text(text, "utf-8")

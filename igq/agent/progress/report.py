@@ -25,6 +25,7 @@ class MoverState:
     long_retries: int = 0
     next_retry_ms: int | None = None
     delivered: int = 0
+    batches: int = 0
     last_error: str = ""
 
     def changed(self, **changes: Any) -> MoverState:
@@ -49,6 +50,7 @@ class AgentState:
     last_error: str = ""
     movers: tuple[MoverState, ...] = ()
     is_serving: bool = False
+    batches: int = 0
 
 
 class Reporter:

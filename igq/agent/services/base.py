@@ -166,7 +166,7 @@ class Service(ABC):
     def _count(self, delivered: int) -> None:
         if delivered:
             self._pulse.beat()
-            self._update(delivered=self._state.delivered + delivered)
+            self._update(delivered=self._state.delivered + delivered, batches=self._state.batches + 1)
 
     def _update(self, **changes: object) -> None:
         state = self._state.changed(**changes)

@@ -9,8 +9,8 @@ KEYS
   2.. for each queue: available, members
 ARGV
   1  bytes     of records after which no further queue is begun
-REPLY       for each queue that was looked at: ms since 1970; "0" where no time is known, "" where no message is;
-            with a "+" after it if messages of several priorities are there
+  2.. for each queue: the message that is its oldest, if the caller knows that; "" if it must be looked for
+REPLY       for each queue that was looked at: ms since 1970; "0" where no time is known, "" where no message is
 REASONS     none
 INVARIANTS  4 bounded (ten priorities a set; the caller asks for at most 100 queues)
 COST        O(queues * log depth), and the bytes of the records
@@ -47,9 +47,11 @@ end
 
 for position = 2, #KEYS, 2 do
     if bytes >= bytes_max then break end
-    local ids, oldest = first_ones(KEYS[position]), nil
-    local is_mixed = #ids > 1
-    for _, id in ipairs(first_ones(KEYS[position + 1])) do ids[#ids + 1] = id end
+    local known, oldest = ARGV[position / 2 + 1], nil
+    local ids = known ~= "" and { known } or first_ones(KEYS[position])
+    if known == "" then
+        for _, id in ipairs(first_ones(KEYS[position + 1])) do ids[#ids + 1] = id end
+    end
     for _, id in ipairs(ids) do
         local record = redis.call("HGET", messages, id)
         if record then
@@ -58,6 +60,6 @@ for position = 2, #KEYS, 2 do
             if not oldest or put_ms < oldest then oldest = put_ms end
         end
     end
-    found[#found + 1] = (oldest and string.format("%.0f", oldest) or "") .. (is_mixed and "+" or "")
+    found[#found + 1] = oldest and string.format("%.0f", oldest) or ""
 end
 return found

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from sharedq.objects.definitions.names import matches
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, matches
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.failures import why_not_there
 from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place
+from sharedq.scripts.reading import oldest_call
+
+#: Queues, and bytes of records, of one call that looks for the oldest messages: well below a millisecond of Redis.
+_QUEUES_PER_CALL, _BYTES_PER_CALL = 100, 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,32 @@ def displayed_queues(
         else:
             missing.append(entry)
     return sorted(shown, key=lambda queue: (queue.name, queue.definition.disposition, queue.qmgr)), missing
+
+
+def oldest_ages_ms(finder: Finder, queues: Sequence[DisplayedQueue]) -> dict[DisplayedQueue, int]:
+    """Return how long ago the oldest available message of each queue was put, in ms of the Redis clock.
+
+    A queue without one, or whose oldest message does not say when it was put, is not in the result.
+    """
+    by_structure: dict[str, list[tuple[Place, DisplayedQueue]]] = {}
+    for queue in queues:
+        is_partitioned = queue.name == SYSTEM_QSG_TRANSMIT_QUEUE and not queue.qmgr
+        for place in finder.parts() if is_partitioned else [Place(queue.structure, queue.name)]:
+            by_structure.setdefault(place.structure, []).append((place, queue))
+    found: dict[DisplayedQueue, int] = {}
+    for structure, there in by_structure.items():
+        keys = finder.group.structure(structure)
+        seconds, micros = finder.group.command(keys.sequence, "TIME")
+        now_ms, rest = int(seconds) * 1000 + int(micros) // 1000, there
+        while rest:
+            asked = rest[:_QUEUES_PER_CALL]
+            names = [keys.queue(place.queue) for place, _ in asked]
+            reply = finder.group.call(*oldest_call(keys, names, [b""] * len(asked), _BYTES_PER_CALL))
+            for (_, queue), put_ms in zip(asked, reply, strict=False):
+                if put_ms and put_ms != b"0":
+                    found[queue] = max(found.get(queue, 0), now_ms - int(put_ms))
+            rest = rest[len(reply) :]
+    return found
 
 
 def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:

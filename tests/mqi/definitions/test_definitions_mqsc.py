@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from igq.mqsc.executor import run
 from sharedq.mqi.constants import OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 
 SAMPLE = Path(__file__).parents[3] / "config" / "sample.mqsc"
@@ -267,6 +269,55 @@ def test_queue_status_by_queue_and_by_handle(group: TestGroup) -> None:
     assert f"CONN({connection.connection.token})" in handles
     assert "INPUT(EXCL)" in done(group, "DIS QS(A) TYPE(HANDLE) OPENTYPE(INPUT)")
     assert "CSQM125I" in failed(group, "DIS QS(NONE)")
+
+
+def test_a_monitored_queue_shows_the_age_of_its_oldest_message(group: TestGroup) -> None:
+    done(group, "DEF QL(A) MONQ(LOW)")
+    assert "MSGAGE(0)" in done(group, "DIS QS(A)")
+    with group.connect().open("A", OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT) as queue:
+        for date in (b"20000101", b"20010101"):
+            queue.put(b"x", MQMD(put_date=date, put_time=b"00000000"), options=PutOption.SET_ALL_CONTEXT)
+    year_2000_s = 946_684_800
+
+    shown = done(group, "DIS QS(A) MSGAGE MONQ WHERE(MSGAGE GT 700000000)")
+
+    age = re.search(r"MSGAGE\((\d+)\)", shown)
+    assert age is not None
+    seconds = group.group.client().time()[0]
+    assert 0 <= seconds - year_2000_s - int(age[1]) <= 600
+    assert "MONQ(LOW)" in shown
+
+
+@pytest.mark.parametrize(
+    ("of_manager", "of_queue", "level"),
+    [
+        ("OFF", "QMGR", "OFF"),
+        ("HIGH", "QMGR", "HIGH"),
+        ("OFF", "MEDIUM", "MEDIUM"),
+        ("HIGH", "OFF", "OFF"),
+        ("NONE", "HIGH", "OFF"),
+    ],
+)
+def test_monitoring_is_by_the_queue_and_the_manager(
+    group: TestGroup, of_manager: str, of_queue: str, level: str
+) -> None:
+    done(group, f"ALT QMGR MONQ({of_manager})\nDEF QL(A) MONQ({of_queue})")
+    group.connect().put1("A", b"x")
+
+    shown = done(group, "DIS QS(A)")
+
+    assert f"MONQ({level})" in shown
+    assert ("MSGAGE( )" in shown) == (level == "OFF")
+
+
+def test_the_age_on_the_transmit_queue_is_that_of_all_its_parts(group: TestGroup) -> None:
+    group.add_member("QM2")
+    group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED", "monitoring": "HIGH"})
+    group.define_private("QM2", "THERE")
+    assert "MSGAGE(0)" in done(group, "DIS QS(SYSTEM.QSG.TRANSMIT.QUEUE)")
+    group.connect().put1("THERE", b"x", MQMD(persistence=1), qmgr_name="QM2")
+
+    assert re.search(r"MSGAGE\(\d+\)", done(group, "DIS QS(SYSTEM.QSG.TRANSMIT.QUEUE)"))
 
 
 def test_connections_show_their_units_of_work(group: TestGroup) -> None:

@@ -1,0 +1,229 @@
+"""Reads the figures of a group at each scrape, and makes them metrics."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from igq.agent.queues.tags import serving_among
+from igq.monitoring.metrics import METRICS
+from igq.operations.status import structure_state_of
+from recovery.report import from_record, in_order
+from sharedq.members.group import Group, Member
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.reading.figures import FigureReader, GroupFigures, StructureFigures
+from sharedq.reading.hops import recent_hops
+from sharedq.redis.deployment import DeploymentError
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
+
+_STATUS = {"STARTING": 1, "RUNNING": 2, "QUIESCING": 3}
+_AGENT_STATES = ("RUNNING", "RETRY", "STOPPED")
+_MOVER_STATES = ("STARTING", "RUNNING", "STANDBY", "RETRY")
+_STRUCTURE_STATES = ("ACTIVE", "FAILED", "INRECOVER", "UNREACHABLE")
+#: The phases of a recovery, each with the moments at which it begins and ends.
+_PHASES = (
+    ("detection", "lease ended", "detected"),
+    ("claim", "detected", "claimed"),
+    ("fencing", "claimed", "fenced"),
+    ("resolving", "fenced", "resolved"),
+)
+
+#: Adds a sample: name of the metric, its labels after the group, value.
+_Add = Callable[[str, tuple[str, ...], float], None]
+
+
+class GroupCollector:
+    """A collector of ``prometheus_client``: the whole group, whichever member is asked.
+
+    A member that is dead cannot tell so, and every other can. Rules that see several endpoints take the maximum.
+
+    Args:
+        clock: the wall clock, seconds.
+    """
+
+    def __init__(self, group: Group, *, clock: Callable[[], float] = time.time) -> None:
+        self._group, self._clock = group, clock
+        self._reader = FigureReader(group)
+        #: Unit of work -> when it was first seen open, ms of the Redis clock.
+        self._units: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def collect(self) -> Iterator[Family]:
+        """Read the group and yield its metrics. If Redis does not answer, only that."""
+        with self._lock:
+            samples: dict[str, list[tuple[tuple[str, ...], float]]] = {}
+
+            def add(name: str, labels: tuple[str, ...], value: float) -> None:
+                samples.setdefault(name, []).append(((self._group.name, *labels), value))
+
+            begun_s = time.perf_counter()
+            try:
+                self._read(add)
+                add("igq_redis_up", (), 1)
+            except (MQIError, DeploymentError):
+                samples.clear()
+                add("igq_redis_up", (), 0)
+            add("igq_exporter_collection_seconds", (), time.perf_counter() - begun_s)
+        yield from _families(samples)
+
+    def _read(self, add: _Add) -> None:
+        figures = self._reader.read()
+        _queues(figures, self._group.name, add)
+        self._managers(figures, add)
+        self._work(figures, add)
+        _recoveries(figures, add)
+        _leases(figures, add)
+        self._structures(figures, add)
+        for node in figures.nodes:
+            add("igq_redis_round_trip_seconds", (node.name,), node.round_trip_s)
+            for name, value in (
+                ("igq_redis_memory_bytes", node.used_memory),
+                ("igq_redis_memory_max_bytes", node.max_memory),
+                ("igq_redis_replicas_online", node.replicas_online),
+            ):
+                if value is not None:
+                    add(name, (node.name,), value)
+        if hops := recent_hops(self._group, figures):
+            add("igq_hop_latency_seconds", (), sum(hops) / len(hops))
+            add("igq_hop_latency_max_seconds", (), max(hops))
+
+    def _managers(self, figures: GroupFigures, add: _Add) -> None:
+        # A manager's name may contain dots; after it come three numbers.
+        connections = Counter(token.rsplit(".", 3)[0] for token in figures.connections)
+        for member in figures.members:
+            name, state = (member.name,), figures.state_of(member)
+            add("ibmmq_qmgr_status", name, _STATUS.get(state, 0))
+            add("ibmmq_qmgr_connection_count", name, connections[member.name])
+            add("igq_qmgr_failed", name, state == "FAILED")
+            version = str(member.details.get("version", ""))
+            add("igq_qmgr_info", (member.name, version, member.host), 1)
+            if state in _STATUS:
+                started_ms = int(member.details.get("started_ms", figures.now_ms))
+                add("ibmmq_qmgr_uptime", name, (figures.now_ms - started_ms) / 1000)
+            if member.state in _STATUS:
+                add("igq_qmgr_lease_seconds", name, figures.lease_left_ms(member) / 1000)
+            self._agent(figures, member, state in _STATUS, add)
+
+    def _agent(self, figures: GroupFigures, member: Member, is_up: bool, add: _Add) -> None:
+        reported, name = figures.agents.get(member.name, {}), (member.name,)
+        told = reported.get("state")
+        state = told if is_up and told in _AGENT_STATES else "STOPPED"
+        for each in _AGENT_STATES:
+            add("igq_agent_state", (member.name, each), each == state)
+        add("igq_agent_short_retries", name, reported.get("short_retries", 0))
+        add("igq_agent_long_retries", name, reported.get("long_retries", 0))
+        add("igq_agent_restarts_total", name, reported.get("restarts", 0))
+        delivered = reported.get("delivered", 0) + figures.moved_by_puts.get(member.name, 0)
+        add("igq_agent_delivered_total", name, delivered)
+        add("igq_agent_batches_total", name, reported.get("batches", 0))
+        self._retry("igq_agent_next_retry_seconds", name, reported if state == "RETRY" else {}, add)
+        for mover in reported.get("movers", ()) if is_up else ():
+            labels = (member.name, str(mover["queue"]))
+            for each in _MOVER_STATES:
+                add("igq_mover_state", (*labels, each), each == mover["state"])
+            add("igq_mover_delivered_total", labels, mover["delivered"])
+            self._retry("igq_mover_next_retry_seconds", labels, mover if mover["state"] == "RETRY" else {}, add)
+
+    def _retry(self, name: str, labels: tuple[str, ...], reported: dict[str, object], add: _Add) -> None:
+        at_ms = reported.get("next_retry_ms")
+        if isinstance(at_ms, int):
+            add(name, labels, max(0.0, at_ms / 1000 - self._clock()))
+
+    def _work(self, figures: GroupFigures, add: _Add) -> None:
+        owners = {unit: qmgr for structure in figures.structures for unit, qmgr in structure.units}
+        self._units = {unit: self._units.get(unit, figures.now_ms) for unit in owners}
+        in_doubt: dict[str, list[int]] = {}
+        for each in figures.prepared:
+            in_doubt.setdefault(str(each["nid"]).rpartition(".")[0], []).append(int(each["prepared_ms"]))
+        for member in figures.members:
+            name = (member.name,)
+            seen = [self._units[unit] for unit, qmgr in owners.items() if qmgr == member.name]
+            add("igq_units_of_work", name, len(seen))
+            add("igq_units_of_work_oldest_seconds", name, (figures.now_ms - min(seen, default=figures.now_ms)) / 1000)
+            prepared = in_doubt.get(member.name, [])
+            age_ms = figures.now_ms - min(prepared, default=figures.now_ms)
+            add("igq_units_of_work_in_doubt", name, len(prepared))
+            add("igq_units_of_work_in_doubt_oldest_seconds", name, age_ms / 1000)
+
+    def _structures(self, figures: GroupFigures, add: _Add) -> None:
+        for structure in figures.structures:
+            state = self._state_of(structure, figures)
+            name = (structure.name,)
+            for each in _STRUCTURE_STATES:
+                add("igq_structure_state", (structure.name, each), each == state)
+            add("igq_structure_journal_entries", name, structure.journal_entries)
+            add("igq_structure_connections_to_recover", name, structure.to_recover)
+            if structure.journal_bytes is not None:
+                add("igq_structure_journal_bytes", name, structure.journal_bytes)
+
+    def _state_of(self, structure: StructureFigures, figures: GroupFigures) -> str:
+        try:
+            return structure_state_of(self._group, structure, figures.failures.get(structure.name, ""))[0]
+        except MQIError as error:
+            if error.reason != MQRC.NOT_AUTHORIZED:
+                raise
+            # The state is news, and this user may not tell the group.
+            return "ACTIVE" if structure.has_begun else "FAILED"
+
+
+def _queues(figures: GroupFigures, group: str, add: _Add) -> None:
+    serving = serving_among(figures.agents, figures.connections)
+    for queue in figures.queues:
+        labels, state = (queue.qmgr or group, queue.name, queue.structure), queue.state
+        add("ibmmq_queue_depth", labels, state.depth)
+        add("ibmmq_queue_attribute_max_depth", labels, queue.definition.max_depth)
+        add("ibmmq_queue_attribute_usage", labels, queue.definition.usage == "XMITQ")
+        add("ibmmq_queue_input_handles", labels, state.open_input + sum(each.is_of(queue) for each in serving))
+        add("ibmmq_queue_output_handles", labels, state.open_output)
+        add("ibmmq_queue_uncommitted_messages", labels, state.uncommitted)
+        add("igq_queue_waiters", labels, state.waiters)
+        if queue.oldest_ms is not None:
+            add("ibmmq_queue_oldest_message_age", labels, max(0, figures.now_ms - queue.oldest_ms) / 1000)
+        elif not state.available:
+            add("ibmmq_queue_oldest_message_age", labels, 0)
+
+
+def _recoveries(figures: GroupFigures, add: _Add) -> None:
+    recoveries = in_order(map(from_record, figures.recoveries))
+    states = Counter(each.state for each in recoveries)
+    for state in ("CLAIMED", "FENCED", "RESOLVING", "DELAYED", "RESOLVED"):
+        add("igq_recoveries", (state,), states[state])
+    if recoveries:
+        latest = recoveries[-1]
+        moments = dict(latest.moments)
+        add("igq_recovery_units_of_work", (), latest.units_of_work)
+        for phase, begin, end in _PHASES:
+            if begin in moments and end in moments:
+                add("igq_recovery_phase_seconds", (phase,), (moments[end] - moments[begin]) / 1000)
+
+
+def _leases(figures: GroupFigures, add: _Add) -> None:
+    kinds = Counter(_kind_of(token) for token in figures.leases)
+    for kind in ("manager", "process", "claim"):
+        add("igq_leases", (kind,), kinds[kind])
+    overdue = [token for token, until_ms in figures.leases.items() if until_ms <= figures.now_ms]
+    add("igq_leases_overdue", (), len(overdue))
+
+
+def _kind_of(token: str) -> str:
+    if token.startswith("!"):
+        return "claim"
+    return "manager" if token.count(".") == 1 else "process"
+
+
+def _families(samples: dict[str, list[tuple[tuple[str, ...], float]]]) -> Iterable[Family]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    for name, metric in METRICS.items():
+        if name in samples:
+            kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+            family = kind(name, metric.text, labels=metric.labels)
+            for labels, value in samples[name]:
+                family.add_metric(labels, float(value))
+            yield family

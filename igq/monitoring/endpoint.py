@@ -1,0 +1,88 @@
+"""The endpoint that Prometheus scrapes: ``/metrics`` on an address of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from igq.errors import CommandError
+from igq.monitoring.collector import GroupCollector
+from sharedq.members.group import Group
+from sharedq.settings.values import Settings
+
+LOOPBACK = "127.0.0.1"
+_MISSING = "metrics need the extra metrics: pip install 'igq[metrics]'"
+
+
+class MetricsEndpoint:
+    """Serves the metrics of a group in threads of its own, over its own links, until `close`.
+
+    Raises:
+        CommandError: the extra is missing, or the address cannot be listened on.
+    """
+
+    def __init__(self, settings: Settings, host: str, port: int) -> None:
+        try:
+            from prometheus_client.exposition import start_http_server
+            from prometheus_client.registry import CollectorRegistry
+        except ImportError:
+            raise CommandError(_MISSING) from None
+        # A scrape only reads, so it must work without replicas.
+        self._group = Group(settings.model_copy(update={"wait_replicas": 0}))
+        # Not the library's own registry: that reads a collector as soon as it is registered.
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(GroupCollector(self._group))
+        try:
+            self._server, self._thread = start_http_server(port, host, registry)
+        except (OSError, OverflowError) as error:
+            self._group.leave()
+            raise CommandError(f"metrics cannot be served at {host}:{port}: {error}") from None
+
+    @property
+    def port(self) -> int:
+        """The port, also if 0 was asked for."""
+        return int(self._server.server_port)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+        self._group.leave()
+
+
+def serve(settings: Settings, address: str, say: Callable[[str], None]) -> None:
+    """Serve metrics until Ctrl-C.
+
+    Args:
+        address: ``HOST:PORT``, ``[ADDRESS]:PORT``, or a port on loopback.
+
+    Raises:
+        CommandError: the address cannot be used, or the extra is missing.
+    """
+    host, port = parse_address(address)
+    endpoint = MetricsEndpoint(settings, host, port)
+    say(f"metrics of group {settings.group} at http://{_in_url(host)}:{endpoint.port}/metrics")
+    try:
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+    finally:
+        endpoint.close()
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """Return host and port of ``HOST:PORT``, ``[ADDRESS]:PORT`` or ``PORT``.
+
+    Raises:
+        CommandError: it is none of these.
+    """
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not port.isascii() or not port.isdigit() or int(port) > 65_535 or (":" in address and not host):
+        raise CommandError(f"--listen {address}: HOST:PORT expected, for example {LOOPBACK}:9157")
+    return host or LOOPBACK, int(port)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

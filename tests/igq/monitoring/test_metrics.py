@@ -1,0 +1,190 @@
+"""The metrics of a group, as Prometheus reads them."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import CollectorRegistry
+
+from igq.agent.progress.report import AgentState, MoverState, write_agent_state
+from igq.errors import CommandError
+from igq.monitoring.collector import GroupCollector
+from igq.monitoring.endpoint import MetricsEndpoint, parse_address
+from igq.monitoring.metrics import METRICS
+from sharedq.mqi.constants import OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
+from tests.support.agents import AgentOfQM2
+from tests.support.members import TestGroup
+
+
+class Scraped:
+    """The samples of a scrape."""
+
+    def __init__(self, text: str) -> None:
+        self.families = {family.name: family for family in text_string_to_metric_families(text)}
+        self._samples = [sample for family in self.families.values() for sample in family.samples]
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """The one sample with these labels; None if there is none."""
+        found = [each for each in self._samples if each.name == name and labels.items() <= each.labels.items()]
+        assert len(found) <= 1, found
+        return float(found[0].value) if found else None
+
+    def names(self) -> set[str]:
+        """The names of the samples."""
+        return {each.name for each in self._samples}
+
+
+def scrape(group: TestGroup, collector: GroupCollector | None = None) -> Scraped:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(collector or GroupCollector(group.group, clock=lambda: 1_000.0))
+    return Scraped(generate_latest(registry).decode())
+
+
+def test_depth_room_and_handles_of_a_queue(group: TestGroup) -> None:
+    group.define_shared("Q", max_depth=10)
+    connection = group.connect()
+    connection.put1("Q", b"x")
+    with connection.open("Q", OpenOption.INPUT_SHARED):
+        found = scrape(group)
+    shared = {"queue": "Q", "qmgr": group.settings.group, "structure": "APPL1"}
+    assert found.value("ibmmq_queue_depth", **shared) == 1
+    assert found.value("ibmmq_queue_attribute_max_depth", **shared) == 10
+    assert found.value("ibmmq_queue_input_handles", **shared) == 1
+    assert found.value("ibmmq_queue_oldest_message_age", **shared) is not None
+    assert found.value("ibmmq_queue_depth", queue="SYSTEM.DEAD.LETTER.QUEUE", qmgr="QM1") == 0
+
+
+def test_an_agent_in_retry_and_its_mover(group: TestGroup) -> None:
+    mover = MoverState("XMIT", "RETRY", next_retry_ms=1_003_000, delivered=2)
+    state = AgentState("RETRY", 1, 3, 4, 5, next_retry_ms=1_060_000, delivered=9, movers=(mover,), batches=6)
+    write_agent_state(group.group, "QM1", state)
+
+    found = scrape(group)
+
+    assert [found.value("igq_agent_state", state=each) for each in ("RUNNING", "RETRY", "STOPPED")] == [0, 1, 0]
+    assert (found.value("igq_agent_short_retries"), found.value("igq_agent_long_retries")) == (4, 5)
+    assert (found.value("igq_agent_next_retry_seconds"), found.value("igq_mover_next_retry_seconds")) == (60, 3)
+    assert found.value("igq_agent_delivered_total", qmgr="QM1") == 9
+    assert found.value("igq_agent_batches_total", qmgr="QM1") == 6
+    assert found.value("igq_mover_delivered_total", queue="XMIT") == 2
+    assert found.value("igq_mover_state", queue="XMIT", state="RETRY") == 1
+
+
+def test_a_manager_that_failed_is_told_by_the_others(group: TestGroup) -> None:
+    group.group.client().zrem(group.group.keys.leases, "QM1.1")
+
+    found = scrape(group)
+
+    assert (found.value("igq_qmgr_failed"), found.value("ibmmq_qmgr_status")) == (1, 0)
+
+
+def test_work_in_doubt_and_its_age(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    connection.put1("Q", b"x", options=PutOption.SYNCPOINT)
+    assert scrape(group).value("igq_units_of_work", qmgr="QM1") == 1
+    connection.prepare(b"xid")
+
+    found = scrape(group)
+
+    assert found.value("igq_units_of_work_in_doubt", qmgr="QM1") == 1
+    assert found.value("igq_units_of_work_in_doubt_oldest_seconds", qmgr="QM1") is not None
+
+
+def test_the_age_of_a_unit_of_work_counts_from_the_first_scrape(group: TestGroup) -> None:
+    group.define_shared("Q")
+    group.connect().put1("Q", b"x", options=PutOption.SYNCPOINT)
+    collector = GroupCollector(group.group)
+    assert scrape(group, collector).value("igq_units_of_work_oldest_seconds", qmgr="QM1") == 0
+    group.wait_redis_ms(20)
+
+    assert (scrape(group, collector).value("igq_units_of_work_oldest_seconds", qmgr="QM1") or 0) >= 0.02
+
+
+def test_the_time_of_a_hop_is_read_from_the_journal(group: TestGroup) -> None:
+    keys = group.group.structure("APPL1")
+    client = group.group.client()
+    for number, (event, ids) in enumerate([("put", "1.1 2.1"), ("transfer", "1.1"), ("transfer", "2.1")]):
+        client.xadd(keys.journal, {"e": event, "o": "QM1.1.1.1", "q": "X", "i": ids}, id=f"{1000 + 500 * number}-0")
+
+    found = scrape(group)
+
+    assert found.value("igq_hop_latency_seconds") == pytest.approx(0.75)
+    assert found.value("igq_hop_latency_max_seconds") == 1
+
+
+def test_a_hop_of_an_agent_is_in_the_journal(group: TestGroup) -> None:
+    """The format that the test above writes by hand is that of the scripts."""
+    group.add_member("QM2")
+    group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    agent = AgentOfQM2(group)
+    group.define_private("QM2", "THERE")
+    group.connect().put1("THERE", b"x", MQMD(persistence=1), qmgr_name="QM2")
+    agent.deliver()
+
+    assert scrape(group).value("igq_hop_latency_seconds") is not None
+
+
+def test_redis_that_is_away_is_told_as_that(group: TestGroup) -> None:
+    away = TestGroup("redis://127.0.0.1:1", group.settings.data_dir)
+
+    found = scrape(away)
+
+    assert found.value("igq_redis_up") == 0
+    assert found.names() == {"igq_redis_up", "igq_exporter_collection_seconds"}
+
+
+def test_every_sample_is_of_a_metric_that_is_documented(group: TestGroup) -> None:
+    group.define_shared("Q")
+    write_agent_state(group.group, "QM1", AgentState("RUNNING", 1, 0))
+    assert scrape(group).names() <= METRICS.keys()
+
+
+def test_foreign_text_in_a_label_forges_no_sample(group: TestGroup) -> None:
+    keys = group.group.keys
+    changes = json.dumps({"version": '1"} 1\nigq_redis_up{group="X"} 0\n'})
+    group.group.call("admin/member_state", [keys.members, keys.fence], ["QM1", 1, changes])
+
+    assert scrape(group).value("igq_redis_up") == 1
+
+
+@pytest.fixture
+def endpoint(group: TestGroup) -> Iterator[MetricsEndpoint]:
+    endpoint = MetricsEndpoint(group.settings, "127.0.0.1", 0)
+    yield endpoint
+    endpoint.close()
+
+
+def test_an_endpoint_serves_the_metrics(endpoint: MetricsEndpoint) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}/metrics", timeout=60) as answer:
+        assert Scraped(answer.read().decode()).value("igq_redis_up") == 1
+
+
+def test_a_port_that_is_taken_is_one_line(group: TestGroup, endpoint: MetricsEndpoint) -> None:
+    with pytest.raises(CommandError, match="metrics cannot be served at 127"):
+        MetricsEndpoint(group.settings, "127.0.0.1", endpoint.port)
+
+
+@pytest.mark.parametrize(
+    ("address", "parsed"),
+    [
+        ("9157", ("127.0.0.1", 9157)),
+        ("0.0.0.0:1", ("0.0.0.0", 1)),
+        ("[::1]:9157", ("::1", 9157)),
+        ("mq1:0", ("mq1", 0)),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(address: str, parsed: tuple[str, int]) -> None:
+    assert parse_address(address) == parsed
+
+
+@pytest.mark.parametrize("address", ["", "mq1", "mq1:", ":9157", "mq1:65536", "mq1:-1", "mq1:x", "mq1:\u0661"])
+def test_a_bad_address_is_one_line(address: str) -> None:
+    with pytest.raises(CommandError, match="HOST:PORT expected"):
+        parse_address(address)
