@@ -15,8 +15,8 @@ from recovery.report import from_record, in_order
 from sharedq.members.group import Group, Member
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.reading.activity import Activity, read_activity
 from sharedq.reading.figures import FigureReader, GroupFigures, StructureFigures
-from sharedq.reading.hops import recent_hops
 from sharedq.redis.deployment import DeploymentError
 
 if TYPE_CHECKING:
@@ -89,9 +89,39 @@ class GroupCollector:
             ):
                 if value is not None:
                     add(name, (node.name,), value)
-        if hops := recent_hops(self._group, figures):
+        self._activity(figures, add)
+
+    def _activity(self, figures: GroupFigures, add: _Add) -> None:
+        """Tell the latest activity of monitored queues, and of hops."""
+        there = {each.name: self._activity_in(each) for each in figures.structures}
+        for queue in figures.queues:
+            manager = figures.attributes.get(queue.qmgr)
+            level = queue.definition.monitoring_level(manager.monitoring if manager else "OFF")
+            activity = there.get(queue.structure, Activity()).queues.get(queue.name)
+            if level == "OFF" or activity is None:
+                continue
+            labels = (queue.qmgr or self._group.name, queue.name, queue.structure)
+            for name, at_ms in (
+                ("ibmmq_queue_time_since_put", activity.last_put_ms),
+                ("ibmmq_queue_time_since_get", activity.last_get_ms),
+            ):
+                if at_ms is not None:
+                    add(name, labels, max(0, figures.now_ms - at_ms) / 1000)
+            if activity.short_s is not None and activity.long_s is not None:
+                add("ibmmq_queue_qtime_short", labels, activity.short_s * 1e6)
+                add("ibmmq_queue_qtime_long", labels, activity.long_s * 1e6)
+        if hops := [each for activity in there.values() for each in activity.hops]:
             add("igq_hop_latency_seconds", (), sum(hops) / len(hops))
             add("igq_hop_latency_max_seconds", (), max(hops))
+
+    def _activity_in(self, structure: StructureFigures) -> Activity:
+        if not structure.is_reachable or not structure.journal_entries:
+            return Activity()
+        try:
+            return read_activity(self._group, structure.name)
+        except MQIError:
+            # It went a moment ago, or this user may not read the journal.
+            return Activity()
 
     def _managers(self, figures: GroupFigures, add: _Add) -> None:
         # A manager's name may contain dots; after it come three numbers.

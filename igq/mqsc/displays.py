@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from igq.agent.queues.tags import ServingHandle, serving_handles
 from igq.mqsc import messages
@@ -11,6 +12,7 @@ from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
 from igq.mqsc.in_doubt import display_in_doubt, unit_record, units_in_doubt
 from igq.mqsc.parser import Command
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.commands.display import LeftOut
@@ -20,13 +22,14 @@ from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
 from sharedq.objects.store.connections import ConnectionInfo, connections_of
+from sharedq.reading.activity import QueueActivity, read_activity
 
 _COUNTS = ("CURDEPTH", "IPPROCS", "OPPROCS")
 _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
-#: Blank on every platform while a queue is not monitored; here always, because nothing records them.
-_NOT_KEPT = ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME")
-_STATUS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ", "QSGDISP", "QTIME", "MSGAGE", *_NOT_KEPT)
-#: The largest MSGAGE that is displayed, seconds.
+#: Blank while a queue is not monitored.
+_MONITORED = ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MSGAGE", "QTIME")
+_STATUS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ", "QSGDISP", *_MONITORED)
+#: The largest number that is displayed: seconds of MSGAGE, microseconds of QTIME.
 _AGE_MAX_S = 999_999_999
 _HANDLE = ("APPLTAG", "BROWSE", "CONN", "INPUT", "INQUIRE", "OUTPUT", "PID", "QMNAME", "QSGDISP", "SET")
 _CONNECTION = (
@@ -106,11 +109,13 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
         return _found([], command, repository, left_out)
     lines, serving = [], serving_handles(repository.group)
     monitoring = repository.qmgr_attributes(repository.qmgr or "").monitoring
-    monitored = [queue for queue in queues if _level(queue, monitoring) != "OFF"] if is_by_queue else []
-    ages = repository.oldest_ages_ms(monitored)
+    monitored = [queue for queue in queues if _is_monitored(queue, monitoring)] if is_by_queue else []
+    ages, activities = repository.oldest_ages_ms(monitored), _activities(repository.group, monitored)
     for queue in queues:
         if is_by_queue:
-            records = [list(_status_record(queue, serving, monitoring, ages.get(queue)))]
+            is_known = _is_monitored(queue, monitoring)
+            activity = activities.get((queue.structure, queue.name), QueueActivity()) if is_known else QueueActivity()
+            records = [list(_status_record(queue, serving, monitoring, ages.get(queue), activity))]
         else:
             handles = [*repository.queue_handles(queue.name), *(each.handle for each in serving if each.is_of(queue))]
             records = [list(_handle_record(queue, each)) for each in handles if _is_open_for(each, open_type)]
@@ -209,16 +214,25 @@ def _queue_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterat
         yield shown("OPPROCS", queue.state.open_output)
 
 
-def _level(queue: DisplayedQueue, of_manager: str) -> str:
-    """Return the level at which a queue is monitored: OFF, LOW, MEDIUM or HIGH. *of_manager*: MONQ of the manager."""
+def _is_monitored(queue: DisplayedQueue, of_manager: str) -> bool:
     assert isinstance(queue.definition, QueueLocal)
-    if of_manager == "NONE":
-        return "OFF"
-    return of_manager if queue.definition.monitoring == "QMGR" else queue.definition.monitoring
+    return queue.definition.monitoring_level(of_manager) != "OFF"
+
+
+def _activities(group: Group, queues: Sequence[DisplayedQueue]) -> dict[tuple[str, str], QueueActivity]:
+    """Return the latest activity of queues, by structure and name. A queue with parts has none of its own."""
+    found: dict[tuple[str, str], QueueActivity] = {}
+    for structure in {queue.structure for queue in queues if queue.structure}:
+        found |= {(structure, name): each for name, each in read_activity(group, structure).queues.items()}
+    return found
 
 
 def _status_record(
-    queue: DisplayedQueue, serving: list[ServingHandle], of_manager: str, age_ms: int | None
+    queue: DisplayedQueue,
+    serving: list[ServingHandle],
+    of_manager: str,
+    age_ms: int | None,
+    activity: QueueActivity,
 ) -> Iterator[Shown]:
     assert queue.state is not None
     assert isinstance(queue.definition, QueueLocal)
@@ -228,15 +242,22 @@ def _status_record(
     yield shown("IPPROCS", _open_for_input(queue, serving))
     yield shown("OPPROCS", queue.state.open_output)
     yield shown("UNCOM", "YES" if queue.state.uncommitted else "NO")
-    level = _level(queue, of_manager)
+    level = queue.definition.monitoring_level(of_manager)
     yield shown("MONQ", level)
     yield shown("QSGDISP", queue.definition.disposition)
     # Of an empty queue it is 0; blank means that the queue is not monitored.
     is_known = level != "OFF" and (age_ms is not None or not queue.state.available)
     yield shown("MSGAGE", min((age_ms or 0) // 1000, _AGE_MAX_S) if is_known else "")
-    yield Shown(("QTIME",), "", "QTIME( , )")
-    for keyword in _NOT_KEPT:
-        yield shown(keyword, "")
+    short, long = (_microseconds(seconds) for seconds in (activity.short_s, activity.long_s))
+    yield Shown(("QTIME",), short, f"QTIME({short or ' '},{long or ' '})")
+    for keyword, at_ms in (("LPUT", activity.last_put_ms), ("LGET", activity.last_get_ms)):
+        moment = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
+        yield shown(f"{keyword}DATE", f"{moment:%Y-%m-%d}" if moment else "")
+        yield shown(f"{keyword}TIME", f"{moment:%H.%M.%S}" if moment else "")
+
+
+def _microseconds(seconds: float | None) -> str:
+    return "" if seconds is None else str(min(max(1, int(seconds * 1e6)), _AGE_MAX_S))
 
 
 def _handle_record(queue: DisplayedQueue, handle: OpenHandle) -> Iterator[Shown]:

@@ -78,6 +78,8 @@ class AgentStatus(BaseModel):
     next_retry_s: float | None
     restarts: int
     delivered: int
+    #: Messages that it delivered a second, since the last look of a watch. Null if there was none.
+    delivered_rate: float | None = None
     last_error: str
     #: One for each conventional transmission queue that it serves, or stands by to serve.
     movers: list[MoverStatus] = []

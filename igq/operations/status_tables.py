@@ -70,7 +70,7 @@ def _managers_table(status: GroupStatus) -> Table:
             "" if manager.pid is None else str(manager.pid),
             str(manager.incarnation),
             agent.state if manager.igq == "ENABLED" else manager.igq,
-            str(agent.delivered),
+            str(agent.delivered) if agent.delivered_rate is None else f"{agent.delivered}, {agent.delivered_rate:g}/s",
             str(agent.restarts),
             style={"RUNNING": "green", "FAILED": "red"}.get(manager.state, ""),
         )

@@ -339,12 +339,13 @@ class FigureReader:
             if not there or not isinstance(definition, QueueLocal):
                 continue
             ages = [states[place][1] for place in there]
+            counts = [states[place][0] for place in there]
             yield QueueFigures(
                 name=entry.name,
                 structure=entry.structure,
                 qmgr=entry.qmgr,
                 definition=definition,
-                state=sum((states[place][0] for place in there), QueueState()),
+                state=counts[0] if len(counts) == 1 else sum(counts, QueueState()),
                 oldest_ms=min((age for age in ages if age is not None), default=None),
             )
 

@@ -147,6 +147,16 @@ class QueueLocal(_Stored):
             raise ValueError(f"{SYSTEM_QSG_TRANSMIT_QUEUE} must be QSGDISP(SHARED) and USAGE(XMITQ)")
         return self
 
+    def monitoring_level(self, of_manager: str) -> str:
+        """Return the level at which the queue is monitored: OFF, LOW, MEDIUM or HIGH.
+
+        Args:
+            of_manager: MONQ of the manager that it is asked at.
+        """
+        if of_manager == "NONE":
+            return "OFF"
+        return of_manager if self.monitoring == "QMGR" else self.monitoring
+
 
 class QueueModel(_Stored):
     """A model, from which dynamic queues are made."""

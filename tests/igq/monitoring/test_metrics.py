@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from prometheus_client.exposition import generate_latest
@@ -107,11 +108,27 @@ def test_the_age_of_a_unit_of_work_counts_from_the_first_scrape(group: TestGroup
     assert (scrape(group, collector).value("igq_units_of_work_oldest_seconds", qmgr="QM1") or 0) >= 0.02
 
 
+def test_a_monitored_queue_tells_its_latest_put_and_get(group: TestGroup) -> None:
+    group.define_shared("LOUD", monitoring="LOW")
+    group.define_shared("QUIET")
+    for name in ("LOUD", "QUIET"):
+        with group.connect().open(name, OpenOption.INPUT_SHARED | OpenOption.OUTPUT) as queue:
+            queue.put(b"x")
+            queue.get()
+
+    found = scrape(group)
+
+    for name in ("time_since_put", "time_since_get", "qtime_short", "qtime_long"):
+        assert found.value(f"ibmmq_queue_{name}", queue="LOUD") is not None
+        assert found.value(f"ibmmq_queue_{name}", queue="QUIET") is None
+
+
 def test_the_time_of_a_hop_is_read_from_the_journal(group: TestGroup) -> None:
     keys = group.group.structure("APPL1")
     client = group.group.client()
     for number, (event, ids) in enumerate([("put", "1.1 2.1"), ("transfer", "1.1"), ("transfer", "2.1")]):
-        client.xadd(keys.journal, {"e": event, "o": "QM1.1.1.1", "q": "X", "i": ids}, id=f"{1000 + 500 * number}-0")
+        fields: dict[Any, Any] = {"e": event, "o": "QM1.1.1.1", "q": "X", "i": ids}
+        client.xadd(keys.journal, fields | ({"t": "Q"} if event == "transfer" else {}), id=f"{1000 + 500 * number}-0")
 
     found = scrape(group)
 

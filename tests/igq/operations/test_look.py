@@ -10,7 +10,7 @@ import pytest
 from igq.agent.progress.report import AgentState, write_agent_state
 from igq.errors import CommandError
 from igq.operations import look as looking
-from igq.operations.look import Wanted, chosen, look
+from igq.operations.look import Wanted, chosen, look, with_rates
 from igq.operations.status import read_status
 from igq.operations.troubles import troubles
 from sharedq.mqi.constants import PutOption
@@ -144,6 +144,20 @@ def test_json_tells_age_room_node_and_version(well: TestGroup, capsys: pytest.Ca
     assert (manager["version"], manager["node"], manager["connections"]) == ("0.1.0", node["node"], 1)
     assert node["used_memory"] > 0
     assert {each["node"] for each in shown["structures"]} == {node["node"]}
+
+
+def test_a_watch_tells_how_many_messages_an_agent_delivers_a_second(well: TestGroup) -> None:
+    before: dict[str, tuple[int, float]] = {}
+
+    def rate_after(delivered: int, now_s: float) -> float | None:
+        write_agent_state(well.group, "QM1", AgentState("RUNNING", 4711, 0, delivered=delivered))
+        (manager,) = with_rates(read_status(well.settings), before, now_s).managers
+        return manager.agent.delivered_rate
+
+    assert rate_after(100, 10.0) is None
+    assert rate_after(150, 12.0) == 25
+    # The agent was started again.
+    assert rate_after(8, 14.0) == 4
 
 
 def test_a_watch_goes_on_where_redis_does_not_answer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -308,6 +309,24 @@ def test_monitoring_is_by_the_queue_and_the_manager(
 
     assert f"MONQ({level})" in shown
     assert ("MSGAGE( )" in shown) == (level == "OFF")
+
+
+def test_a_monitored_queue_shows_its_latest_put_and_get(group: TestGroup) -> None:
+    done(group, "DEF QL(A) MONQ(HIGH)\nDEF QL(B) MONQ(OFF)")
+    assert "LPUTDATE( )" in done(group, "DIS QS(A)")
+    for name in ("A", "B"):
+        with group.connect().open(name, OpenOption.INPUT_SHARED | OpenOption.OUTPUT) as queue:
+            queue.put(b"x")
+            assert queue.get().body == b"x"
+    today = f"{datetime.fromtimestamp(group.group.client().time()[0], UTC):%Y-%m-%d}"
+
+    shown = done(group, "DIS QS(A)")
+
+    for text in (f"LPUTDATE({today})", f"LGETDATE({today})"):
+        assert text in shown
+    assert re.search(r"LGETTIME\(\d\d\.\d\d\.\d\d\)", shown)
+    assert re.search(r"QTIME\(\d+,\d+\)", shown)
+    assert "LPUTDATE( )" in done(group, "DIS QS(B)")
 
 
 def test_the_age_on_the_transmit_queue_is_that_of_all_its_parts(group: TestGroup) -> None:
