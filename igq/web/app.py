@@ -75,7 +75,7 @@ async def _unable(request: Request, error: Exception) -> Response:
     """Answer a request that the group cannot do now, with the reason."""
     if _is_rest(request):
         return from_exception(error).response()
-    return error_response(503, " ".join(str(error).split()))
+    return error_response(from_exception(error).status, " ".join(str(error).split()))
 
 
 async def _rest_error(_: Request, error: Exception) -> Response:

@@ -4,18 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from igq.operations.status import GroupStatus
+import anyio
+
+from igq.operations.status import GroupStatus, StatusReader
 from igq.web.summary import group_of, queue_rows
+from sharedq.settings.values import Settings
 
 #: Seconds between two looks, while anybody looks.
 PERIOD_S = 2.0
 #: A comment for each so many seconds of silence, so that a connection that is gone is noticed.
 _SILENCE_S = 15.0
+
+
+class StatusSource:
+    """Reads the status of a group over connections that it keeps. All calls block."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._reader: StatusReader | None = None
+
+    def read(self) -> GroupStatus:
+        """Read the status. Raises DeploymentError, MQIError: Redis cannot be used."""
+        with self._lock:
+            if self._reader is None:
+                self._reader = StatusReader(self._settings)
+            try:
+                return self._reader.read()
+            except BaseException:
+                self._drop()
+                raise
+
+    def close(self) -> None:
+        """End the connections."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.__exit__(None, None, None)
 
 
 class Feed:
@@ -25,10 +59,11 @@ class Feed:
 
     Args:
         read: reads the status. It may raise any exception, which is told as trouble.
+        close: called when nobody listens any more.
     """
 
-    def __init__(self, read: Callable[[], Awaitable[GroupStatus]]) -> None:
-        self._read = read
+    def __init__(self, read: Callable[[], Awaitable[GroupStatus]], close: Callable[[], Awaitable[None]]) -> None:
+        self._read, self._close = read, close
         self._listeners = 0
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Condition()
@@ -79,6 +114,13 @@ class Feed:
         return {"rows": rows, "gone": gone, "whole": since == 0, "at": time.time()}
 
     async def _keep_reading(self) -> None:
+        try:
+            await self._read_again_and_again()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._close()
+
+    async def _read_again_and_again(self) -> None:
         while True:
             began_s = time.monotonic()
             try:

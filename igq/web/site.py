@@ -10,10 +10,9 @@ import anyio
 import anyio.to_thread
 from starlette.requests import Request
 
-from igq.operations.status import read_status
 from igq.web.access.gate import Gate, Identity, host_of
 from igq.web.access.users import Users
-from igq.web.feed import Feed
+from igq.web.feed import Feed, StatusSource
 from sharedq.settings.values import Settings
 
 #: Calls to Redis at one time. Gets that wait have threads of their own: see `igq.web.rest.messaging`.
@@ -36,7 +35,8 @@ class Site:
         self.settings, self.say, self.is_tls = settings, say, is_tls
         self.gate = Gate(Users(settings.users_file), f"igq_session_{port}")
         self._threads = anyio.CapacityLimiter(_THREADS)
-        self.feed = Feed(partial(self.work, read_status, settings))
+        self._status = StatusSource(settings)
+        self.feed = Feed(partial(self.work, self._status.read), partial(self.work, self._status.close))
 
     async def work(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a call that blocks in a thread."""

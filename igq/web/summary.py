@@ -1,7 +1,8 @@
-"""The parts of a status that a browser is told: plain values for JSON. Pure."""
+"""The parts of a status that a browser is told: plain values for JSON."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from igq.operations.status import GroupStatus
@@ -14,8 +15,11 @@ def group_of(status: GroupStatus) -> dict[str, Any]:
 
 def queue_rows(status: GroupStatus) -> dict[str, dict[str, Any]]:
     """The local queues by a key that no two have."""
-    rows = {}
+    rows, now_s = {}, time.time()
     for queue in status.queues:
         key = f"{queue.name}/{queue.owner or ''}/{queue.structure or ''}"
-        rows[key] = {"key": key, **queue.model_dump(mode="json")}
+        # An age grows all the time; the moment at which it began does not, and the row is sent once.
+        age_s = queue.oldest_age_s
+        oldest_at = None if age_s is None else round(now_s - age_s)
+        rows[key] = {"key": key, **queue.model_dump(mode="json", exclude={"oldest_age_s"}), "oldest_at": oldest_at}
     return rows

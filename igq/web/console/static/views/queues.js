@@ -1,0 +1,136 @@
+// All local queues: filtered, sorted, and as many rows as are in sight. 2,000 queues cost no more than 20.
+
+import { h, replace, svg } from "../dom.js";
+import * as live from "../live.js";
+
+export const title = "Queues";
+
+const ROW = 34;
+const COLUMNS = [
+  { name: "name", text: "Queue", value: (each) => each.name },
+  { name: "where", text: "Where", value: (each) => each.owner ?? each.structure ?? "" },
+  { name: "depth", text: "Depth", number: true, value: (each) => each.depth },
+  { name: "age", text: "Oldest", number: true, value: (each) => each.oldest_at === null ? -1 : now() - each.oldest_at },
+  { name: "rate", text: "Per second", number: true, value: rate },
+  { name: "trend", text: "Trend", value: rate },
+  { name: "uncommitted", text: "Uncommitted", number: true, value: (each) => each.uncommitted },
+  { name: "open", text: "Open in/out", number: true, value: (each) => each.open_input + each.open_output },
+  { name: "waiters", text: "Waiting", number: true, value: (each) => each.waiters },
+];
+const PERIOD = 2;
+let filter = "", hasSystem = false, sortedBy = "name", isDown = false;
+
+function now() {
+  return Date.now() / 1000;
+}
+
+// Messages a second that the queue grew or shrank by, over its last looks.
+function rate(each) {
+  const past = each.history.slice(-6);
+  return past.length < 2 ? 0 : (past.at(-1) - past[0]) / ((past.length - 1) * PERIOD);
+}
+
+export function age(seconds) {
+  if (seconds < 0) return "";
+  if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
+}
+
+export function show(element, context) {
+  let all = [], rows = [];
+  const search = h("input", { type: "search", value: filter, placeholder: "Filter: part of a name, or PAYMENT.*", "aria-label": "Filter" });
+  const system = h("input", { type: "checkbox" });
+  system.checked = hasSystem;
+  const count = h("span", { class: "muted", role: "status" });
+  const head = h("div", { class: "grid head", role: "row" }, COLUMNS.map((each) =>
+    h("span", { role: "columnheader", class: cell(each), "data-sort": each.name },
+      h("button", { class: "sort", onclick: () => sort(each.name) }, each.text))));
+  const inner = h("div", { class: "inner" });
+  const list = h("div", { class: "virtual", tabindex: "0", role: "rowgroup", "aria-label": "Queues" }, inner);
+  replace(element, h("div", { class: "bar" }, search, h("label", {}, system, " system queues"), count),
+    h("div", { class: "panel", role: "table", "aria-label": "Queues" }, head, list));
+
+  function choose() {
+    const wanted = pattern(filter), column = COLUMNS.find((each) => each.name === sortedBy);
+    rows = all.filter((each) => (hasSystem || !each.name.startsWith("SYSTEM.") || filter) && wanted(each.name));
+    rows.sort((a, b) => {
+      const [x, y] = [column.value(a), column.value(b)];
+      return ((x > y) - (x < y)) * (isDown ? -1 : 1) || (a.key > b.key) - (a.key < b.key);
+    });
+    replace(count, `${rows.length} of ${all.length}`);
+    for (const each of head.children) {
+      if (each.dataset.sort === sortedBy) each.setAttribute("aria-sort", isDown ? "descending" : "ascending");
+      else each.removeAttribute("aria-sort");
+    }
+    draw();
+  }
+
+  function draw() {
+    const first = Math.max(0, Math.floor(list.scrollTop / ROW) - 5);
+    const last = Math.min(rows.length, first + Math.ceil(list.clientHeight / ROW) + 11);
+    const focused = document.activeElement?.dataset?.key;
+    // The headings end where the rows do, beside the scroll bar.
+    head.style.paddingRight = `${list.offsetWidth - list.clientWidth + 10}px`;
+    inner.style.height = `${rows.length * ROW}px`;
+    replace(inner, rows.slice(first, last).map((each, at) => row(each, first + at)));
+    if (focused) [...inner.children].find((each) => each.dataset.key === focused)?.focus({ preventScroll: true });
+  }
+
+  function sort(name) {
+    isDown = name === sortedBy ? !isDown : name !== "name" && name !== "where";
+    sortedBy = name;
+    choose();
+  }
+
+  search.addEventListener("input", () => { filter = search.value.trim(); list.scrollTop = 0; choose(); });
+  system.addEventListener("change", () => { hasSystem = system.checked; choose(); });
+  list.addEventListener("scroll", () => requestAnimationFrame(draw));
+  const resized = new ResizeObserver(draw);
+  resized.observe(list);
+  context.whenLeft(() => resized.disconnect());
+  context.whenLeft(live.on("queues", (data) => { all = [...data.rows.values()]; choose(); }));
+}
+
+function cell(column) {
+  return `c-${column.name}${column.number ? " number" : ""}`;
+}
+
+function row(each, at) {
+  const change = rate(each);
+  const texts = {
+    name: each.name,
+    where: each.owner ?? each.structure ?? "",
+    depth: String(each.depth),
+    age: each.oldest_at === null ? "" : age(now() - each.oldest_at),
+    rate: change ? `${change > 0 ? "+" : ""}${change.toFixed(1)}` : "",
+    trend: sparkline(each.history),
+    uncommitted: each.uncommitted || "",
+    open: each.open_input || each.open_output ? `${each.open_input}/${each.open_output}` : "",
+    waiters: each.waiters || "",
+  };
+  const isFull = each.max_depth && each.depth >= 0.8 * each.max_depth;
+  const element = h("a", {
+    class: `grid${isFull ? " full" : ""}`, role: "row", "data-key": each.key,
+    href: `#/queue/${encodeURIComponent(each.name)}/${encodeURIComponent(each.owner ?? "")}`,
+  }, COLUMNS.map((column) => h("span", { role: "cell", class: cell(column) }, texts[column.name])));
+  element.style.top = `${at * ROW}px`;
+  return element;
+}
+
+function sparkline(history) {
+  const most = Math.max(1, ...history), step = 80 / 59;
+  const start = 80 - (history.length - 1) * step;
+  const points = history.map((depth, at) => `${(start + at * step).toFixed(1)},${(19 - 18 * depth / most).toFixed(1)}`);
+  return svg("svg", { viewBox: "0 0 80 20", width: 80, height: 20, class: "spark", "aria-hidden": "true" },
+    svg("polyline", { points: points.join(" ") }));
+}
+
+// A filter with an asterisk is generic as in MQSC; any other is part of a name.
+function pattern(text) {
+  const wanted = text.toUpperCase();
+  if (!wanted.includes("*")) return (name) => name.toUpperCase().includes(wanted);
+  const escaped = wanted.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*");
+  const expression = new RegExp(`^${escaped}$`);
+  return (name) => expression.test(name.toUpperCase());
+}
