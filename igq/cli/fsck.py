@@ -25,12 +25,13 @@ def fsck(
     Exit status: 0, nothing was found or everything was repaired; 1, something is left; 2, the group cannot be read or
     repaired.
     """
-    from igq.operations.fsck import check, print_checked, to_json
+    from igq.operations.fsck import as_values, check, print_checked
+    from sharedq.display.lines import say_json
     from sharedq.settings.loader import load_settings
 
     checked = check(load_settings(), is_repaired=repair)
     if as_json:
-        typer.echo(to_json(checked))
+        say_json(as_values(checked), indent=2)
     else:
         print_checked(checked)
     return int(bool(checked.left))

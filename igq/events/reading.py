@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -59,11 +58,6 @@ def as_text(fields: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
             yield from as_text(value, indent + "  ")
         else:
             yield f"{indent}{name:<22} {value}"
-
-
-def as_json(fields: Mapping[str, Any]) -> str:
-    """Return an event as one line of JSON."""
-    return json.dumps(fields)
 
 
 def _parameters(parameters: tuple[Parameter, ...], representation: Representation) -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -68,13 +67,13 @@ def _repaired(group: Group) -> Checked:
         process.end()
 
 
-def to_json(checked: Checked) -> str:
-    """Return the result as JSON, for programs."""
+def as_values(checked: Checked) -> dict[str, Any]:
+    """Return the result as values of JSON, for programs."""
 
     def plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
         return [asdict(finding) | {"kind": finding.kind.value} for finding in findings]
 
-    return json.dumps({"found": plain(checked.found), "left": plain(checked.left)}, indent=2)
+    return {"found": plain(checked.found), "left": plain(checked.left)}
 
 
 def print_checked(checked: Checked, console: Terminal | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from igq.errors import CommandError
 from igq.operations.status import GroupStatus, StatusReader
 from igq.operations.status_tables import print_tables
 from igq.operations.troubles import troubles
-from sharedq.display.lines import say, tell
+from sharedq.display.lines import say, say_json, tell
 from sharedq.display.terminal import Terminal
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.names import matches
@@ -75,7 +74,7 @@ def _show(found: GroupStatus, wanted: Wanted, console: Terminal | None = None, *
     if wanted.is_json:
         shown = {"troubles": wrong} if wanted.is_check else found.model_dump(mode="json")
         # Of ASCII only, so nothing in it steers a terminal.
-        print(json.dumps(shown, indent=None if is_line else 2), flush=True)
+        say_json(shown, indent=None if is_line else 2)
     elif wanted.is_check:
         for line in wrong or ["all is well"]:
             say(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import signal
 import socket
@@ -18,6 +17,7 @@ from igq.web.access.users import Users
 from igq.web.app import create_app
 from igq.web.http.limits import Protocol
 from igq.web.site import Site
+from sharedq.display.lines import say_json
 from sharedq.settings.loader import prepare_data_dir
 from sharedq.settings.values import Settings
 
@@ -122,4 +122,4 @@ def _own_log(settings: Settings) -> Callable[..., None]:
 
 
 def _say_to_manager(message_id: str, **fields: Any) -> None:
-    print(json.dumps({"id": message_id, "fields": fields}), flush=True)
+    say_json({"id": message_id, "fields": fields})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from typing import Any
 
 from sharedq.display.text import visible
 from sharedq.settings.redis_mask import mask_urls
@@ -17,3 +19,8 @@ def tell(text: str) -> None:
 def say(text: str) -> None:
     """A line on standard output."""
     print(visible(text))
+
+
+def say_json(value: Any, *, indent: int | None = None) -> None:
+    """A value as JSON on standard output, at once. JSON in ASCII escapes whatever a terminal would obey."""
+    print(json.dumps(value, indent=indent), flush=True)

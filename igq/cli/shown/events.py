@@ -9,7 +9,7 @@ import typer
 
 from igq.cli.messages import QMGR
 from igq.output.plural import counted
-from sharedq.display.lines import say, tell
+from sharedq.display.lines import say, say_json, tell
 
 if TYPE_CHECKING:
     from sharedq.messages.message import Message
@@ -47,7 +47,7 @@ def events(
                     fields = {"error": f"this is no event message: {error}"}
                 fields = {"queue": name, "time": _time(message), **fields}
                 if is_json:
-                    print(reading.as_json(fields), flush=True)
+                    say_json(fields)
                 else:
                     say(f"---- {fields['time']} {name}")
                     for line in reading.as_text({key: fields[key] for key in list(fields)[2:]}):

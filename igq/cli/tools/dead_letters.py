@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 from collections import Counter
@@ -17,7 +16,7 @@ from igq.cli.help import show_help_alone
 from igq.cli.messages import printable, read_identifier
 from igq.errors import CommandError
 from igq.output.plural import counted
-from sharedq.display.lines import say, tell
+from sharedq.display.lines import say, say_json, tell
 
 if TYPE_CHECKING:
     from igq.tools.dead_letters.handler import Handled
@@ -98,7 +97,7 @@ def show(
             found = read_letters(group, at, name, choice)
             if as_json:
                 for letter in found:
-                    typer.echo(json.dumps({"qmgr": at, "queue": name} | describe(letter)))
+                    say_json({"qmgr": at, "queue": name} | describe(letter))
             elif summary:
                 _print_summary(f"{name} at {at}", summarize(list(found)))
             else:

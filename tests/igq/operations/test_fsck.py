@@ -8,7 +8,7 @@ import pytest
 
 from igq.cli.runner import run
 from igq.errors import CommandError
-from igq.operations.fsck import CANNOT_LOOK, check, to_json
+from igq.operations.fsck import CANNOT_LOOK, as_values, check
 from tests.recovery.test_account import GONE, key
 from tests.support.members import TestGroup
 
@@ -62,4 +62,4 @@ def test_bytes_of_programs_are_shown_escaped(orphaned: TestGroup, capsys: pytest
     orphaned.group.client().zadd(key(orphaned, "i:Q"), {b"C" + 24 * b"\x1b" + 8 * b"[": 0})
     assert run(["fsck"]) == 1
     assert "\x1b" not in capsys.readouterr().out
-    assert "\x1b" not in to_json(check(orphaned.settings))
+    assert "\x1b" not in json.dumps(as_values(check(orphaned.settings)))
