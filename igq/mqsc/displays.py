@@ -36,6 +36,8 @@ _CONNECTION = (
     *("APPLTAG", "CONNTAG", "PID", "QMNAME"),
     *("EXTURID", "QMURID", "UOWSTATE", "UOWSTDA", "UOWSTTI", "URTYPE", "URDISP"),
 )
+#: Keywords that a DISPLAY takes for what has no definition.
+STATUS_KEYWORDS = {"QSTATUS": ("QUEUE", *_STATUS, *_HANDLE), "CONN": ("CONN", *_CONNECTION)}
 #: The name that DISPLAY GROUP gives to each state of a member.
 _MEMBER_STATUS = {
     "STARTING": "PENDING",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -19,11 +18,9 @@ from igq.errors import CommandError
 from igq.mqsc.display import RecordLine
 from igq.mqsc.executor import Answer
 from igq.mqsc.parser import Command, Parameter
-from igq.mqsc.session import answer_commands
 from igq.mqsc.words import find_object, find_verb
-from igq.operations.command_log import Giver
 from igq.web.access.gate import Identity
-from igq.web.access.roles import check_command
+from igq.web.commands import COMMAND_FAILED, give_commands
 from igq.web.rest.connections import APPL_NAME
 from igq.web.rest.errors import RestError, bad_body
 from igq.web.site import Site
@@ -33,13 +30,10 @@ from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 
-#: MQRCCF_COMMAND_FAILED.
-COMMAND_FAILED = 3008
 #: The answer to a generic DISPLAY that finds nothing begins so.
 _NOTHING_FOUND = "CSQM297I"
 #: Commands that IBM does not answer as JSON, of those that exist here.
 _TEXT_ONLY = (("DISPLAY", "GROUP"), ("DISPLAY", "THREAD"))
-_LONGEST_LOGGED = 500
 _MODELS = {**QUEUE_KINDS, "QMGR": QueueManagerAttributes, "CFSTRUCT": CFStruct}
 
 
@@ -59,23 +53,15 @@ class Mqsc:
             text = parameters.get("command") if isinstance(parameters, dict) else None
             if not isinstance(text, str) or not text.strip() or set(told) - {"type", "parameters"}:
                 raise bad_body('It needs {"type": "runCommand", "parameters": {"command": "..."}}.')
-            return await self._answered(identity, qmgr, text, text, is_text=True)
+            return await self._answered(identity, qmgr, text, is_text=True)
         if kind == "runCommandJSON":
-            command = _command(told)
-            return await self._answered(identity, qmgr, command, command.shown, is_text=False)
+            return await self._answered(identity, qmgr, _command(told), is_text=False)
         raise bad_body('Its "type" must be runCommand or runCommandJSON.')
 
-    async def _answered(
-        self, identity: Identity, qmgr: str, commands: str | Command, shown: str, *, is_text: bool
-    ) -> Response:
-        giver = Giver(identity.user, identity.host, APPL_NAME)
-        logged = f"{qmgr}: {shown[:_LONGEST_LOGGED]}"
+    async def _answered(self, identity: Identity, qmgr: str, commands: str | Command, *, is_text: bool) -> Response:
         try:
-            answers = await self._site.work(
-                answer_commands, self._site.settings, qmgr, commands, partial(check_command, identity), giver
-            )
+            answers = await give_commands(self._site, identity, qmgr, commands, APPL_NAME)
         except CommandError as error:
-            self._site.record(identity, logged, str(error))
             raise RestError(
                 503 if "is not running" in str(error) else 404,
                 "MQWB0009E",
@@ -86,8 +72,6 @@ class Mqsc:
             ) from None
         responses = [each for answer in answers for each in (_texts(answer) if is_text else _records(answer))]
         worst = max((each["completionCode"] for each in responses), default=0)
-        reasons = ", ".join(str(each["reasonCode"]) for each in responses if each["completionCode"])
-        self._site.record(identity, logged, f"failed, {reasons}" if worst else "done")
         return JSONResponse(
             {
                 "commandResponse": responses,

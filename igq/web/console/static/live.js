@@ -18,6 +18,10 @@ export function on(topic, callback) {
   return () => heard.get(topic).delete(callback);
 }
 
+export function latest(topic) {
+  return last.get(topic);
+}
+
 export function start() {
   stop();
   source = new EventSource("api/events");

@@ -53,3 +53,15 @@ async def json_body(request: Request) -> dict[str, Any]:
     if not isinstance(told, dict):
         raise Refused(400, "send a JSON object")
     return told
+
+
+def text_of(told: dict[str, Any], key: str) -> str:
+    """A text in a JSON object.
+
+    Raises:
+        Refused: 400, there is none.
+    """
+    value = told.get(key)
+    if not isinstance(value, str):
+        raise Refused(400, f"{key} must be a text")
+    return value
