@@ -83,7 +83,7 @@ def test_package_holds_its_scripts_and_templates() -> None:
     """As setuptools sees it: files that no pattern names would be missing in an installed package."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
 
-    for package, suffixes in {"sharedq": [".lua"], "igq": [".html", ".css", ".properties"]}.items():
+    for package, suffixes in {"sharedq": [".lua"], "igq": [".html", ".css", ".js", ".svg", ".properties"]}.items():
         named = {path for pattern in settings[package] for path in (ROOT / package).glob(pattern)}
         there = {path for suffix in suffixes for path in (ROOT / package).rglob(f"*{suffix}")}
         assert there

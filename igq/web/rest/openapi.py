@@ -16,7 +16,7 @@ _PUT_HEADERS: dict[str, dict[str, Any]] = {
     "ibm-mq-md-persistence": {"type": "string", "enum": ["persistent", "nonPersistent"]},
     "ibm-mq-md-priority": {"type": "string", "pattern": "^(asDestination|[0-9])$"},
     "ibm-mq-md-replyTo": {"type": "string", "pattern": "^[A-Za-z0-9._/%]{1,48}(@[A-Za-z0-9._/%]{1,48})?$"},
-    "ibm-mq-usr": {"type": "string", "pattern": "^[A-Za-z_$][A-Za-z0-9_$]{0,20};[a-z]{0,9};string$"},
+    "ibm-mq-usr": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,20};[a-z]{0,9};string$"},
 }
 _GOT_HEADERS = ("ibm-mq-md-messageId", *_PUT_HEADERS)
 

@@ -28,7 +28,8 @@ _TYPES = ("string", "boolean", *_INTEGERS, "float", "double")
 #: The names of these types in a folder of an MQRFH2.
 _IN_FOLDER = {"float": "r4", "double": "r8", "string": "string", "boolean": "boolean"}
 _FROM_FOLDER = {word: name for name, word in _IN_FOLDER.items()}
-_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,254}")
+#: Names that are names of XML too, for each becomes an element of the folder. JMS allows a dollar sign besides.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 #: One property; the comma between two, or the end, follows.
 _PROPERTY = re.compile(r'\s*([^;,"\s]+)\s*;\s*("(?:[^"\\]|\\.)*"|[^;,"]*)\s*;\s*([a-z0-9]+)\s*(?:,|$)')
 _MOST_PROPERTIES = 100

@@ -104,6 +104,7 @@ def test_user_properties_travel_in_an_rfh2(console: Console, otto: httpx.Client,
         ("ibm-mq-usr", "x;128;i1"),
         ("ibm-mq-usr", "1x;1;i4"),
         ("ibm-mq-usr", "x;y;blob"),
+        ("ibm-mq-usr", "$x;y;string"),
         ("ibm-mq-usr", "x;perhaps;boolean"),
     ],
 )

@@ -1,0 +1,47 @@
+"""What the view of a queue asks for, by HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.console import Console
+
+
+def test_pages_go_on_where_the_last_one_ended(console: Console) -> None:
+    shell = console.shell
+    shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(PAGED) QSGDISP(SHARED) CFSTRUCT(APPL1)")
+    shell.out("put", "QM1", "PAGED", *map(str, range(60)))
+    with console.signed_in("vera") as vera:
+        seen: list[str] = []
+        start: str | None = ""
+        while start is not None:
+            page = vera.get("/console/api/queue/messages", params={"queue": "PAGED", "from": start}).json()
+            seen += [each["preview"] for each in page["messages"]]
+            start = page["next"]
+            # What is got meanwhile is missing, and moves nothing.
+            shell.out("get", "QM1", "PAGED", "--max", "1")
+        assert seen == [str(at) for at in range(60)]
+        gone = vera.get("/console/api/queue/message", params={"queue": "PAGED", "at": page["messages"][-1]["at"]})
+        assert gone.json()["text"] == "59"
+        shell.out("mqsc", "QM1", "-c", "CLEAR QLOCAL(PAGED)")
+        gone = vera.get("/console/api/queue/message", params={"queue": "PAGED", "at": page["messages"][-1]["at"]})
+        assert (gone.status_code, gone.json()) == (404, {"error": "the message is no longer on the queue"})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status"),
+    [
+        ({}, 400),
+        ({"queue": "X" * 49}, 400),
+        ({"queue": "NOT.THERE"}, 404),
+        ({"queue": "PAGED", "qmgr": "NONE"}, 404),
+        *(({"queue": "PAGED", "from": each}, 400) for each in ("x", "[]", "[1]", "[-1, 0]", '["a", 0]', "[" * 5_000)),
+        ({"queue": "PAGED", "from": f"[0, {2**60}]"}, 400),
+    ],
+)
+def test_a_place_that_is_none_is_refused(console: Console, parameters: dict[str, str], status: int) -> None:
+    with console.signed_in("vera") as vera:
+        answer = vera.get("/console/api/queue/messages", params=parameters)
+
+    assert answer.status_code == status, answer.text
+    assert list(answer.json()) == ["error"]
