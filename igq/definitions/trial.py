@@ -7,6 +7,7 @@ from typing import TextIO
 from igq.definitions.catalog import AUTHORITY, Item, read_named
 from igq.definitions.changes import differences
 from igq.mqsc import messages
+from igq.mqsc.actions.scope import EVERYWHERE
 from igq.mqsc.attribute_values import find_parameter
 from igq.mqsc.executor import Executor, run
 from igq.mqsc.parser import Command
@@ -68,7 +69,7 @@ class TrialExecutor:
             return chosen.execute(command)
         if command.verb == "CLEAR":
             return self._clear(command)
-        if command.verb not in _CHANGES:
+        if command.verb not in _CHANGES or self._manager(command) == EVERYWHERE:
             return [] if self._is_silent else [messages.NOT_TRIED.format(f"{command.verb} {command.object_type}")]
         before = [] if self._is_silent else self._look(command)
         lines = self._executor.execute(command)

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 from igq.agent.queues.tags import ServingHandle, serving_handles
 from igq.mqsc import messages
+from igq.mqsc.actions.connections import CONNECTION_KEYWORDS, connection_record
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
-from igq.mqsc.in_doubt import display_in_doubt, unit_record, units_in_doubt
+from igq.mqsc.in_doubt import display_in_doubt
 from igq.mqsc.parser import Command
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -21,7 +22,7 @@ from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttribute
 from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
-from sharedq.objects.store.connections import ConnectionInfo, connections_of
+from sharedq.objects.store.connections import connections_of
 from sharedq.reading.activity import QueueActivity, read_activity
 
 _COUNTS = ("CURDEPTH", "IPPROCS", "OPPROCS")
@@ -32,12 +33,8 @@ _STATUS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ", "QSGDISP", *_MONIT
 #: The largest number that is displayed: seconds of MSGAGE, microseconds of QTIME.
 _AGE_MAX_S = 999_999_999
 _HANDLE = ("APPLTAG", "BROWSE", "CONN", "INPUT", "INQUIRE", "OUTPUT", "PID", "QMNAME", "QSGDISP", "SET")
-_CONNECTION = (
-    *("APPLTAG", "CONNTAG", "PID", "QMNAME"),
-    *("EXTURID", "QMURID", "UOWSTATE", "UOWSTDA", "UOWSTTI", "URTYPE", "URDISP"),
-)
 #: Keywords that a DISPLAY takes for what has no definition.
-STATUS_KEYWORDS = {"QSTATUS": ("QUEUE", *_STATUS, *_HANDLE), "CONN": ("CONN", *_CONNECTION)}
+STATUS_KEYWORDS = {"QSTATUS": ("QUEUE", *_STATUS, *_HANDLE), "CONN": CONNECTION_KEYWORDS}
 #: The name that DISPLAY GROUP gives to each state of a member.
 _MEMBER_STATUS = {
     "STARTING": "PENDING",
@@ -150,26 +147,6 @@ def display_group(command: Command, repository: Repository) -> list[str]:
     return lines
 
 
-def display_connection(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY CONN: the manager's connections by owner token, and the units of work in doubt there."""
-    read_choice(command, "TYPE", ("CONN",), "CONN")
-    request = read_request(command, ("TYPE", "CMDSCOPE"), ("CONN", *_CONNECTION), all_by_default=True)
-    lines = []
-    pattern = command.name or "*"
-    group, qmgr = repository.group, repository.qmgr or ""
-    connections = [(each.token, list(_connection_record(each))) for each in connections_of(group, qmgr)]
-    in_doubt = [(each.owner, list(unit_record(each))) for each in units_in_doubt(repository, qmgr)]
-    for token, record in [*connections, *in_doubt]:
-        if matches(pattern, token) and request.where(record):
-            lines += [
-                messages.details(command),
-                *two_columns(request.select(record, always=1)),
-            ]
-    if not lines and is_generic(pattern):
-        return [messages.NOTHING_FOUND.format(command.object_type)]
-    return _found(lines, command)
-
-
 def display_thread(command: Command, repository: Repository) -> list[str]:
     """DISPLAY THREAD: the manager's connections by application name, or the units of work in doubt. No regions."""
     kind = read_choice(command, "TYPE", ("ACTIVE", "INDOUBT", "REGIONS", "*"), "ACTIVE")
@@ -180,7 +157,7 @@ def display_thread(command: Command, repository: Repository) -> list[str]:
     lines = []
     for connection in connections_of(repository.group, repository.qmgr or ""):
         if kind in ("ACTIVE", "*") and matches(command.name or "*", connection.appl_name):
-            lines += two_columns([shown("THREAD", connection.appl_name), *_connection_record(connection)])
+            lines += two_columns([shown("THREAD", connection.appl_name), *connection_record(connection)])
     return [messages.THREADS, *lines] if lines else [messages.NO_CONNECTIONS.format("active" if kind == "*" else kind)]
 
 
@@ -281,14 +258,3 @@ def _handle_record(queue: DisplayedQueue, handle: OpenHandle) -> Iterator[Shown]
 def _is_open_for(handle: OpenHandle, open_type: str) -> bool:
     letters = {"ALL": "", "INPUT": "IXB", "OUTPUT": "O"}[open_type]
     return not letters or any(letter in handle.mode for letter in letters)
-
-
-def _connection_record(connection: ConnectionInfo) -> Iterator[Shown]:
-    yield shown("CONN", connection.token)
-    yield shown("APPLTAG", connection.appl_name)
-    yield shown("CONNTAG", connection.tag)
-    yield shown("PID", connection.pid)
-    yield shown("QMNAME", connection.qmgr)
-    yield shown("UOWSTATE", "ACTIVE" if connection.has_unit_of_work else "NONE")
-    yield shown("URTYPE", "QMGR")
-    yield shown("URDISP", "QMGR")

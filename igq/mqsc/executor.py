@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TextIO, cast
 
 from igq.mqsc import authority, backup, displays, messages
+from igq.mqsc.actions.connections import display_connections, stop_connection
+from igq.mqsc.actions.move import move_queue
+from igq.mqsc.actions.scope import EVERYWHERE, run_everywhere, scope_of, without_scope
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
 from igq.mqsc.inertness import inert_warnings
@@ -221,10 +224,12 @@ class Executor:
             MQIError, BackupError: the command could not be processed.
             PartlyDoneError: only a part was processed.
         """
-        scope = self._scope(command)
+        scope = scope_of(command, self._repository)
+        if scope == EVERYWHERE:
+            rest = without_scope(command)
+            return run_everywhere(command, self._repository, lambda at: type(self)(at).execute(rest))
         if scope != (self._repository.qmgr or ""):
-            command = replace(command, parameters=tuple(p for p in command.parameters if p.keyword != "CMDSCOPE"))
-            return type(self)(self._repository.at(scope)).execute(command)
+            return type(self)(self._repository.at(scope)).execute(without_scope(command))
         handlers: dict[tuple[str, str], Callable[[Command], list[str]]] = {
             ("DEFINE", "CFSTRUCT"): self._define_structure,
             ("ALTER", "CFSTRUCT"): self._alter_structure,
@@ -236,6 +241,8 @@ class Executor:
             ("BACKUP", "CFSTRUCT"): lambda each: backup.backup_structure(each, self._repository),
             ("RECOVER", "CFSTRUCT"): lambda each: backup.recover_structure(each, self._repository),
             ("RESOLVE", "INDOUBT"): lambda resolve: resolve_in_doubt(resolve, self._repository),
+            ("MOVE", "QLOCAL"): lambda each: move_queue(each, self._repository),
+            ("STOP", "CONN"): lambda each: stop_connection(each, self._repository),
             ("START", "QMGR"): self._start,
             ("STOP", "QMGR"): self._stop,
         }
@@ -320,17 +327,6 @@ class Executor:
         scope = read_choice(command, "QSGDISP", (*_SCOPES, "PRIVATE"), "")
         return cast(Chosen, scope) if scope else None
 
-    def _scope(self, command: Command) -> str:
-        """Return the manager at which *command* runs: CMDSCOPE may name a member of the group."""
-        here = self._repository.qmgr or ""
-        scope = find_parameter(command, "CMDSCOPE")
-        named = scope.value.strip() if scope is not None else ""
-        if scope is None or named in ("", here):
-            return here
-        if self._repository.group.member(named) is None:
-            raise command.error(scope, "CMDSCOPE(' ') or CMDSCOPE(a queue manager of the group)")
-        return named
-
 
 _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     **dict.fromkeys(("QUEUE", *QUEUE_KINDS), displays.display_queue),
@@ -339,7 +335,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "CFSTRUCT": displays.display_structure,
     "CFSTATUS": backup.display_structure_status,
     "GROUP": displays.display_group,
-    "CONN": displays.display_connection,
+    "CONN": display_connections,
     "THREAD": displays.display_thread,
     "AUTHREC": authority.display_authority,
 }

@@ -28,6 +28,7 @@ VERBS = (
     Word("DEFINE", 3),
     Word("DELETE", 3),
     Word("DISPLAY", 3),
+    Word("MOVE", 3),
     Word("RECOVER", 3),
     Word("RESOLVE", 3),
     Word("SET", 3),
@@ -64,18 +65,19 @@ TAKES = {
         *("QUEUE", "QLOCAL", "QREMOTE", "QALIAS", "QMODEL"),
         *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD", "AUTHREC", "CFSTATUS"),
     ),
+    "MOVE": ("QLOCAL",),
     "RECOVER": ("CFSTRUCT",),
     "RESOLVE": ("INDOUBT",),
     "SET": ("AUTHREC",),
     "START": ("QMGR",),
-    "STOP": ("QMGR",),
+    "STOP": ("QMGR", "CONN"),
     "END": (),
 }
 
 
 #: IBM MQ commands that igq does not have: verbs, and objects of verbs that it has.
 OTHER_VERBS = (
-    *(Word("ARCHIVE", 3), Word("MOVE", 3), Word("PING", 4), Word("PURGE", 3), Word("REFRESH", 3), Word("RESET", 5)),
+    *(Word("ARCHIVE", 3), Word("PING", 4), Word("PURGE", 3), Word("REFRESH", 3), Word("RESET", 5)),
     *(Word("RESUME", 4), Word("RVERIFY", 3), Word("SUSPEND", 3)),
 )
 OTHER_OBJECTS = (

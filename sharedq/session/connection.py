@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
 from sharedq.members.process import Process, release_process
-from sharedq.messages.context import appl_name_of, default_appl_name
+from sharedq.messages.context import appl_name_of, default_appl_name, user_identifier
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
@@ -114,7 +114,11 @@ class Connection:
             raise
 
     def _register(self) -> None:
-        info = json.dumps({"appl": self.appl_name, "pid": os.getpid(), "tag": self.tag[1:]})
+        user = user_identifier().decode(errors="replace")
+        info = json.dumps(
+            {"appl": self.appl_name, "pid": os.getpid(), "tag": self.tag[1:], "user": user}
+            | ({"own": 1} if self._is_internal else {})
+        )
         call = connect_call(self.group.keys, self.owner_arguments(), info, self.tag, is_internal=self._is_internal)
         reply = self._link.call(*call)
         if reply[0]:

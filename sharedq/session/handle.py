@@ -137,6 +137,8 @@ class Gets:
     may_meet_marks: bool = False
     #: Something was marked through this handle, or it is of the co-operating set: its close ends marks.
     may_hold_marks: bool = False
+    #: Whether a get makes the report that a message asks for (COD). A command that moves messages delivers none.
+    confirms_delivery: bool = True
     #: Of a mover: tells the members of the group; gets pass over what is for other managers, unless it tells none.
     members: Callable[[], Collection[str]] | None = None
     #: A message that a program gets from the shared transmission queue has an MQXQH in front, made at the get.

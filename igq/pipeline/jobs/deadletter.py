@@ -135,7 +135,7 @@ def requeue(letters: DataFrame, settings: Settings, queue: str, qmgr: str) -> Da
 
 
 def _letter(row: dict[str, Any]) -> dict[str, Any]:
-    header = header_of(row["format"].encode(), row["data"])
+    header = header_of((row["format"] or "").encode(), row["data"])
     told: dict[str, Any] = {}
     if header is not None:
         told = {

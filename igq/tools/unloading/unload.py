@@ -134,6 +134,8 @@ def _remove(
         connection = stack.enter_context(connect(header.qmgr or group.name, settings=settings, appl_name="igq unload"))
         options = OpenOption.INPUT_AS_Q_DEF | OpenOption.FAIL_IF_QUIESCING
         source = stack.enter_context(connection.open(header.queue, options))
+        # A message in a file is not delivered.
+        source.handle.gets.confirms_delivery = False
         series = Series(connection, _series(header))
         keys = _keys(group, places, chosen)
         for unit, meant in enumerate(_units(keys), start=first_unit):

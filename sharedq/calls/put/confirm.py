@@ -64,7 +64,7 @@ def confirm_delivery(connection: Connection, handle: Handle, messages: Sequence[
     Raises:
         MQIError: 2009, the connection is lost.
     """
-    if handle.definition.facts.is_transmission:
+    if handle.definition.facts.is_transmission or not handle.gets.confirms_delivery:
         return
     at = handle.opened_at
     reports = [

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 
 from sharedq.members.group import Group
+from sharedq.objects.definitions.names import queue_of
+from sharedq.redis.keys import StructureKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,8 @@ class ConnectionInfo:
         token: its owner token, unique for all time.
         tag: its connection tag, or empty.
         has_unit_of_work: it has a unit of work that is not decided, or not applied everywhere.
+        user: the user that its program runs as; empty if an older version connected.
+        is_own: of the manager or its agent, not of a program.
     """
 
     token: str
@@ -24,6 +28,18 @@ class ConnectionInfo:
     pid: int
     tag: str
     has_unit_of_work: bool
+    user: str = ""
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionHandle:
+    """A queue that a connection has open: the name that it used, the queue and its structure, letters of the mode."""
+
+    object_name: str
+    queue: str
+    structure: str
+    mode: str
 
 
 def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:
@@ -46,6 +62,29 @@ def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:
                 pid=int(info.get("pid", 0)),
                 tag=str(info.get("tag", "")),
                 has_unit_of_work=any(group.command(unit + token, "EXISTS", unit + token) for unit in units),
+                user=str(info.get("user", "")),
+                is_own="own" in info,
             )
         )
     return sorted(found, key=lambda connection: connection.token)
+
+
+def structures_of(group: Group, token: str) -> list[StructureKeys]:
+    """Return the structures in which a connection is registered."""
+    every = [group.structure(name) for name in group.structure_names()]
+    return [keys for keys in every if group.command(keys.owners, "HEXISTS", keys.owners, token)]
+
+
+def handles_of(group: Group, token: str) -> list[ConnectionHandle]:
+    """Return the open handles of a connection, by queue."""
+    found = []
+    for keys in structures_of(group, token):
+        for holding in group.command(keys.holdings + token, "SMEMBERS", keys.holdings + token):
+            queue, _, handle = holding.decode().partition("\n")
+            key = keys.queue(queue).handles
+            text = (group.command(key, "HGET", key, f"{token}#{handle}") or b"").decode()
+            mode, _, detail = text.partition(" ")
+            if mode:
+                opened = json.loads(detail).get("object", "") if detail else ""
+                found.append(ConnectionHandle(str(opened) or queue_of(queue), queue_of(queue), keys.name, mode))
+    return sorted(found, key=lambda each: (each.queue, each.structure, each.mode))
