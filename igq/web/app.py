@@ -57,7 +57,8 @@ def error_response(status: int, text: str, headers: dict[str, str] | None = None
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
-    if error.user is not None:
+    # Too many failures have been logged one by one; a line for each further try would only fill the log.
+    if error.user is not None and error.status != 429:
         site_of(request).record_refusal(request, error.user, error.text)
     if _is_rest(request):
         return from_refusal(error).response()

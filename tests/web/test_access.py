@@ -131,6 +131,7 @@ def test_after_ten_failures_a_host_must_wait(console: Console) -> None:
         refused = sign_in(client, "otto", PASSWORD)
         assert refused.status_code == 429
         assert 0 < int(refused.headers["retry-after"]) <= 300
+        assert sum("IGQ0104E" in line for line in own.running.lines) <= 10
         # Nobody locks out a program that has shown its password before.
         assert program.get("/console/api/me").status_code == 200
 

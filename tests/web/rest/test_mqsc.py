@@ -38,6 +38,10 @@ def test_a_command_is_run_as_text(console: Console) -> None:
         assert any("DESCR(It's)" in line for line in response["text"])
         logged = console.logged("DESCR MAXDEPTH: done")
         assert "anna at 127.0.0.1: QM1: DISPLAY QLOCAL(AS.TEXT.V3) DESCR MAXDEPTH: done" in logged
+        # The manager logs it, too, as it does for igq mqsc.
+        console.shell.running[0].wait_for(
+            "command of anna at 127.0.0.1: DISPLAY QLOCAL(AS.TEXT.V3) DESCR MAXDEPTH: done"
+        )
         several = text(anna, "DISPLAY QMGR\nDEFINE NONSENSE(X)\nDISPLAY QLOCAL(NOT.THERE)\nDISPLAY QLOCAL(NOT.*)")
         codes = [(each["completionCode"], each["reasonCode"]) for each in several["commandResponse"]]
         assert codes == [(0, 0), (2, 3008), (2, 2085), (2, 2085)]
