@@ -19,7 +19,7 @@ CHROMIUM = Path("/usr/bin/chromium")
 #: Where to leave pictures of the views, for a person to look at; unset: nowhere.
 PICTURES = os.environ.get("CONSOLE_PICTURES", "")
 #: A browser on a machine that is busy, ms.
-_PATIENCE_MS = 120_000
+_PATIENCE_MS = 60_000
 #: Text of others that would run, if any of it became HTML.
 HOSTILE = "<img src=x onerror=document.title='taken'>"
 

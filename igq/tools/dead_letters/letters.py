@@ -136,9 +136,12 @@ def dead_letter_queue(group: Group, qmgr: str) -> str:
 
 
 def dead_letter_queues(group: Group) -> list[tuple[str, str]]:
-    """Return the dead-letter queues of all members, a manager and a queue each; a shared one once."""
+    """Return the dead-letter queues of all members, a manager and a queue each; a shared one once.
+
+    A shared one comes with a manager that runs, if one of those that have it does.
+    """
     found: dict[tuple[str, str], tuple[str, str]] = {}
-    for member in group.members():
+    for member in sorted(group.members(), key=lambda each: each.state != "RUNNING"):
         name = Repository(group, member.name).qmgr_attributes(member.name).dead_letter_queue
         located = Repository(group, member.name).lookup(name) if name else None
         if located is not None:

@@ -6,12 +6,13 @@
 import { get, onSignedOut, post, useCsrf } from "./api.js";
 import { h, replace } from "./dom.js";
 import * as live from "./live.js";
+import * as dead_letters from "./views/dead_letters.js";
 import * as group from "./views/group.js";
 import * as mqsc from "./views/mqsc.js";
 import * as queue from "./views/queue.js";
 import * as queues from "./views/queues.js";
 
-const VIEWS = { group, queues, queue, mqsc };
+const VIEWS = { group, queues, queue, dead_letters, mqsc };
 const ROLES = ["viewer", "operator", "administrator"];
 const main = document.getElementById("main");
 const menu = document.getElementById("menu");

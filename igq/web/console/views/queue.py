@@ -106,12 +106,17 @@ def _read(reader: Reader, what: ReadRange) -> Iterator[tuple[int, Message]]:
 
 
 def _messages_of(found: Slice) -> Iterator[tuple[int, Message]]:
-    ids, positions = found.ids.split(), [int(each) for each in found.positions.split()]
-    if len(positions) < len(ids):
-        # Of a run of numbers only the first is given.
-        positions = list(range(positions[0], positions[0] + len(ids)))
-    for position, message_id, record in zip(positions, ids, found.records, strict=True):
+    for position, message_id, record in zip(positions_of(found), found.ids.split(), found.records, strict=True):
         yield position, Message((record, message_id, found.place.number, found.now_ms))
+
+
+def positions_of(found: Slice) -> list[int]:
+    """The positions of the messages of a slice."""
+    positions = [int(each) for each in found.positions.split()]
+    if len(positions) < len(found.records):
+        # Of a run of numbers only the first is given.
+        return list(range(positions[0], positions[0] + len(found.records)))
+    return positions
 
 
 def _summary(number: int, position: int, message: Message) -> dict[str, Any]:

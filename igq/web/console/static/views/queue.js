@@ -67,7 +67,7 @@ export function show(element, context) {
   return load();
 }
 
-function messageOf(found) {
+export function messageOf(found) {
   const forms = formsOf(found), shown = h("pre", { tabindex: "0" });
   const buttons = forms.map(([name, text]) => h("button", { class: "small", "aria-pressed": "false", onclick: (event) => choose(event.currentTarget, text) }, name));
   function choose(button, text) {
