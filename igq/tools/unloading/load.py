@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from igq.errors import CommandError
 from igq.tools.unloading.record_file import Header, Record, check_file, read_header, read_records
 from igq.tools.unloading.series import Series
 from sharedq.api import Queue, QueueManagerConnection, connect
@@ -17,6 +18,7 @@ from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
+from sharedq.redis.keys import private_structure
 from sharedq.settings.values import Settings
 
 #: Messages, and bytes of their data, of one unit of work. Never change these numbers: an interrupted load that a newer
@@ -66,7 +68,8 @@ def load_file(
         check_file(path, header)
     put = before = 0
     with connect(qmgr, settings=settings, appl_name="igq load") as connection:
-        name = _series(group, header, connection.qmgr_name, queue, target, again)
+        where = _place(group, connection.qmgr_name, qmgr, queue, target)
+        name = _series(header, where, again)
         series = Series(connection, name)
         series.settle()
         committed = Series.committed(group, name)
@@ -105,12 +108,20 @@ def _units(records: Iterable[Record]) -> Iterator[list[Record]]:
         yield unit
 
 
-def _series(group: Group, header: Header, qmgr: str, queue: str, target: str, again: str) -> str:
-    """Name the load. A shared queue is the same one at every manager."""
-    located = None if target else Repository(group, qmgr).lookup(queue)
-    if located is not None and isinstance(located.definition, QueueLocal):
-        where = f"{located.structure}/{located.name}"
-    else:
-        where = f"{target or qmgr}/{queue}"
+def _place(group: Group, at: str, asked: str, queue: str, target: str) -> str:
+    """Name the queue. A shared queue is the same one at every manager, a private one is not.
+
+    Raises:
+        CommandError: it is a private queue, and any manager was asked for: a repeated load might find another one.
+    """
+    located = None if target else Repository(group, at).lookup(queue)
+    if located is None or not isinstance(located.definition, QueueLocal):
+        return f"{target or at}/{queue}"
+    if located.structure == private_structure(at) and asked != at:
+        raise CommandError(f"{queue} is a private queue of {at}: say -m {at}, if that one is meant")
+    return f"{located.structure}/{located.name}"
+
+
+def _series(header: Header, where: str, again: str) -> str:
     digest = hashlib.sha256(f"{where}\n{again}".encode()).hexdigest()[:24]
     return f"igq.load/{header.id}/{digest}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import fcntl
 import hashlib
 import json
 import os
@@ -95,6 +96,7 @@ class RecordWriter:
             raise CommandError(f"{path} exists already; give another name") from None
         except OSError as error:
             raise CommandError(f"{path}: {error.strerror}") from None
+        _lock(path, file)
         writer = cls(path, header, file, 0, hashlib.sha256())
         writer._write_header()
         writer.sync()
@@ -111,6 +113,7 @@ class RecordWriter:
         digest, count = hashlib.sha256(), 0
         try:
             file = path.open("r+b")
+            _lock(path, file)
             file.truncate(size)
             file.seek(_HEADER_LENGTH)
             for line in file:
@@ -232,6 +235,15 @@ def read_records(path: Path) -> Iterator[tuple[int, Record]]:
 def beginning() -> int:
     """Where the first message begins in a file."""
     return _HEADER_LENGTH
+
+
+def _lock(path: Path, file: BinaryIO) -> None:
+    """Keep other commands from writing to the file, for as long as it is open."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise CommandError(f"{path} is being written by another command") from None
 
 
 def _line(record: Record) -> bytes:

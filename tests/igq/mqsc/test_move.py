@@ -11,6 +11,7 @@ from igq.mqsc.executor import run
 from sharedq.mqi.constants import MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.structures import MQMD
 from tests.support.agents import drain
+from tests.support.killed import igq_killed
 from tests.support.members import TestGroup
 
 
@@ -135,3 +136,14 @@ def test_a_move_sends_no_report_of_delivery(queues: TestGroup) -> None:
     assert on(queues, "ANSWERS") == []
     assert on(queues, "OURS") == [b"one"]
     assert len(on(queues, "ANSWERS")) == 1
+
+
+@pytest.mark.invariant(1, 8)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_killed_move_loses_and_doubles_nothing(queues: TestGroup, when: str) -> None:
+    bodies = fill(queues, "MINE", 120, persistence=1)
+    command = ("mqsc", "QM1", "-c", "MOVE QLOCAL(MINE) TOQLOCAL(OURS) TYPE(ADD)")
+    assert igq_killed(queues, *command, when=when, at=2)
+    assert not igq_killed(queues, *command, when=when, at=9)
+    assert on(queues, "OURS") == bodies
+    assert on(queues, "MINE") == []

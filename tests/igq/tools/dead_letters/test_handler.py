@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from sharedq.mqi.constants import MQRC, Format
 from sharedq.mqi.structures import MQMD
 from tests.igq.tools.dead_letters.conftest import DLQ, Send
 from tests.support.agents import drain
-from tests.support.killed import igq, igq_killed
+from tests.support.killed import environment, igq, igq_killed
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
@@ -135,6 +137,25 @@ def test_a_service_handles_what_comes_and_ends_in_good_order(mail: TestGroup, se
         ended.set()
         thread.join()
     assert on(mail, "ORDERS") == [b"1", b"2", b"3"]
+
+
+def test_the_service_ends_in_good_order_with_sigterm(mail: TestGroup, send: Send) -> None:
+    table = mail.settings.data_dir / "rules"
+    table.write_text("WAIT(YES)\nACTION(RETRY)\n")
+    command = [sys.executable, "-m", "igq", "dlq", "handle", str(table), "-m", "QM1"]
+    send(b"1")
+    service = subprocess.Popen(
+        command, env=environment(mail), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        until(lambda: not left(mail), "the letter is handled")
+        send(b"2")
+        until(lambda: not left(mail), "the next letter is handled")
+    finally:
+        service.terminate()
+        said, told = service.communicate()
+    assert (service.returncode, said, told) == (0, "RETRY: 2 messages\n", "")
+    assert on(mail, "ORDERS") == [b"1", b"2"]
 
 
 def test_the_command_says_what_was_done(mail: TestGroup, send: Send) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from igq.errors import CommandError
 from igq.tools.unloading.load import load_file
-from igq.tools.unloading.record_file import read_header
-from igq.tools.unloading.unload import Chosen, copy_queue, remove_to_file
+from igq.tools.unloading.record_file import Header, RecordWriter, read_header
+from igq.tools.unloading.unload import Chosen, copy_queue, remove_to_file, resume_removal
 from sharedq.api import Queue
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, MsgFlag, OpenOption, PutOption, Report
@@ -196,3 +196,27 @@ def test_the_commands_unload_and_load(filled: TestGroup, tmp_path: Path) -> None
     assert twice.stdout == f"0 messages of {path} put on TO; 11 messages had been put before\n"
     nothing = igq(filled, "unload", "SYSTEM.QSG.TRANSMIT.QUEUE", str(tmp_path / "x"))
     assert (nothing.returncode, nothing.stderr.count("\n")) == (1, 1)
+
+
+def test_a_private_queue_is_named_with_its_manager(filled: TestGroup, tmp_path: Path) -> None:
+    filled.define_private("QM1", "MINE")
+    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", Chosen())
+    with pytest.raises(CommandError, match="say -m QM1"):
+        load_file(filled.settings, filled.group, tmp_path / "f", filled.group.name, "MINE")
+    assert load_file(filled.settings, filled.group, tmp_path / "f", "QM1", "MINE").put == 11
+
+
+def test_two_commands_do_not_write_one_file(filled: TestGroup, tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    header = Header.new(filled.group.name, "QM1", "FROM", "", is_removed=True)
+    with RecordWriter.create(path, header), pytest.raises(CommandError, match="another command"):
+        resume_removal(filled.settings, filled.group, path, "FROM", Chosen())
+    assert resume_removal(filled.settings, filled.group, path, "FROM", Chosen()).count == 11
+
+
+def test_a_removal_delivers_nothing(filled: TestGroup, tmp_path: Path) -> None:
+    filled.define_shared("ANSWERS")
+    md = MQMD(report=int(Report.COD), reply_to_q=b"ANSWERS", reply_to_q_mgr=b"QM1", group_id=b"a" * 24, version=2)
+    filled.connect().put1("FROM", b"one", md)
+    remove_to_file(filled.settings, filled.group, "QM1", "FROM", tmp_path / "f", Chosen())
+    assert drain(filled.connect(), "ANSWERS") == []
