@@ -65,6 +65,26 @@ def test_a_body_that_is_too_long_is_refused(console: Console) -> None:
         assert client.get("/console/api/me").status_code == 200
 
 
+@pytest.mark.parametrize("is_length_told", [True, False])
+def test_a_client_sees_the_refusal_although_it_still_sends(console: Console, is_length_told: bool) -> None:
+    """Its connection is not closed before it has sent all, or its system would drop the answer."""
+    piece = b"x" * 65_536
+    pieces = 2 + limits.LONGEST_BODY // len(piece)
+    told = b"Content-Length: %d" % (pieces * len(piece)) if is_length_told else b"Transfer-Encoding: chunked"
+    head = b"POST /console/api/sign-in HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    before, after = (b"", b"") if is_length_told else (b"%x\r\n" % len(piece), b"\r\n")
+    with raw(console) as connection:
+        connection.sendall(head + told + b"\r\n\r\n")
+        if not is_length_told:
+            for _ in range(pieces):
+                connection.sendall(before + piece + after)
+        assert connection.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 413"
+        for _ in range(pieces):
+            connection.sendall(before + piece + after)
+        connection.sendall(b"" if is_length_told else b"0\r\n\r\n")
+        assert read_all(connection).endswith(b"the body is too long")
+
+
 @pytest.mark.slow
 def test_a_client_that_sends_too_slowly_is_sent_away(console: Console) -> None:
     with raw(console) as headers, raw(console) as second, raw(console) as body:

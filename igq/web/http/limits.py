@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import TypeVar
 
 from starlette.responses import PlainTextResponse
@@ -12,6 +13,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 #: Seconds for the headers of a request; between two pieces of its body; until a client has taken a piece of an answer.
 HEADERS_S, BODY_S, TAKE_S = 10.0, 20.0, 30.0
+#: Seconds for the rest of a body that was refused; between two pieces of that.
+REST_S, REST_PIECE_S = 30.0, 5.0
 #: Bytes of the body of a request.
 LONGEST_BODY = 4 << 20
 
@@ -80,7 +83,7 @@ class Limits:
             await self._app(scope, receive, send)
             return
         if _told_length(scope) > LONGEST_BODY:
-            await _refuse(413, "the body is too long")(scope, receive, send)
+            await _refuse_too_long(scope, receive, send)
             return
         left, is_whole, has_begun = LONGEST_BODY, False, False
 
@@ -105,7 +108,7 @@ class Limits:
         except _TooLongError:
             if has_begun:
                 raise
-            await _refuse(413, "the body is too long")(scope, receive, send)
+            await _refuse_too_long(scope, receive, send)
         except _TooSlowError:
             if has_begun:
                 # uvicorn closes the connection of an answer that ends by an error.
@@ -127,6 +130,28 @@ def _told_length(scope: Scope) -> int:
     return 0
 
 
+async def _refuse_too_long(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer 413 at once, then take the rest of the body, for a limited time, and drop it.
+
+    A client that still sends when its connection is closed is told of that, and the answer may be lost.
+    """
+
+    async def end_after_the_rest(message: Message) -> None:
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            await send({**message, "more_body": True})
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_drop_rest(receive), REST_S)
+            message = {"type": "http.response.body"}
+        await send(message)
+
+    await _refuse(413, "the body is too long")(scope, receive, end_after_the_rest)
+
+
+async def _drop_rest(receive: Receive) -> None:
+    while (await asyncio.wait_for(receive(), REST_PIECE_S)).get("more_body", False):
+        pass
+
+
 def _refuse(status: int, text: str) -> ASGIApp:
-    # What is left of the body is not read, so the connection cannot be used again.
+    # Not all of the body may have been read, so the connection cannot be used again.
     return PlainTextResponse(text, status, {"Connection": "close"})
