@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from recovery.resolve import recover as recover_target
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.restore import purge, recover
 from sharedq.api import QueueManagerConnection
@@ -23,7 +24,7 @@ from tests.recovery.scene import Died, after_call, die_after, die_after_call, on
 from tests.support.backups import lose, mqsc, persistent
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
-from tests.support.scenes import on_queue, recover_lost
+from tests.support.scenes import on_queue
 
 XID = b"batch 7"
 
@@ -43,6 +44,12 @@ def work(group: TestGroup, queues: tuple[str, ...] = ("Q", "OTHER"), messages: i
             for _ in range(messages):
                 queue.put(b"work", persistent(), options=PutOption.SYNCPOINT)
     return connection
+
+
+def recover_dead(used: TestGroup, last: QueueManagerConnection) -> None:
+    """The work of the manager's watch on a program that has died."""
+    token = last.connection.process.token
+    assert recover_target(used.group, used.connect().connection, token, force=True).is_resolved
 
 
 def prepare(group: TestGroup, queues: tuple[str, ...] = ("Q", "OTHER"), xid: bytes = XID) -> None:
@@ -184,8 +191,7 @@ def test_the_group_completes_a_commit_killed_after_any_script_correctly(used: Te
             break
         except Died:
             before_the_last += 1
-        last.connection.break_off()
-        recover_lost(used, last.connection.token)
+        recover_dead(used, last)
         assert prepared_units(used.group) == []
         if is_lost:
             assert xa_code(lambda: used.connect().commit_prepared(xid)) == XAReturn.XA_HEURMIX  # noqa: B023
@@ -232,9 +238,8 @@ def test_a_loss_at_the_decision_leaves_it_in_doubt_and_the_commit_says_so(used: 
     die_after(connection.connection, "admin/prepare")
     with pytest.raises(Died):
         connection.prepare(XID)
-    connection.connection.break_off()
     lose(used)
-    recover_lost(used, connection.connection.token)
+    recover_dead(used, connection)
     assert [unit.xid for unit in prepared_units(used.group)] == [XID]
     assert xa_code(lambda: used.connect().commit_prepared(XID)) == XAReturn.XA_HEURMIX
 

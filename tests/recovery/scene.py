@@ -31,12 +31,12 @@ class Died(Exception):
 
 def die_after(connection: Connection, name: str) -> None:
     """Let *connection*'s process die after Redis has run the script *name*, before it learns of that."""
-    _interpose(connection, lambda call: call[0] == name, _die)
+    _interpose(connection, lambda call: call[0] == name, lambda: _die(connection))
 
 
 def die_after_call(connection: Connection, number: int) -> None:
     """As `die_after`, at the *number*-th script of the connection from now on."""
-    after_call(connection, number, _die)
+    after_call(connection, number, lambda: _die(connection))
 
 
 def after_call(connection: Connection, number: int, act: Callable[[], None]) -> None:
@@ -58,7 +58,10 @@ def once_true(connection: Connection, is_true: Callable[[], bool], act: Callable
     _interpose(connection, lambda _call: True, act_once)
 
 
-def _die() -> None:
+def _die(connection: Connection) -> None:
+    # Otherwise the thread that renews its lease would tell the group of the lost connection, however late. When the
+    # group has been restored meanwhile, another connection may have the same token.
+    connection.process.stop_renewing()
     raise Died
 
 

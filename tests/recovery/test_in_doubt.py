@@ -6,6 +6,7 @@ that it is ended in two chunks.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -16,12 +17,13 @@ from recovery.resolve import Outcome
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.unit.commit import send_outstanding
 from sharedq.calls.unit.in_doubt import end_prepared, prepared_units
+from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.reading.journal import read_entries
-from tests.recovery.scene import BOTH, DEAD, LARGE, TAG, Died, Scene, after_call, die_after_call
+from tests.recovery.scene import BOTH, DEAD, LARGE, TAG, Died, Scene, after_call, die_after_call, dying
 
 XID = b"query 7, batch 12, partition 3"
 #: One of them ends before its last script.
@@ -297,6 +299,29 @@ def assert_tag_in_use(scene: Scene) -> None:
 
 
 # -- deaths at each step -------------------------------------------------------------------------------------------
+
+
+def test_a_dead_program_does_nothing_to_its_namesake(orders: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next round's program has the token of the dead one, whose thread is slow to tell of the lost connection."""
+    is_next_round, tell = threading.Event(), Process._tell_abandoned
+
+    def tell_late(process: Process) -> None:
+        is_next_round.wait()
+        tell(process)
+
+    monkeypatch.setattr(Process, "_tell_abandoned", tell_late)
+    rounds = again_and_again(orders)
+    next(rounds)
+    dead = work(orders)
+    die_after_call(dead.connection, 1)
+    with dying():
+        dead.prepare(XID)
+    next(rounds)
+    namesake = work(orders)
+    assert namesake.connection.token == dead.connection.token
+    is_next_round.set()
+    dead.connection.process._thread.join(timeout=30)
+    assert namesake.prepare(XID) == LARGE + 3
 
 
 @pytest.mark.invariant(3)
