@@ -31,9 +31,9 @@ from sharedq.scripts.reads import stream_length
 from sharedq.session.connection import Connection
 
 #: Seconds between two looks for notes.
-LOOK_S: Final = 10
+LOOK_S: Final = 15
 #: Looks after which the names of the structures are read again.
-_LOOKS_PER_READING = 6
+_LOOKS_PER_READING = 4
 _NOTES_PER_CALL = 100
 #: Messages of the log that say that the manager ends.
 _ENDS: Final = ("CSQY002I", "CSQY009I")

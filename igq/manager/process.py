@@ -49,7 +49,7 @@ from sharedq.settings.values import Settings
 EXPIRY_SCAN_S = 60
 
 #: Seconds between two looks at how many bytes the journals take.
-TRIM_S = 5
+TRIM_S = 60
 
 T = TypeVar("T")
 
