@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from igq.errors import CommandError
 from igq.tools.dead_letters.letters import Letter
@@ -126,3 +128,42 @@ def test_a_wrong_table_is_refused_in_one_line(text: str, said: str) -> None:
         parse_rules(text)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+PIECES = st.sampled_from(
+    [
+        *("ACTION(", "DISCARD", "FWD", "FWDQ(", "&DESTQ", "REASON(", "MQRC_Q_FULL", "DESTQ(", "RETRY(", "WAIT(", "YES"),
+        *(
+            ")",
+            "(",
+            "'",
+            "''",
+            "*",
+            "?",
+            "[",
+            "+\n",
+            "-\n",
+            "\n",
+            " ",
+            ",",
+            "* ",
+            "0",
+            "999999999",
+            "\x00",
+            "é",
+            "\u2028",
+        ),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join) | st.text(max_size=60))
+def test_whatever_is_in_a_table_it_is_read_or_refused_in_one_line(text: str) -> None:
+    said = ""
+    try:
+        table = parse_rules(text)
+    except CommandError as error:
+        said = str(error)
+    else:
+        assert all(rule.fits(letter()) in (True, False) for rule in table.rules)
+    assert len(said.splitlines()) <= 1
