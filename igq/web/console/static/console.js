@@ -12,9 +12,10 @@ import * as mqsc from "./views/mqsc.js";
 import * as queue from "./views/queue.js";
 import * as queues from "./views/queues.js";
 import * as structures from "./views/structures.js";
+import * as trace from "./views/trace.js";
 import * as units from "./views/units.js";
 
-const VIEWS = { group, queues, queue, dead_letters, units, structures, mqsc };
+const VIEWS = { group, queues, queue, trace, dead_letters, units, structures, mqsc };
 const ROLES = ["viewer", "operator", "administrator"];
 const main = document.getElementById("main");
 const menu = document.getElementById("menu");

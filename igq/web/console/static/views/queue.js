@@ -81,6 +81,7 @@ export function messageOf(found) {
     h("div", { class: "bar", role: "group", "aria-label": "Show the body as" }, buttons), shown,
     found.decoded.map((header) => [h("h2", {}, header.name), fields(header.fields), header.folders.map((folder) => h("pre", { tabindex: "0" }, folder))]),
     h("h2", {}, "Descriptor"), fields(found.descriptor),
+    h("p", {}, h("a", { href: `#/trace/msg_id/${found.descriptor.msg_id}` }, "The way of this message")),
   ];
 }
 
