@@ -94,7 +94,11 @@ def test_an_open_queue_and_one_with_messages_refuse_as_they_would(group: TestGro
 
 
 @pytest.mark.parametrize(
-    "command", ["BACKUP CFSTRUCT(APPL1)", "STOP QMGR", "RECOVER CFSTRUCT(APPL1) TYPE(PURGE)", "RESOLVE INDOUBT(*)"]
+    "command",
+    [
+        *("BACKUP CFSTRUCT(APPL1)", "STOP QMGR", "RECOVER CFSTRUCT(APPL1) TYPE(PURGE)", "RESOLVE INDOUBT(*)"),
+        *("MOVE QLOCAL(A) TOQLOCAL(B)", "STOP CONN(QM1.1.1.1)", "ALTER QMGR IGQ(ENABLED) CMDSCOPE(*)"),
+    ],
 )
 def test_commands_not_about_definitions_are_not_tried(group: TestGroup, command: str) -> None:
     status, lines = tried(group, command + "\n")
