@@ -48,9 +48,6 @@ from sharedq.settings.values import Settings
 #: that were found expired are reported.
 EXPIRY_SCAN_S = 60
 
-#: Seconds between two looks at how many bytes the journals take.
-TRIM_S = 60
-
 T = TypeVar("T")
 
 
@@ -172,7 +169,7 @@ class QueueManager:
         # First, because a failure here repeats the whole step.
         membership.tell(state="RUNNING", igq=attributes.igq)
         worker, interval_s = incarnation.worker, attributes.expiry_interval_s or EXPIRY_SCAN_S
-        jobs = [(worker.discard_expired, interval_s), (worker.trim_journals, TRIM_S)]
+        jobs = [(worker.discard_expired, interval_s)]
         if interval_s > EXPIRY_SCAN_S:
             jobs.append((worker.report_expired, EXPIRY_SCAN_S))
         for job, seconds in jobs:

@@ -27,6 +27,9 @@ from sharedq.scripts.members import claim_job_call
 from sharedq.scripts.reads import fields_named
 from sharedq.session.connection import Connection
 
+#: Seconds between two looks at how many bytes the journals take, at least.
+TRIM_S = 50.0
+
 Task = Callable[[], None]
 
 
@@ -47,6 +50,7 @@ class Worker:
         self._is_stopping = False
         #: Jobs whose sweep is under way.
         self._sweeps: set[str] = set()
+        self._trim_due_s = 0.0
         self._structures = StructureWatch(group, process.qmgr, say)
         self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
         self._thread.start()
@@ -184,6 +188,11 @@ class Worker:
             return
         self._sweeps.add(job)
         self._go_on(self._sweeping(job, [Sweep(name, found_only) for name in names]))
+        limit = self._group.settings.journal_max_bytes
+        if limit and time.monotonic() >= self._trim_due_s:
+            # The turn of a sweep is a turn to trim too: a turn of its own would cost each manager a call.
+            self._trim_due_s = time.monotonic() + TRIM_S
+            self._go_on(self._trimming(names, limit))
 
     def _sweeping(self, job: str, sweeps: Sequence[Sweep]) -> Iterator[None]:
         """Sweep one structure after the other, and pause after each step."""
@@ -222,21 +231,8 @@ class Worker:
         except MQIError as error:
             structlog.get_logger().warning("structures_not_looked_at", error=str(error))
 
-    def trim_journals(self, interval_ms: int) -> None:
-        """Keep each journal within ``journal_max_bytes``, unless another manager did so within *interval_ms*."""
-        if not (limit := self._group.settings.journal_max_bytes):
-            return
-        try:
-            if not self._group.call(*claim_job_call(self._group.keys, "limit of journals", interval_ms)):
-                return
-            names = self._group.structure_names()
-        except MQIError as error:
-            structlog.get_logger().warning("journals_not_trimmed", error=str(error))
-            return
-        self._go_on(self._trimming(names, limit))
-
     def _trimming(self, names: Sequence[str], limit: int) -> Iterator[None]:
-        """Trim one journal after the other, and pause after each call."""
+        """Keep each journal within the group's ``journal_max_bytes``, and pause after each call."""
         for name in names:
             try:
                 while trim_journal(self._group, name, limit) and not self._is_stopping:

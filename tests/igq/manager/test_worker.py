@@ -290,7 +290,7 @@ def trim(group: TestGroup, journals: list[str], limit: int) -> tuple[list[int], 
     client = group.group.client(journals[0])
     last = [client.xrevrange(key, count=1) for key in journals]
     worker = worker_of_qm1(group, [])
-    worker.submit(partial(worker.trim_journals, 0))
+    worker.submit(partial(worker.discard_expired, 0))
 
     def in_bytes() -> list[int]:
         return [client.memory_usage(key) or 0 for key in journals]
