@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +59,11 @@ def recoveries(group: Group) -> list[Recovery]:
 def in_order(found: Iterable[Recovery]) -> list[Recovery]:
     """Return recoveries, the oldest first."""
     return sorted(found, key=lambda recovery: (dict(recovery.moments)["detected"], recovery.failed))
+
+
+def is_unfencing(text: bytes | None) -> bool:
+    """Whether a recovery, of which the group has this record or none any more, removes its fences or has done so."""
+    return text is None or json.loads(text).get("is_unfencing", False)
 
 
 def from_record(record: dict[str, Any]) -> Recovery:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from recovery.claim import Claim, ClaimLostError, Claims
 from recovery.leftovers import admin_remains, leases_under, oldest_recoveries
 from recovery.prepared import prepared_under
-from recovery.report import Recovery, from_record
+from recovery.report import Recovery, from_record, is_unfencing
 from recovery.structure import dead_under, resolve_dead, shut_out, unfence
 from recovery.target import Target, Targets
 from sharedq.calls.unit.in_doubt import complete
@@ -214,11 +214,27 @@ class _Recoverer:
             report.structures = len(accesses)
         for access in accesses:
             with self._delayed_by(access.keys.name, self._held()):
-                shut_out(self.connection, access, self._held())
-            self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
+                shut_out(self.connection, access, claims := self._held())
+            try:
+                self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
+            finally:
+                self._take_back_fences(access, [claim.target for claim in claims])
         self._progress(Phase.FENCED, leases=leases_under(self.connection, self.group, self._held_targets()))
         self._enter(Phase.FENCED)
         return accesses
+
+    def _take_back_fences(self, access: StructureAccess, shut_out: Sequence[Target]) -> None:
+        """Take back the fences of targets that were lost before they were shut out, if nobody else will.
+
+        A recoverer that has overtaken this one says in the record of the recovery that it removes the fences, before it
+        does. If the record does not say so yet, that recoverer will remove these, too.
+        """
+        lost = [target for target in shut_out if target.token not in self.claims.held]
+        if lost and not self.connection.is_ended:
+            records = fields_named(self.connection, self.group.keys.recoveries, [target.token for target in lost])
+            over = [each for each, text in zip(lost, records, strict=True) if is_unfencing(text)]
+            if over:
+                unfence(self.connection, access, Targets(over))
 
     def _resolve(self, access: StructureAccess) -> None:
         with self._delayed_by(access.keys.name, self._held()):

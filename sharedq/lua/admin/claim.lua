@@ -83,7 +83,7 @@ local function claim(target, qmgr, incarnation)
         end
     end
     record.by, record.claimant, record.state = by, caller, "CLAIMED"
-    record.claimed_ms, record.claims = now, record.claims + 1
+    record.claimed_ms, record.claims, record.is_unfencing = now, record.claims + 1, nil
     redis.call("HSET", recoveries, target, cjson.encode(record))
     redis.call("ZADD", leases, now + tonumber(ARGV[2]), "!" .. target)
     return { 0 }
