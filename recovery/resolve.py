@@ -25,7 +25,8 @@ from sharedq.members.group import Group
 from sharedq.members.lease import RENEWALS_PER_LEASE
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from sharedq.scripts.reads import fields_named
+from sharedq.scripts.objects import remove_structure_call
+from sharedq.scripts.reads import fields_named, has_owners
 from sharedq.session.connection import Connection
 from sharedq.session.handle import StructureAccess
 
@@ -177,6 +178,8 @@ class _Recoverer:
     claims: Claims = field(init=False)
     seen_units: set[str] = field(default_factory=set)
     unreachable: MQIError | None = None
+    #: Structures that were deleted while connections were registered in them.
+    deleted: list[StructureAccess] = field(default_factory=list)
     #: When all claims were last reported, monotonic.
     reported_s: float = 0.0
 
@@ -265,6 +268,9 @@ class _Recoverer:
         for access in accesses:
             with self._delayed_by(access.keys.name, self._held()):
                 unfence(self.connection, access, self._held_targets())
+        for access in self.deleted:
+            with self._delayed_by(access.keys.name, self._held()):
+                self._leave_deleted(access)
         if not (held := self._held()):
             return
         remains = {
@@ -278,6 +284,12 @@ class _Recoverer:
             self.reports[token].recovery = from_record(self.claims.held[token].record)
             self.reports[token].outcome = Outcome.RESOLVED
         self._enter(Phase.RESOLVED)
+
+    def _leave_deleted(self, access: StructureAccess) -> None:
+        """Leave a deleted structure. The last one to leave it forgets it."""
+        self.connection.leave_deleted(access)
+        if not has_owners(self.connection, access.keys):
+            self.connection.call(*remove_structure_call(self.group.keys, access.keys.name, "forget"))
 
     def _held(self) -> list[Claim]:
         return [*self.claims.held.values()]
@@ -316,10 +328,17 @@ class _Recoverer:
         """Enter the structures, except those whose server is unreachable: a call there would break the connection."""
         accesses = []
         self.unreachable = None
-        for name in self.group.structure_names():
+        names = self.group.structure_names()
+        self.deleted = []
+        # After the defined ones: a structure that is deleted now is among these.
+        for name in [*names, *self.group.deleted_structures()]:
             try:
                 self.group.require_reachable(name)
-                accesses.append(self.connection.access(name))
+                if name in names:
+                    accesses.append(self.connection.access(name))
+                else:
+                    accesses.append(self.connection.access_deleted(name))
+                    self.deleted.append(accesses[-1])
             except MQIError as error:
                 if error.reason == MQRC.CF_NOT_AVAILABLE:
                     self.unreachable = error

@@ -14,6 +14,12 @@ _QMGR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
 _TOKEN = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,47})\.(\d+)(?:\.(\d+)(?:\.(\d+))?)?")
 
 
+def is_owner(text: str) -> bool:
+    """Whether *text* is the token of a connection."""
+    match = _TOKEN.fullmatch(text)
+    return match is not None and match[4] is not None
+
+
 def valid_qmgr_name(name: str) -> bool:
     """Whether *name* can be a queue manager's: 1 to 48 of A-Z a-z 0-9 _, the first a letter.
 

@@ -8,6 +8,7 @@ from recovery.accounting.contents import ADMIN_TYPES, TYPES, Contents, read_by_p
 from recovery.accounting.finding import Finding, Kind
 from recovery.accounting.members import Members
 from recovery.accounting.structure import Structure, is_about_messages
+from recovery.target import is_owner
 from sharedq.members.group import Group
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.reading.keyspace import keys_by_tag
@@ -107,8 +108,12 @@ def _remains_of(contents: Contents, members: Members) -> set[Finding]:
         for kind, name in contents.values
         if kind not in kept
         and not (kind == "q:" and _is_closed_part(name, contents.hash(kind, name)))
-        # Connections that entered the structure before it was deleted leave it when they end.
-        and not (kind == "own" and contents.hash(kind).keys() <= members.contents.hash(kind).keys())
+        # Connections that entered the structure before it was deleted leave it when they end, or their recovery does.
+        and not (kind in ("own", "dead") and all(map(is_owner, contents.hash(kind))))
+    } | {
+        Finding(Kind.OWNER, contents.name, contents.key("own"), token)
+        for token in contents.hash("own")
+        if is_owner(token) and not members.exists(token)
     }
 
 

@@ -40,6 +40,7 @@ ADMIN_TYPES = {
         "hash",
     ),
     "leases": "zset",
+    "deleted": "set",
     **dict.fromkeys(("completed", "series:"), "nothing"),
 }
 

@@ -19,7 +19,7 @@ from recovery.accounting.structure import id_in
 from recovery.claim import chunks
 from recovery.resolve import recover_all
 from recovery.structure import CHUNK_OWNERS, DeadOwner, resolve_dead
-from recovery.target import Target
+from recovery.target import Target, is_owner
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -36,7 +36,6 @@ log = LibraryLogger(__name__)
 
 #: Accounts, each followed by repairs: one repair may leave work for the next.
 ROUNDS = 4
-_OWNER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}\.\d+\.\d+\.\d+")
 #: The length of the selection before the owner in the entry of a waiting get, by the entry's first letter
 #: (prelude/place.lua). Other selections end with a blank.
 _SELECTION = {"A": 1, "B": 1, "C": 25, "D": 2, "E": 1, "G": 33, "M": 25, "V": 1, "X": 49}
@@ -86,8 +85,13 @@ class _Repair:
 
     def run(self) -> None:
         for name in sorted(self._by_structure.keys() - {ADMIN_STRUCTURE}):
+            findings = self._by_structure[name]
             if name in self.group.structure_names():
-                self._repair_structure(self.connection.access(name), self._by_structure[name])
+                self._repair_structure(self.connection.access(name), findings)
+            elif owners := [finding for finding in findings if finding.kind is Kind.OWNER]:
+                access = self.connection.access_deleted(name)
+                self._repair_structure(access, owners)
+                self.connection.leave_deleted(access)
         self._repair_admin(self._by_structure[ADMIN_STRUCTURE])
 
     # -- a structure -------------------------------------------------------------------------------------------------
@@ -238,7 +242,7 @@ def _owners(tag: str, findings: Iterable[Finding]) -> dict[str, _Owner]:
             found[name].is_gone |= False
         elif finding.kind is Kind.OWNER:
             found[finding.name].is_gone = True
-    return {token: owner for token, owner in found.items() if _OWNER.fullmatch(token)}
+    return {token: owner for token, owner in found.items() if is_owner(token)}
 
 
 def _waiting(entry: str) -> str:

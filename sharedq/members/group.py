@@ -268,6 +268,10 @@ class Group:
         """Return every structure that may hold messages: application structures and the managers' own."""
         return sorted(name.decode() for name in self.command(self.keys.structures, "HKEYS", self.keys.structures))
 
+    def deleted_structures(self) -> list[str]:
+        """Return every structure that was deleted, and in which connections may be registered still."""
+        return sorted(name.decode() for name in self.command(self.keys.deleted, "SMEMBERS", self.keys.deleted))
+
     def structure_number(self, name: str) -> int:
         """Return the number of a structure, which is part of the MsgIds generated in it.
 

@@ -82,6 +82,7 @@ class AdminKeys:
     recoveries: str
     agents: str
     structures: str
+    deleted: str
     failures: str
     qmgr: str
     directory: str
@@ -157,6 +158,7 @@ def admin_keys(group: str) -> AdminKeys:
         recoveries=f"{tag}:recoveries",
         agents=f"{tag}:agents",
         structures=f"{tag}:structures",
+        deleted=f"{tag}:deleted",
         failures=f"{tag}:failures",
         qmgr=f"{tag}:qmgr",
         directory=f"{tag}:dir",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from sharedq.redis.keys import AdminKeys, StructureKeys
 from sharedq.redis.link import ScriptCall
 
@@ -47,12 +49,12 @@ def remove_object_call(keys: AdminKeys, field: str, version: str) -> ScriptCall:
 
 def define_structure_call(keys: AdminKeys, name: str, mode: str, known: bytes | str, definition: str) -> ScriptCall:
     """Define or alter a structure; *known* is the record that an alteration replaces."""
-    return "admin/define_structure", (keys.group, keys.structures), (name, mode, known, definition)
+    return "admin/define_structure", (keys.group, keys.structures, keys.deleted), (name, mode, known, definition)
 
 
-def remove_structure_call(keys: AdminKeys, name: str) -> ScriptCall:
-    """Forget a structure in which no queue is defined."""
-    return "admin/remove_structure", (keys.group, keys.structures), (name,)
+def remove_structure_call(keys: AdminKeys, name: str, mode: Literal["delete", "forget"] = "delete") -> ScriptCall:
+    """Delete a structure in which no queue is defined, or forget a deleted one in which nobody is registered."""
+    return "admin/remove_structure", (keys.group, keys.structures, keys.deleted), (name, mode)
 
 
 def alter_qmgr_call(keys: AdminKeys, qmgr: str, known: bytes, attributes: str, *, is_igq: bool) -> ScriptCall:

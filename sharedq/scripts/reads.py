@@ -122,6 +122,11 @@ def lease_end_ms(reader: Reader, keys: AdminKeys, token: str) -> float | None:
     return None if end is None else float(end)
 
 
+def has_owners(reader: Reader, keys: StructureKeys) -> bool:
+    """Whether anybody is registered in a structure, or is dead there and not resolved."""
+    return any(int(reader.command(key, "HLEN", key)) for key in (keys.owners, keys.dead))
+
+
 def recovery_count(reader: Reader, keys: AdminKeys) -> int:
     """Return how many recoveries the group remembers."""
     return int(reader.command(keys.recoveries, "HLEN", keys.recoveries))

@@ -132,20 +132,32 @@ class Connection:
     def access(self, structure: str) -> StructureAccess:
         """Enter a structure: from then on this connection may change state there until it is fenced."""
         access = self._accesses.get(structure)
-        if access is None:
+        # Without a number: it was entered while it was deleted, and may be defined again.
+        if access is None or not access.number:
             self._failed.pop(structure, None)
-            keys = structure_keys(self.group.name, structure)
-            number = self.group.structure_number(structure)
-            owner = self.owner_arguments()
-            self.checked_call(*attach_call(keys, owner))
-            # A recoverer fences the administration structure first and lists the structures afterwards: whoever
-            # passes this check after entering a structure will be found there.
-            try:
-                reply = self.checked_call(*check_owner_call(self.group.keys, owner, structure))
-            except MQIError:
-                self._take_back_attach(keys)
-                raise
-            access = self._accesses[structure] = StructureAccess(keys, number, failure_count(reply[1]))
+            access = self._enter(structure, self.group.structure_number(structure))
+        return access
+
+    def access_deleted(self, structure: str) -> StructureAccess:
+        """Enter a structure that was deleted, to end what dead connections have left there. Then `leave_deleted`."""
+        return self._accesses.get(structure) or self._enter(structure, 0)
+
+    def leave_deleted(self, access: StructureAccess) -> None:
+        """Leave a structure that was deleted. Raises MQIError: 2009."""
+        self._accesses.pop(access.keys.name, None)
+        self._detach(access.keys)
+
+    def _enter(self, structure: str, number: int) -> StructureAccess:
+        keys, owner = structure_keys(self.group.name, structure), self.owner_arguments()
+        self.checked_call(*attach_call(keys, owner))
+        # A recoverer fences the administration structure first and lists the structures afterwards: whoever passes this
+        # check after entering a structure will be found there.
+        try:
+            reply = self.checked_call(*check_owner_call(self.group.keys, owner, structure))
+        except MQIError:
+            self._take_back_attach(keys)
+            raise
+        access = self._accesses[structure] = StructureAccess(keys, number, failure_count(reply[1]))
         return access
 
     def _take_back_attach(self, keys: StructureKeys) -> None:

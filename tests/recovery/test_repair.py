@@ -7,10 +7,13 @@ import pytest
 from recovery.accounting.account import account
 from recovery.accounting.finding import Kind
 from recovery.accounting.repair import repair
+from recovery.resolve import recover
+from recovery.target import Target
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.queues import QueueModel
+from sharedq.session.connection import Connection
 from tests.recovery.scene import TAG, register_wait
 from tests.recovery.test_account import PLANTED, admin, key
 from tests.support.members import TestGroup
@@ -133,6 +136,56 @@ def test_a_temporary_queue_without_its_maker_is_deleted(used: TestGroup) -> None
     client.hset(keys.queue(name).queue, mapping={"ip": 0, "op": 0})
     assert Kind.TEMPORARY in mend(used)
     assert used.repository("QM1").lookup(name) is None
+
+
+@pytest.mark.parametrize("dies", ["connection", "program", "manager"])
+def test_what_dies_in_a_deleted_structure_is_recovered_there(used: TestGroup, dies: str) -> None:
+    dead, living = in_deleted(used)
+    client, keys, target = used.group.client(), used.group.keys, Target.parse(dead.token)
+    token = {"connection": dead.token, "program": dead.process.token, "manager": target.incarnation_token}[dies]
+    dead.process.stop_renewing()
+    used.add_member("QM2")
+    client.zadd(keys.leases, {token: 1})
+    assert recover(used.group, used.connect("QM2" if dies == "manager" else "QM1").connection, token).is_resolved
+    structure = used.group.structure("GONE")
+    assert client.hkeys(structure.owners) == ([] if dies == "manager" else [living.token.encode()])
+    assert account(used.group) == []
+    assert client.exists(keys.deleted) == (dies != "manager")
+
+
+def test_an_owner_of_a_deleted_structure_that_nobody_recovers_is_repaired(used: TestGroup) -> None:
+    """As versions left it whose recovery did not look into deleted structures."""
+    dead, living = in_deleted(used)
+    client = used.group.client()
+    client.delete(used.group.keys.deleted)
+    dead.process.stop_renewing()
+    client.hdel(admin(used, "own"), dead.token)
+    assert mend(used) == {Kind.OWNER}
+    assert client.hkeys(used.group.structure("GONE").owners) == [living.token.encode()]
+    living.leave()
+    assert not client.exists(used.group.structure("GONE").owners)
+
+
+def test_a_structure_that_is_defined_again_is_not_a_deleted_one(used: TestGroup) -> None:
+    _, living = in_deleted(used)
+    recoverer = used.connect().connection
+    recoverer.access_deleted("GONE")
+    used.define_structure("GONE")
+    assert recoverer.access("GONE").number == used.group.structure_number("GONE")
+    assert used.group.deleted_structures() == []
+    used.define_shared("AGAIN", "GONE")
+    QueueManagerConnection(living).put1("AGAIN", b"there")
+    assert bodies(used, "AGAIN") == [b"there"]
+
+
+def in_deleted(group: TestGroup) -> tuple[Connection, Connection]:
+    """Two connections of two programs that have entered a structure which was deleted then."""
+    group.define_structure("GONE")
+    connections = group.connect().connection, group.connect().connection
+    for connection in connections:
+        connection.access("GONE")
+    group.repository("QM1").delete_structure("GONE")
+    return connections
 
 
 def test_nothing_is_repaired_that_belongs_to_the_living(used: TestGroup) -> None:

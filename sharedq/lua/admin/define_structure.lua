@@ -4,6 +4,7 @@ admin/define_structure.lua - define or alter a structure; a new one gets a numbe
 KEYS
   1  group       hash  counters
   2  structures  hash  structure -> JSON
+  3  deleted     set   structures that were deleted
 ARGV
   1  structure
   2  mode        new: must not exist | replace: may exist | alter: must exist as `expected` | keep: change nothing
@@ -32,4 +33,5 @@ number = number or redis.call("HINCRBY", group, "structure", 1)
 local text = '{"number":' .. string.format("%d", number)
 if definition ~= "" then text = text .. ',"definition":' .. definition end
 redis.call("HSET", structures, structure, text .. "}")
+redis.call("SREM", KEYS[3], structure)
 return { 0, number }
