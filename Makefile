@@ -98,8 +98,7 @@ test: setup
 
 # Also the tests that start managers, kill servers, run Spark or move much. They take long on a busy machine.
 test-all: test
-	$(PYTEST) tests/igq tests/cli tests/web tests/faults
-	$(BIN)/pytest tests/pipeline
+	$(PYTEST) tests/igq tests/cli tests/web tests/faults tests/pipeline
 	$(BIN)/pytest -m slow tests/mqi
 
 # Update the generated parts of the pages, then build the site.
