@@ -64,22 +64,34 @@ class Refusal:
     options: int
 
 
-def depth_event(kind: str, qmgr: str, queue: str, depth: int, since_s: int) -> PCFMessage:
-    """Queue Depth High, Low or Queue Full: *kind* is ``high``, ``low`` or ``max``.
+#: Kind of a note about a queue -> the reason of its event.
+PERFORMANCE: Final = {
+    "high": MQRC.Q_DEPTH_HIGH,
+    "low": MQRC.Q_DEPTH_LOW,
+    "max": MQRC.Q_FULL,
+    "late": MQRC.Q_SERVICE_INTERVAL_HIGH,
+    "prompt": MQRC.Q_SERVICE_INTERVAL_OK,
+}
+
+
+def performance_event(kind: str, qmgr: str, queue: str, since_s: int, depth: int, put: int, got: int) -> PCFMessage:
+    """Queue Depth High, Low, Queue Full, Queue Service Interval High or OK, by *kind* (`PERFORMANCE`).
 
     Args:
-        depth: messages on the queue at that moment.
-        since_s: seconds since the last event about the depth of this queue; 0 for the first.
+        since_s: seconds since the counts were reset, by an event or by RESET QSTATS.
+        depth: most messages on the queue since then.
+        put, got: messages put and got since then.
     """
-    reason = {"high": MQRC.Q_DEPTH_HIGH, "low": MQRC.Q_DEPTH_LOW, "max": MQRC.Q_FULL}[kind]
     return _message(
         PCFCommand.PERFM_EVENT,
-        reason,
+        PERFORMANCE[kind],
         [
             text(CharSelector.Q_MGR_NAME, qmgr, 48),
             text(CharSelector.BASE_Q_NAME, queue, 48),
             MQCFIN(IntSelector.TIME_SINCE_RESET, since_s),
             MQCFIN(IntSelector.HIGH_Q_DEPTH, depth),
+            MQCFIN(IntSelector.MSG_ENQ_COUNT, put),
+            MQCFIN(IntSelector.MSG_DEQ_COUNT, got),
         ],
         comp_code=MQCC.WARNING,
     )

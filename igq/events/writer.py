@@ -24,6 +24,7 @@ from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.names import matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import private_structure
@@ -102,11 +103,31 @@ class EventWriter:
         try:
             if note.kind == "command":
                 self._say("IGQ0031I", **{name: note.fields[name] for name in ("user", "host", "command", "result")})
+            if note.kind == "refresh":
+                self._quietly(lambda: self._refresh(note))
+                return
             messages = list(_from_note(note, self._qmgr))
         except (KeyError, TypeError, ValueError) as error:
             structlog.get_logger().warning("event_note_not_understood", kind=note.kind, error=str(error))
             return
         self._write_all(messages, note.at_ms, is_noted=note.kind != "command")
+
+    def _refresh(self, note: Note) -> None:
+        """Tell of each object that there is now: here, because there may be more of them than notes are kept."""
+        wanted, pattern = str(note.fields["wanted"]), str(note.fields["pattern"])
+        objects: list[ObjectDefinition] = []
+        if wanted in ("ALL", QueueManagerAttributes.kind):
+            objects.append(self._repository.qmgr_attributes(self._qmgr))
+        if wanted in ("ALL", "QUEUE", *QUEUE_KINDS):
+            kinds = (wanted,) if wanted in QUEUE_KINDS else ()
+            queues, _ = self._repository.display_queues_and_left_out(pattern, kinds, "ALL")
+            objects += [queue.definition for queue in queues]
+        if wanted in ("ALL", CFStruct.kind):
+            objects += [each for each in self._repository.structures() if matches(pattern, each.name)]
+        user, appl = str(note.fields["user"]), str(note.fields["appl"])
+        for each in objects:
+            told = formats.configuration("refresh", self._qmgr, user, appl, None, each)
+            self._write_all(told, note.at_ms, is_noted=True)
 
     def _write_all(self, messages: Sequence[PCFMessage], at_ms: int, *, is_noted: bool) -> None:
         """Put messages that belong together. What the queue does not take is dropped."""
@@ -192,9 +213,11 @@ def _from_note(note: Note, qmgr: str) -> Iterator[PCFMessage]:
         KeyError, TypeError, ValueError: the note is of a version that is not known here.
     """
     fields = note.fields
-    if note.kind in ("high", "low", "max"):
-        at = str(fields["owner"]).partition(".")[0]
-        yield formats.depth_event(note.kind, at, fields["queue"], int(fields["depth"]), int(fields["since"]))
+    if note.kind in formats.PERFORMANCE:
+        # A manager's name may contain dots; after it come three numbers.
+        at = str(fields["owner"]).rsplit(".", 3)[0]
+        counts = (int(fields[name]) for name in ("since", "depth", "in", "out"))
+        yield formats.performance_event(note.kind, at, fields["queue"], *counts)
     elif note.kind == "refused":
         yield formats.refusal(qmgr, formats.Refusal(**fields))
     elif note.kind == "command":

@@ -213,6 +213,10 @@ def _queues(figures: GroupFigures, group: str, add: _Add) -> None:
         add("ibmmq_queue_output_handles", labels, state.open_output)
         add("ibmmq_queue_uncommitted_messages", labels, state.uncommitted)
         add("igq_queue_waiters", labels, state.waiters)
+        if queue.counts is not None:
+            names = ("ibmmq_queue_hi_depth", "ibmmq_queue_mqput_mqput1_count", "ibmmq_queue_mqget_count")
+            for name, value in zip(names, queue.counts, strict=True):
+                add(name, labels, value)
         if queue.oldest_ms is not None:
             add("ibmmq_queue_oldest_message_age", labels, max(0, figures.now_ms - queue.oldest_ms) / 1000)
         elif not state.available:

@@ -128,6 +128,27 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     return [*lines, *messages.left_out(left_out)]
 
 
+def reset_queue_counts(command: Command, repository: Repository) -> list[str]:
+    """RESET QSTATS: show the counts of each queue since they were reset, and reset them."""
+    command.check_keywords(("CMDSCOPE",))
+    if repository.qmgr_attributes(repository.qmgr or "").performance_event != "ENABLED":
+        detail = "PERFMEV(DISABLED): nothing is counted; ALTER QMGR PERFMEV(ENABLED) begins it"
+        raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", command.name, detail)
+    queues, left_out = repository.display_queues_and_left_out(command.name, (QueueLocal.kind,))
+    lines = []
+    for queue, counts in repository.reset_counts(queues).items():
+        record = [
+            shown("QSTATS", queue.name),
+            shown("QSGDISP", queue.definition.disposition),
+            shown("RESETINT", counts.seconds),
+            shown("HIQDEPTH", counts.highest_depth),
+            shown("MSGSIN", counts.puts),
+            shown("MSGSOUT", counts.gets),
+        ]
+        lines += [messages.details(command), *two_columns(record)]
+    return _found(lines, command, repository, left_out)
+
+
 def display_group(command: Command, repository: Repository) -> list[str]:
     """DISPLAY GROUP: the members and their states."""
     read_request(command, ("OBSMSGS", "CMDSCOPE"), (), all_by_default=True)

@@ -17,6 +17,7 @@ from igq.mqsc.inertness import inert_warnings
 from igq.mqsc.leniency import pass_over
 from igq.mqsc.lines import Source, split_commands
 from igq.mqsc.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
+from igq.operations.command_log import note_refresh
 from sharedq.admin.backup.errors import BackupError
 from sharedq.display.text import visible
 from sharedq.mqi.constants import MQRC
@@ -240,6 +241,8 @@ class Executor:
             ("DELETE", "AUTHREC"): lambda each: authority.delete_authority(each, self._repository),
             ("BACKUP", "CFSTRUCT"): lambda each: backup.backup_structure(each, self._repository),
             ("RECOVER", "CFSTRUCT"): lambda each: backup.recover_structure(each, self._repository),
+            ("REFRESH", "QMGR"): self._refresh,
+            ("RESET", "QSTATS"): lambda reset: displays.reset_queue_counts(reset, self._repository),
             ("RESOLVE", "INDOUBT"): lambda resolve: resolve_in_doubt(resolve, self._repository),
             ("MOVE", "QLOCAL"): lambda each: move_queue(each, self._repository),
             ("STOP", "CONN"): lambda each: stop_connection(each, self._repository),
@@ -289,6 +292,19 @@ class Executor:
     def _alter_qmgr(self, command: Command) -> list[str]:
         values = read_values(command, QueueManagerAttributes, ("FORCE", "CMDSCOPE"))
         self._repository.alter_qmgr(self._repository.qmgr or "", values)
+        return []
+
+    def _refresh(self, command: Command) -> list[str]:
+        command.check_keywords(("TYPE", "OBJECT", "NAME", "CMDSCOPE"))
+        if not read_choice(command, "TYPE", ("CONFIGEV",), ""):
+            raise MqscSyntaxError(command.line, command.shown, "TYPE(CONFIGEV)")
+        kinds = ("ALL", "QUEUE", *QUEUE_KINDS, QueueManagerAttributes.kind, CFStruct.kind)
+        wanted = read_choice(command, "OBJECT", kinds, "ALL")
+        name = find_parameter(command, "NAME")
+        repository, qmgr = self._repository, self._repository.qmgr or ""
+        if repository.qmgr_attributes(qmgr).configuration_event != "ENABLED":
+            raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", qmgr, "CONFIGEV(DISABLED): no such events are written")
+        note_refresh(repository.group, qmgr, wanted, name.value if name else "*")
         return []
 
     def _define_structure(self, command: Command) -> list[str]:

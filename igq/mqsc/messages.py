@@ -62,8 +62,8 @@ _FAILURES = {
 
 
 def details(command: Command) -> str:
-    """Return the line before each displayed object."""
-    return f"CSQM201I: DISPLAY {command.object_type} details."
+    """Return the line before each object that a command shows."""
+    return f"CSQM201I: {command.verb} {command.object_type} details."
 
 
 def failure(what: str, error: MQIError) -> str:

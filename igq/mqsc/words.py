@@ -30,6 +30,8 @@ VERBS = (
     Word("DISPLAY", 3),
     Word("MOVE", 3),
     Word("RECOVER", 3),
+    Word("REFRESH", 3),
+    Word("RESET", 5),
     Word("RESOLVE", 3),
     Word("SET", 3),
     Word("START", 3),
@@ -45,6 +47,7 @@ OBJECTS = (
     Word("QMGR", 4, "none"),
     Word("QUEUE", 1),
     Word("QSTATUS", 2),
+    Word("QSTATS", 6),
     Word("CFSTRUCT", 5),
     Word("CFSTATUS", 5),
     Word("GROUP", 5, "none"),
@@ -67,6 +70,8 @@ TAKES = {
     ),
     "MOVE": ("QLOCAL",),
     "RECOVER": ("CFSTRUCT",),
+    "REFRESH": ("QMGR",),
+    "RESET": ("QSTATS",),
     "RESOLVE": ("INDOUBT",),
     "SET": ("AUTHREC",),
     "START": ("QMGR",),
@@ -77,7 +82,7 @@ TAKES = {
 
 #: IBM MQ commands that igq does not have: verbs, and objects of verbs that it has.
 OTHER_VERBS = (
-    *(Word("ARCHIVE", 3), Word("PING", 4), Word("PURGE", 3), Word("REFRESH", 3), Word("RESET", 5)),
+    *(Word("ARCHIVE", 3), Word("PING", 4), Word("PURGE", 3)),
     *(Word("RESUME", 4), Word("RVERIFY", 3), Word("SUSPEND", 3)),
 )
 OTHER_OBJECTS = (

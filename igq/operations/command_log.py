@@ -49,3 +49,15 @@ def note_group_command(group: Group, command: str, result: str, *, without: str 
     members.sort(key=lambda member: (member.state != "RUNNING", member.name))
     if members:
         note_command(group, members[0].name, command, result)
+
+
+def note_refresh(group: Group, qmgr: str, wanted: str, pattern: str) -> None:
+    """Note that *qmgr* is to tell of the objects that it has now (REFRESH QMGR TYPE(CONFIGEV)).
+
+    Args:
+        wanted: ALL, QUEUE, or MQSC's word for a kind of object.
+        pattern: names of queues and structures, maybe generic.
+    """
+    giver = Giver()
+    fields = {"wanted": wanted, "pattern": pattern, "user": giver.user, "appl": giver.appl}
+    leave_note(group, qmgr, "refresh", "CONFIG", fields)

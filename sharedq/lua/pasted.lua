@@ -56,51 +56,98 @@ local function make_code(code, destinations, name)
     redis.call("HSET", destinations, name, code, "#" .. code, name)
 end
 
--- Events about the depth of a queue (docs/how-to/events.md). Where its definition asks for them, its hash has `eh`, the
--- depth from which a put is told of, and `el`, the depth down to which a get is.
+-- Counts and performance events of a queue (docs/how-to/events.md). While some manager has PERFMEV(ENABLED), the structure's
+-- `ver` has PERFM, and the hash of each queue has `ev`: the depth from which a put is told of, that down to which a get is,
+-- the service interval in ms and its event, "-" for what is not enabled.
 local function arm_events(queue, text)
-    local its_max, at_most = string.match(text, "\"max_depth\":(%d+)"), string.match(text, "\"depth_low_limit\":(%d+)")
-    local at_least = string.match(text, "\"depth_high_limit\":(%d+)")
-    redis.call("HDEL", queue, "eh", "el")
-    if string.find(text, "\"depth_high_event\":\"ENABLED\"", 1, true) then
-        redis.call("HSET", queue, "eh", math.ceil(its_max * at_least / 100))
-    end
-    if string.find(text, "\"depth_low_event\":\"ENABLED\"", 1, true) then
-        redis.call("HSET", queue, "el", math.floor(its_max * at_most / 100))
+    if redis.call("HEXISTS", string.match(queue, "^{[^}]*}") .. ":ver", "PERFM") == 1 then
+        local its_max, high, low = string.match(text, "\"max_depth\":(%d+)"), "-", "-"
+        local interval = string.match(text, "\"service_interval_ms\":(%d+)")
+        if string.find(text, "\"depth_high_event\":\"ENABLED\"", 1, true) then
+            high = math.ceil(its_max * string.match(text, "\"depth_high_limit\":(%d+)") / 100)
+        end
+        if string.find(text, "\"depth_low_event\":\"ENABLED\"", 1, true) then
+            low = math.floor(its_max * string.match(text, "\"depth_low_limit\":(%d+)") / 100)
+        end
+        local told = string.match(text, "\"service_interval_event\":\"(%u+)\"")
+        if told == "NONE" then redis.call("HDEL", queue, "st") end
+        told = interval .. " " .. (told == "NONE" and "-" or told)
+        redis.call("HSET", queue, "ev", string.format("%s %s ", high, low) .. told)
+        redis.call("HSETNX", queue, "et", redis.call("TIME")[1])
+    else
+        redis.call("HDEL", queue, "ev", "et", "st", "qi", "qo", "qh")
     end
 end
 
--- Notes an event, where the caller's manager has PERFMEV(ENABLED). It disables itself and enables the others, as IBM
--- says; that is no new version of the definition, because nothing that a put or a get decides depends on it.
-local function depth_event(kind, queue, name, owner, depth_now)
-    local tag_base = string.match(queue, "^{[^}]*}")
-    local said = redis.call("HGET", tag_base .. ":ver", "EVENTS " .. string.match(owner, "^[^.]*"))
-    local text = said and string.find(said, "PERFM", 1, true) and redis.call("HGET", queue, "def")
-    if text and (kind ~= "max" or string.find(text, "\"depth_max_event\":\"ENABLED\"", 1, true)) then
-        for which in string.gmatch("high low max", "%a+") do
-            local is_on = which ~= kind and (which ~= "high" or kind ~= "max")
-            if is_on or which == kind then
-                local word = is_on and "%1\"ENABLED\"" or "%1\"DISABLED\""
-                text = string.gsub(text, "(\"depth_" .. which .. "_event\":)\"%u+\"", word)
+-- Whether the manager of a connection has PERFMEV(ENABLED). Its name may have dots; three numbers come after it.
+local function wants_performance(queue, owner)
+    return string.find(redis.call("HGET", string.match(queue, "^{[^}]*}") .. ":ver",
+        "EVENTS " .. string.match(owner, "^(.*)%.[^.]*%.[^.]*%.[^.]*$")) or "", "PERFM", 1, true)
+end
+
+-- An event disables itself and enables its opposite, as IBM says; that is no new version of the definition, because
+-- nothing that a put or a get decides depends on it. The counts begin anew.
+local function performance_event(kind, queue, name, owner, depth_now)
+    local text = redis.call("HGET", queue, "def")
+    if kind ~= "max" or string.find(text, "\"depth_max_event\":\"ENABLED\"", 1, true) then
+        if kind == "late" or kind == "prompt" then
+            local word = kind == "late" and "%1\"OK\"" or "%1\"HIGH\""
+            text = string.gsub(text, "(\"service_interval_event\":)\"%u+\"", word)
+        else
+            for which in string.gmatch("high low max", "%a+") do
+                local is_on = which ~= kind and (which ~= "high" or kind ~= "max")
+                if is_on or which == kind then
+                    local word = is_on and "%1\"ENABLED\"" or "%1\"DISABLED\""
+                    text = string.gsub(text, "(\"depth_" .. which .. "_event\":)\"%u+\"", word)
+                end
             end
         end
-        local now = redis.call("TIME")[1]
-        local before = redis.call("HGET", queue, "et") or now
-        redis.call("HSET", queue, "def", text, "et", now)
+        local now, counted = redis.call("TIME")[1], redis.call("HMGET", queue, "et", "qh", "qi", "qo")
+        redis.call("HSET", queue, "def", text, "et", now, "qh", depth_now, "qi", 0, "qo", 0)
         arm_events(queue, text)
-        redis.call("XADD", tag_base .. ":events", "MAXLEN", "~", 1000, "*",
-            "kind", kind, "queue", name, "owner", owner, "depth", depth_now, "since", string.format("%.0f", now - before))
+        redis.call("XADD", string.match(queue, "^{[^}]*}") .. ":events", "MAXLEN", "~", 1000, "*",
+            "kind", kind, "queue", name, "owner", owner, "depth", counted[2] or depth_now,
+            "since", string.format("%.0f", now - (counted[1] or now)), "in", counted[3] or 0, "out", counted[4] or 0)
     end
 end
 
-local function note_high(armed, queue, available, name, owner)
-    local counts = redis.call("HMGET", queue, "pu", "lk", "gm")
-    local held = depth(available, counts[1], counts[2], counts[3])
-    if held >= tonumber(armed) then depth_event("high", queue, name, owner, held) end
+local function note_full(queue, name, owner, depth_max)
+    if wants_performance(queue, owner) then performance_event("max", queue, name, owner, depth_max) end
 end
 
-local function note_low(armed, queue, available, name, owner)
-    local counts = redis.call("HMGET", queue, "pu", "lk", "gm")
-    local held = depth(available, counts[1], counts[2], counts[3])
-    if held <= tonumber(armed) then depth_event("low", queue, name, owner, held) end
+-- Counts what came to a queue with `ev` and what went, and notes the events that this causes. The service timer `st` runs
+-- while messages are there, from the latest get or the put that found the queue empty.
+local function note(armed, queue, available, name, owner, came, went)
+    if wants_performance(queue, owner) then
+        local counts = redis.call("HMGET", queue, "pu", "lk", "gm", "qh", "st")
+        local held = depth(available, counts[1], counts[2], counts[3])
+        local high, low, interval, told = string.match(armed, "^(%S+) (%S+) (%S+) (%S+)$")
+        if came > 0 then redis.call("HINCRBY", queue, "qi", came) end
+        if went > 0 then redis.call("HINCRBY", queue, "qo", went) end
+        local peak = came > 0 and held + went or held
+        if peak > tonumber(counts[4] or 0) then redis.call("HSET", queue, "qh", peak) end
+        local caused = {}
+        if told ~= "-" then
+            local now = redis.call("TIME")
+            now = now[1] * 1000 + math.floor(now[2] / 1000)
+            local was_empty = came > 0 and held + went == came
+            local passed = was_empty and went > 0 and 0 or not was_empty and counts[5] and now - counts[5]
+            if held == 0 then
+                redis.call("HDEL", queue, "st")
+            elseif went > 0 or was_empty or not counts[5] then
+                redis.call("HSET", queue, "st", string.format("%.0f", now))
+            end
+            if passed and told == "HIGH" and passed > tonumber(interval) then
+                caused[1] = "late"
+            elseif passed and told == "OK" and went > 0 and passed <= tonumber(interval) then
+                caused[1] = "prompt"
+            end
+        end
+        if high ~= "-" and came > went and held >= tonumber(high) then
+            caused[#caused + 1] = "high"
+        elseif low ~= "-" and went > came and held <= tonumber(low) then
+            caused[#caused + 1] = "low"
+        end
+        for _, event in ipairs(caused) do performance_event(event, queue, name, owner, held) end
+    end
 end

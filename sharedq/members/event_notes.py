@@ -24,7 +24,8 @@ class Note:
     """One note.
 
     Attributes:
-        kind: ``high``, ``low``, ``max``: the depth of a queue; ``refused``; ``command``; ``config``.
+        kind: ``high``, ``low``, ``max``, ``late``, ``prompt``: depth or service interval of a queue; ``refused``;
+            ``command``; ``config``; ``refresh``.
         at_ms: when it was written, by Redis' clock.
         fields: what it says.
     """

@@ -20,6 +20,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import OBJECT_NAME_LENGTH
 from sharedq.objects.commands import group_objects as copies
 from sharedq.objects.commands.alter import alter_in_directory, alter_local
+from sharedq.objects.commands.counts import Counts, reset_counts
 from sharedq.objects.commands.define import complete, define_at
 from sharedq.objects.commands.delete import announce_missing, check_idle, delete_entry, drop_closed_parts, total_state
 from sharedq.objects.commands.display import (
@@ -450,6 +451,10 @@ class Repository:
     def oldest_ages_ms(self, queues: Sequence[DisplayedQueue]) -> dict[DisplayedQueue, int]:
         """Return the age of the oldest available message of each of some queues, in ms; of others nothing."""
         return oldest_ages_ms(self._finder, queues)
+
+    def reset_counts(self, queues: Sequence[DisplayedQueue]) -> dict[DisplayedQueue, Counts]:
+        """RESET QSTATS: take the counts of those queues that have any, and begin them anew."""
+        return reset_counts(self._finder, queues)
 
     def queue_status(self, name: str) -> QueueState:
         """Return depth, uncommitted work and handles of a local queue, with its parts added up.

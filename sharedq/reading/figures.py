@@ -28,7 +28,11 @@ from sharedq.scripts.reading import oldest_call
 _QUEUES_PER_CALL, _BYTES_PER_CALL = 100, 1 << 20
 #: The fields of a queue in its structure, in the order in which they are asked for.
 _FIELDS = tuple(name.encode() for name in ("ver", "pu", "gu", "lk", "nw", "ip", "op", "gm", "mvd"))
+_COUNTS = (b"ev", b"qh", b"qi", b"qo")
 _RECOVER = b"RECOVER"
+
+Counts = tuple[int, int, int]
+_State = tuple[QueueState, int | None, Counts | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class QueueFigures:
         structure: that of a private queue too (``@QM``); empty for a queue with parts.
         qmgr: the manager that a private queue belongs to; empty for a shared queue.
         oldest_ms: when its oldest available message was put, ms since 1970. None: there is none, or it does not say.
+        counts: highest depth, messages put, messages got since the latest reset. None: nothing is counted.
     """
 
     name: str
@@ -47,6 +52,7 @@ class QueueFigures:
     definition: QueueLocal
     state: QueueState
     oldest_ms: int | None
+    counts: Counts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +156,7 @@ class FigureReader:
         """
         found = GroupFigures()
         names, entries = self._read_admin(found)
-        states: dict[Place, tuple[QueueState, int | None]] = {}
+        states: dict[Place, _State] = {}
         wanted = _places(entries, names, is_cluster=self._group.deployment().is_cluster)
         for name in names:
             found.structures.append(self._read_structure(name, wanted.get(name, []), states, found))
@@ -196,7 +202,7 @@ class FigureReader:
         self,
         name: str,
         places: Sequence[Place],
-        states: dict[Place, tuple[QueueState, int | None]],
+        states: dict[Place, _State],
         found: GroupFigures,
     ) -> StructureFigures:
         group = self._group
@@ -215,7 +221,7 @@ class FigureReader:
         keys: StructureKeys,
         node: str,
         places: Sequence[Place],
-        states: dict[Place, tuple[QueueState, int | None]],
+        states: dict[Place, _State],
         found: GroupFigures,
     ) -> StructureFigures:
         queues = [keys.queue(place.queue) for place in places]
@@ -229,7 +235,7 @@ class FigureReader:
         for queue in queues:
             available = queue.available.encode()
             commands += [
-                (b"HMGET", queue.queue.encode(), *_FIELDS),
+                (b"HMGET", queue.queue.encode(), *_FIELDS, *_COUNTS),
                 (b"ZCARD", available),
                 (b"ZRANGE", available, b"0", b"0", b"WITHSCORES"),
                 (b"ZRANGE", available, b"-1", b"-1", b"WITHSCORES"),
@@ -247,7 +253,7 @@ class FigureReader:
         self._learn_definitions(keys, read)
         self._learn_oldest(keys, read)
         for each in read:
-            states[each.place] = (each.state, self._kept[each.place].oldest_ms)
+            states[each.place] = (each.state, self._kept[each.place].oldest_ms, each.counts)
             if each.moved_by_puts:
                 manager = _manager_of_part(each.place)
                 found.moved_by_puts[manager] = found.moved_by_puts.get(manager, 0) + each.moved_by_puts
@@ -327,7 +333,7 @@ class FigureReader:
         self,
         entries: Iterable[Entry],
         wanted: dict[str, list[Place]],
-        states: dict[Place, tuple[QueueState, int | None]],
+        states: dict[Place, _State],
     ) -> Iterator[QueueFigures]:
         parts = [place for places in wanted.values() for place in places if _manager_of_part(place)]
         for entry in entries:
@@ -347,20 +353,24 @@ class FigureReader:
                 definition=definition,
                 state=counts[0] if len(counts) == 1 else sum(counts, QueueState()),
                 oldest_ms=min((age for age in ages if age is not None), default=None),
+                counts=states[there[0]][2],
             )
 
 
 class _ReadQueue:
     """The replies to the commands about one queue, or part of one."""
 
-    __slots__ = ("first", "is_mixed", "keys", "moved_by_puts", "place", "state", "version")
+    __slots__ = ("counts", "first", "is_mixed", "keys", "moved_by_puts", "place", "state", "version")
 
     def __init__(
         self, place: Place, keys: QueueKeys, fields: list[bytes | None], available: int, first: Any, last: Any
     ) -> None:
         self.place, self.keys = place, keys
         self.version: bytes = fields[0] or b""
-        puts, gets, locked, waiters, inputs, outputs, members, moved = (int(value or 0) for value in fields[1:])
+        at = len(_FIELDS)
+        puts, gets, locked, waiters, inputs, outputs, members, moved = (int(value or 0) for value in fields[1:at])
+        depth, came, went = (int(value or 0) for value in fields[at + 1 :])
+        self.counts: Counts | None = (depth, came, went) if fields[at] else None
         self.state = QueueState(available + members, puts, gets, locked, waiters, inputs, outputs)
         self.first: bytes | None = first[0] if first else None
         self.moved_by_puts = moved

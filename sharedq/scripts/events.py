@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from sharedq.redis.keys import StructureKeys
+from sharedq.redis.keys import QueueKeys, StructureKeys
 from sharedq.redis.link import ScriptCall
 
 
@@ -22,3 +22,14 @@ def note_event_call(keys: StructureKeys, qmgr: str, word: str, note: Mapping[str
 def take_events_call(keys: StructureKeys, count: int) -> ScriptCall:
     """Take the oldest notes of a structure."""
     return "structure/take_events", (keys.events,), (count,)
+
+
+def arm_queues_call(keys: StructureKeys, qmgrs: Iterable[str], queues: Sequence[str]) -> ScriptCall:
+    """Begin or end the counting on some queues of a structure, by what the managers *qmgrs* ask for now."""
+    script_keys = (keys.versions, *(keys.queue(queue).queue for queue in queues))
+    return "structure/arm_queues", script_keys, [events_field(qmgr) for qmgr in qmgrs]
+
+
+def reset_counts_call(queues: Sequence[QueueKeys]) -> ScriptCall:
+    """Take the counts of some queues of a structure, and begin them anew."""
+    return "structure/reset_counts", [key for queue in queues for key in (queue.queue, queue.available)], ()

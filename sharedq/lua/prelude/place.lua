@@ -2,7 +2,7 @@
 Entering and leaving the sets that say what is available on a queue, and waking those who wait for it.
 A queue is given as a table: name, q, a, i, w (keys); also g and r wherever members of groups can come or go, and
 `hand` (messages, journal, journal_max) where gets that wait may be handed what they wait for; `revealed` (an empty list)
-where the caller tells those who wait what has come to count because a member went.
+where the caller tells those who wait what has come to count because a member went. `handed` counts those handed.
 USES record, groups, journal
 ]]
 -- What is known of one message that needs a look, beside its place among the available ones: index entries, expiry,
@@ -51,6 +51,7 @@ local function take_for(queue, token, id, known)
     if (state[1] or "0") ~= "0" or state[2] or state[3] or state[4] then return nil end
     local record, score = redis.call("HGET", queue.hand.messages, id), redis.call("ZPOPMIN", queue.a)[2]
     redis.call("HDEL", queue.hand.messages, id)
+    queue.handed = (queue.handed or 0) + 1
     if needs_look(id) then look_after(queue, queue.hand.messages, nil, -1, id, tonumber(score), record) end
     journal(queue.hand.journal, queue.hand.journal_max, "e", "get", "o", token, "q", queue.name, "i", id)
     return id .. " " .. score .. "\n" .. record

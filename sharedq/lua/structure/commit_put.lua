@@ -45,7 +45,7 @@ USES        place
 local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
 local count, rides, FIRST = tonumber(ARGV[9]), ARGV[10] == "1", 11
 if redis.call("HEXISTS", KEYS[1], owner) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "eh")
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "ev")
 if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT } end
 if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then return { MQRC.BACKED_OUT } end
 local elements = redis.call("LRANGE", KEYS[8], 0, -1)
@@ -63,7 +63,7 @@ end
 redis.call("HSET", messages, unpack(stored))
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
 redis.call("ZADD", KEYS[5], unpack(added))
-if state[6] then INLINE.note_high(state[6], KEYS[4], KEYS[5], ARGV[2], owner) end
+if state[6] then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, 0) end
 
 local names, queues, away = FIRST + 2 * count, {}, {}
 local queue_count = #KEYS - 9 - (rides and 2 or 0)
@@ -89,7 +89,7 @@ local reply = { 0, 0, applied }
 if rides then
     -- As structure/get takes a message whose id needs no look. A queue that may have long ones is not for this.
     local source, available, at = KEYS[10 + queue_count], KEYS[11 + queue_count], names + queue_count
-    local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg", "el")
+    local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg", "ev")
     if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4]
         and tonumber(ARGV[at + 3]) >= CONST.LONG then
         local id, score = unpack(redis.call("ZPOPMIN", available))
@@ -97,7 +97,7 @@ if rides then
             redis.call("ZADD", available, score, id)
         elseif id then
             local record = redis.call("HGET", messages, id)
-            if there[5] then INLINE.note_low(there[5], source, available, ARGV[at], owner) end
+            if there[5] then INLINE.note(there[5], source, available, ARGV[at], owner, 0, 1) end
             away[source] = (away[source] or 0) + 1
             redis.call("RPUSH", KEYS[8], "A" .. ARGV[at + 2], "G1\n" .. ARGV[at] .. "\n" .. id .. "\n" .. score)
             INLINE.journal(KEYS[9], ARGV[7], "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id)
@@ -117,4 +117,5 @@ local waiting = tonumber(state[2])
 for _, number in ipairs(ids) do
     if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], tostring(number), "") end
 end
+if state[6] and queue.handed then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, 0, queue.handed) end
 return reply

@@ -52,7 +52,7 @@ local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARG
 local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
 local is_blind = ARGV[8] == "2"
 
-local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg", "el")
+local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg", "ev")
 local version, may_be_long = state[1], state[4]
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 -- It was handed a message, and has it by now, or else its wait ended before that arrived.
@@ -130,7 +130,7 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
                 end
                 redis.call("ZREMRANGEBYRANK", KEYS[4], 0, count - 1)
             end
-            if state[5] then INLINE.note_low(state[5], KEYS[3], KEYS[4], ARGV[2], owner) end
+            if state[5] then INLINE.note(state[5], KEYS[3], KEYS[4], ARGV[2], owner, 0, count) end
             if is_woken then
                 redis.call("DEL", KEYS[9])
                 redis.call("HSET", own, owner, "")
@@ -274,7 +274,10 @@ if #kept > 0 then
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
         unpack(chosen))
 end
-if state[5] and #gone + #kept > 0 then INLINE.note_low(state[5], queue.q, queue.a, queue.name, owner) end
+if state[5] and #gone + #kept > 0 then
+    local went = #gone + #kept
+    INLINE.note(state[5], queue.q, queue.a, queue.name, owner, 0, went)
+end
 if #expired > 0 then
     redis.call("HDEL", messages, unpack(expired))
     journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))

@@ -94,7 +94,7 @@ local STALE, LOOK_AGAIN, MARKED, EXPIRED_MAX, OPERATION_MAX = 1, 2, 4, 100, 100
 local waiting = redis.call("HGET", own, owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 if wait_text == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
-local version, left, marked, armed = unpack(redis.call("HMGET", queue.q, "ver", "gm", "mk", "el"))
+local version, left, marked, armed = unpack(redis.call("HMGET", queue.q, "ver", "gm", "mk", "ev"))
 -- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 if version and marked and not handle then return { MARKED } end
@@ -409,7 +409,10 @@ if #kept > 0 then
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
         unpack(chosen))
 end
-if armed then INLINE.note_low(armed, queue.q, queue.a, queue.name, owner) end
+if armed then
+    local went = #taken
+    INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, went)
+end
 reply[3][2] = redis.call("HGET", queue.q, "gm") or "0"
 share()
 return finish(reply, taken)

@@ -46,7 +46,7 @@ local unit, destinations, expiry, wake_base = KEYS[8], KEYS[10], KEYS[11], KEYS[
 local owner, version, unit_id, destination, checks = ARGV[1], ARGV[3], ARGV[5], ARGV[8], tonumber(ARGV[9])
 
 if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", queue.q, "ver", "pu", "lk", "nw", "gm", "eh")
+local state = redis.call("HMGET", queue.q, "ver", "pu", "lk", "nw", "gm", "ev")
 if not state[1] then return { MQRC.Q_DELETED } end
 local at = 10
 for _ = 1, checks do
@@ -57,7 +57,7 @@ if state[1] ~= version then return { 1, state[1], redis.call("HGET", queue.q, "d
 
 local count = (#ARGV - at + 1) / 3
 if INLINE.is_full(ARGV[4], count, KEYS[5], state[2], state[3], state[5]) then
-    INLINE.depth_event("max", KEYS[4], ARGV[2], ARGV[1], ARGV[4])
+    if state[6] then INLINE.note_full(KEYS[4], ARGV[2], ARGV[1], ARGV[4]) end
     return { MQRC.Q_FULL }
 end
 
@@ -98,5 +98,5 @@ else
     record_operation(unit, unit_id, "P", queue.name, ids, written)
     redis.call("HINCRBY", queue.q, "pu", count)
 end
-if state[6] then INLINE.note_high(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1]) end
+if state[6] then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1], count, queue.handed or 0) end
 return { 0, first }

@@ -28,13 +28,13 @@ COST        O(messages)
 USES        unit_of_work
 ]]
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "pu", "lk", "gm", "eh")
+local state = redis.call("HMGET", KEYS[4], "ver", "pu", "lk", "gm", "ev")
 if not state[1] then return { MQRC.Q_DELETED } end
 if state[1] ~= ARGV[3] then return { 1, state[1], redis.call("HGET", KEYS[4], "def") } end
 local at = KEYS[7] and 8 or 6
 local count, base = #ARGV - at, ARGV[at]
 if INLINE.is_full(ARGV[4], count, KEYS[5], state[2], state[3], state[4]) then
-    INLINE.depth_event("max", KEYS[4], ARGV[2], ARGV[1], ARGV[4])
+    if state[5] then INLINE.note_full(KEYS[4], ARGV[2], ARGV[1], ARGV[4]) end
     return { MQRC.Q_FULL }
 end
 
@@ -56,5 +56,5 @@ if KEYS[7] then
     local ids_text = table.concat(ids, " ")
     INLINE.entry(KEYS[7], ARGV[6], "e", "put", "o", ARGV[1], "q", ARGV[2], "u", ARGV[5], "i", ids_text, "d", ARGV[7])
 end
-if state[5] then INLINE.note_high(state[5], KEYS[4], KEYS[5], ARGV[2], ARGV[1]) end
+if state[5] then INLINE.note(state[5], KEYS[4], KEYS[5], ARGV[2], ARGV[1], count, 0) end
 return { 0, first }

@@ -39,7 +39,7 @@ COST        O(messages * log depth)
 USES        place
 ]]
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk", "al", "eh")
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk", "al", "ev")
 local journal, code, at = KEYS[8], nil, KEYS[8] and 7 or 5
 if KEYS[9] and state[1] then
     at = 9 + 2 * ARGV[8]
@@ -54,7 +54,7 @@ if state[1] ~= ARGV[3] then
 end
 local count, base = #ARGV - at, ARGV[at]
 if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then
-    INLINE.depth_event("max", KEYS[4], ARGV[2], ARGV[1], ARGV[4])
+    if state[8] then INLINE.note_full(KEYS[4], ARGV[2], ARGV[1], ARGV[4]) end
     return { MQRC.Q_FULL }
 end
 
@@ -85,13 +85,14 @@ if state[2] == "1" then
             local may_be = string.byte(ARGV[at + 1]) % 2 == 0 and " ~?" or " "
             version, its_base = string.match(said, "\n" .. string.sub(code, 2) .. may_be .. "(%S+) (%S*)\n")
         end
-        local there = version and redis.call("HMGET", KEYS[11], "ver", "nw", "code", "gm", "mk", "al", "lg")
+        local there = version and redis.call("HMGET", KEYS[11], "ver", "nw", "code", "gm", "mk", "al", "lg", "ev")
         if there and there[1] == version and there[2] == "1" and there[3] == string.sub(code, 2) and (there[4] or "0") == "0"
             and not (there[5] or there[6] or there[7]) and redis.call("ZCARD", KEYS[12]) == 0 then
             waiter = redis.call("ZPOPMIN", KEYS[13])[1]
             if waiter and string.sub(waiter, 1, 2) == "A!" then
                 its_base = its_base ~= "" and its_base or base
                 handed = { token = string.sub(waiter, 3), name = ARGV[7], q = KEYS[11], base = its_base, by = token }
+                state[8] = there[8]
             elseif waiter then
                 redis.call("ZADD", KEYS[13], 0, waiter)
             end
@@ -122,7 +123,12 @@ else
     redis.call("ZADD", KEYS[5], unpack(added))
 end
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
-if state[8] and not handed then INLINE.note_high(state[8], KEYS[4], KEYS[5], ARGV[2], ARGV[1]) end
+if state[8] then
+    local is_hop = handed and handed.by
+    local q, a, name = is_hop and KEYS[11] or KEYS[4], is_hop and KEYS[12] or KEYS[5], is_hop and ARGV[7] or ARGV[2]
+    local went = handed and 1 or 0
+    INLINE.note(state[8], q, a, name, ARGV[1], count, went)
+end
 if journal then
     if count > 1 then
         ids = {}
@@ -159,4 +165,5 @@ local waiting = tonumber(state[2])
 for number = first, first + count - 1 do
     if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], number .. (code or ""), "") end
 end
+if state[8] and queue.handed then INLINE.note(state[8], KEYS[4], KEYS[5], ARGV[2], ARGV[1], 0, queue.handed) end
 return { 0, first }

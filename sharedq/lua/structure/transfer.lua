@@ -107,7 +107,7 @@ for _, run in ipairs(runs) do
     if not is_all then break end
     local key = FIRST_KEY + at - FIRST_ARGUMENT
     run.name, run.base, run.q, run.a, run.w = ARGV[at], tonumber(ARGV[at + 4]), KEYS[key], KEYS[key + 1], KEYS[key + 3]
-    local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm", "mk", "al", "eh")
+    local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm", "mk", "al", "ev")
     run.armed = state[10]
     local is_full = INLINE.is_full(ARGV[at + 3], #run.ids, run.a, state[5], state[6], state[7])
     if state[2] == "1" then
@@ -149,7 +149,10 @@ if is_all then
         arrival = arrival + #run.ids
         if not run.is_handed then
             redis.call("ZADD", run.a, unpack(added))
-            if run.armed then INLINE.note_high(run.armed, run.q, run.a, run.name, caller) end
+        end
+        if run.armed then
+            local came, went = #run.ids, run.is_handed and 1 or 0
+            INLINE.note(run.armed, run.q, run.a, run.name, caller, came, went)
         end
         INLINE.journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", run.name,
             "i", run.ids_text or table.concat(run.ids, " "))
@@ -185,7 +188,7 @@ for position = FIRST_ARGUMENT, #ARGV, 6 do
         hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[5] },
     }
     if target.is_temporary then target.length_max = -1 - target.length_max end
-    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code", "gm", "lg", "eh")
+    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code", "gm", "lg", "ev")
     if state[1] ~= ARGV[position + 2] then
         stale[#stale + 1] = target.name
     else
@@ -278,7 +281,10 @@ for code, target in pairs(targets) do
         journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", target.name,
             "i", table.concat(target.ids, " "))
         make_available(target, messages, own, wake_base, expiry, target.waiting, added, target.records)
-        if target.armed then INLINE.note_high(target.armed, target.q, target.a, target.name, caller) end
+        if target.armed then
+            local came, went = #target.ids, target.handed or 0
+            INLINE.note(target.armed, target.q, target.a, target.name, caller, came, went)
+        end
     end
 end
 if #expired > 0 then

@@ -46,7 +46,6 @@ _CFSTRUCT: Final = (CFStruct.kind,)
 
 INERT: Final = (
     Inert(_STORED, "TRIGGER", ("NOTRIGGER",), "no trigger messages are written"),
-    Inert(_STORED, "QSVCIEV", ("NONE",), "no service interval events are written"),
     Inert(_STORED, "DEFREADA", ("NO", "DISABLED"), "messages are never read ahead"),
     Inert(_STORED, "STATQ", ("QMGR", "OFF"), "no statistics messages are written"),
     Inert(_STORED, "ACCTQ", ("QMGR", "OFF"), "no accounting messages are written"),

@@ -13,12 +13,14 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
-from sharedq.objects.store.directory import parse_attributes
+from sharedq.objects.definitions.queues import QueueLocal
+from sharedq.objects.store.directory import Directory, parse_attributes
 from sharedq.redis.keys import ADMIN_STRUCTURE, private_structure
-from sharedq.scripts.events import events_field
+from sharedq.scripts.events import arm_queues_call, events_field
 from sharedq.scripts.objects import alter_qmgr_call, define_structure_call, remove_structure_call, set_versions_call
 
 _CHANGED = 1
+_QUEUES_PER_CALL = 100
 #: Field of a manager's attributes -> the word that stands for such events in each structure's versions.
 EVENT_WORDS = {
     "performance_event": "PERFM",
@@ -39,6 +41,26 @@ def announce(group: Group, field: str, value: str) -> None:
     """
     for name in group.structure_names():
         group.call(*set_versions_call(group.structure(name), field, value))
+
+
+def arm_queues(group: Group) -> None:
+    """Make the queues of every structure count puts and gets while any manager has PERFMEV(ENABLED), and only then.
+
+    It is harmless to repeat.
+    """
+    qmgrs = [member.name for member in group.members()]
+    names = [name for name in group.structure_names() if group.call(*arm_queues_call(group.structure(name), qmgrs, []))]
+    if not names:
+        return
+    queues: dict[str, list[str]] = {name: [] for name in names}
+    # Read after the structures know what is asked for: what is defined from now on counts anyway.
+    for entry in Directory(group).scan():
+        if entry.kind == QueueLocal.kind and entry.is_in_structure and entry.structure in queues:
+            queues[entry.structure].append(entry.name)
+    for structure, there in queues.items():
+        for start in range(0, len(there), _QUEUES_PER_CALL):
+            chunk = there[start : start + _QUEUES_PER_CALL]
+            group.call(*arm_queues_call(group.structure(structure), qmgrs, chunk))
 
 
 def holder_field(qmgr: str) -> str:
@@ -134,11 +156,11 @@ class ManagerAttributes:
             _, text = self._write(qmgr, b"", attributes, is_igq=True)
         attributes = self._parsed(qmgr, text)
         announce(self._group, f"IGQ {qmgr}", attributes.igq_state)
-        announce(self._group, events_field(qmgr), _events_value(attributes))
+        self._announce_events(attributes)
 
     def announce_events(self, qmgr: str) -> None:
         """Tell every structure which events the manager asks for: some may not have been there at the last time."""
-        announce(self._group, events_field(qmgr), _events_value(self.read(qmgr)))
+        self._announce_events(self.read(qmgr))
 
     def announce_igq(self, qmgr: str) -> None:
         """Tell every structure the manager's IGQ: the command that altered it may not have come to that."""
@@ -162,8 +184,12 @@ class ManagerAttributes:
             # Even if nothing changed: the command that changed it may have been cut off here.
             announce(self._group, f"IGQ {qmgr}", written.igq_state)
         if not EVENT_WORDS.keys().isdisjoint(changes):
-            announce(self._group, events_field(qmgr), _events_value(written))
+            self._announce_events(written)
         return written
+
+    def _announce_events(self, attributes: QueueManagerAttributes) -> None:
+        announce(self._group, events_field(attributes.name), _events_value(attributes))
+        arm_queues(self._group)
 
     def _text(self, qmgr: str) -> bytes:
         key = self._group.keys.qmgr

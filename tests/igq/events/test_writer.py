@@ -368,3 +368,24 @@ def test_unknown_notes_do_no_harm(events: Events) -> None:
     leave_note(events.group.group, "QM1", "command", "", {"user": "u"})
     mqsc(events.group, "DISPLAY QMGR")
     assert len(events.read(formats.COMMAND_QUEUE)) == 1
+
+
+def test_a_refresh_tells_of_each_object(events: Events) -> None:
+    events.group.define_shared("A", max_depth=7)
+    mqsc(events.group, "DEFINE QALIAS(AA) TARGET(A)", "DELETE QALIAS(NOWHERE)")
+    events.read(formats.CONFIG_QUEUE)
+    refresh = "REFRESH QMGR TYPE(CONFIGEV) "
+    mqsc(events.group, refresh + "OBJECT(QUEUE) NAME('A*')", refresh + "OBJECT(QLOCAL) NAME(A)")
+    found = [fields for fields, _ in events.read(formats.CONFIG_QUEUE)]
+    assert {fields["reasonName"] for fields in found} == {"MQRC_CONFIG_REFRESH_OBJECT"}
+    assert [fields["qName"] for fields in found] == ["A", "AA", "A"]
+    assert found[0]["maxQDepth"] == 7
+    mqsc(events.group, "REFRESH QMGR TYPE(CONFIGEV)")
+    kinds = {fields["objectType"] for fields, _ in events.read(formats.CONFIG_QUEUE)}
+    assert len(kinds) == 3
+
+
+def test_a_refresh_is_refused_where_nobody_hears_it(events: Events) -> None:
+    assert "expected: TYPE(CONFIGEV)" in mqsc(events.group, "REFRESH QMGR")
+    events.group.repository("QM1").alter_qmgr("QM1", {"configuration_event": "DISABLED"})
+    assert "CONFIGEV(DISABLED)" in mqsc(events.group, "REFRESH QMGR TYPE(CONFIGEV)")

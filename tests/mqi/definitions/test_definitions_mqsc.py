@@ -140,9 +140,10 @@ def test_cmdscope_runs_a_command_at_another_member(group: TestGroup) -> None:
         ("DEFINE CHANNEL(TO.X) CHLTYPE(SVRCONN)", "DEFINE CHANNEL"),
         ("def chl(X) chltype(SDR)", "DEFINE CHL"),
         ("DIS PROC(*)", "DISPLAY PROCESS"),
-        ("RESET QSTATS(*)", "RESET QSTATS"),
+        ("RESET SMDS(*) ACCESS(ENABLED)", "RESET SMDS"),
         ("STOP LISTENER(X)", "STOP LISTENER"),
-        ("REFRESH", "REFRESH"),
+        ("REFRESH SECURITY", "REFRESH SECURITY"),
+        ("ARCHIVE", "ARCHIVE"),
     ],
 )
 def test_ibm_commands_that_igq_lacks_are_named_as_such(group: TestGroup, command: str, named: str) -> None:

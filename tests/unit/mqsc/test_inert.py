@@ -51,9 +51,9 @@ def test_nothing_acts_on_what_the_table_has(inert: Inert) -> None:
     ("command", "said"),
     [
         ("DEFINE QLOCAL(A) TRIGGER", ["TRIGGER is kept"]),
-        ("DEFINE QLOCAL(A) NOTRIGGER QSVCIEV(NONE) DEFREADA(DISABLED)", []),
+        ("DEFINE QLOCAL(A) NOTRIGGER DEFREADA(DISABLED)", []),
         ("DEFINE QL(A) QDPHIEV(ENABLED) QDPLOEV(ENABLED) QDEPTHHI(70)", []),
-        ("ALTER QLOCAL(A) QSVCIEV(HIGH) STATQ(ON)", ["QSVCIEV(HIGH) is kept", "STATQ(ON) is kept"]),
+        ("ALTER QLOCAL(A) QSVCIEV(HIGH) QSVCINT(5) STATQ(ON)", ["STATQ(ON) is kept"]),
         ("ALTER QALIAS(A) DEFPRESP(ASYNC)", ["DEFPRESP(ASYNC) is kept"]),
         ("ALTER QMGR PERFMEV(ENABLED) GROUPUR(ENABLED)", []),
         ("ALTER QMGR GROUPUR(DISABLED) CFCONLOS(TERMINATE)", []),
