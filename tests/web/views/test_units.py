@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.cli.conftest import ROOT
+from tests.cli.conftest import ROOT, Shell
 from tests.support.browser import HOSTILE, looking, picture
-from tests.support.console import Console
+from tests.support.console import Console, add_users
 from tests.web.views.conftest import run_program
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+#: Prepares units of work with one put each.
 PREPARES = """
 import sys, sharedq
 from sharedq.mqi.constants import PutOption
@@ -27,12 +29,17 @@ with sharedq.connect("QM1", appl_name=sys.argv[1]) as connection:
         connection.put1("UNITS", xid.encode(), options=PutOption.SYNCPOINT)
         connection.prepare(xid.encode())
 """
+#: Puts three messages in a unit of work, or gets one, and waits.
 OPENS = """
 import sys, sharedq
-from sharedq.mqi.constants import PutOption
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 with sharedq.connect("QM1", appl_name=sys.argv[1]) as connection:
-    for number in range(3):
-        connection.put1("UNITS", b"not yet", options=PutOption.SYNCPOINT)
+    if sys.argv[2] == "get":
+        connection.put1("UNITS", b"to be got")
+        connection.open("UNITS", OpenOption.INPUT_SHARED).get(GetOption.SYNCPOINT)
+    else:
+        for number in range(3):
+            connection.put1("UNITS", b"not yet", options=PutOption.SYNCPOINT)
     print("open", flush=True)
     sys.stdin.read()
     connection.backout()
@@ -45,9 +52,9 @@ def _queue(console: Console) -> None:
 
 
 @contextmanager
-def opened(console: Console, appl_name: str) -> Iterator[None]:
+def opened(console: Console, appl_name: str, verb: str = "put") -> Iterator[None]:
     """A program with an open unit of work."""
-    arguments = [sys.executable, "-c", OPENS, appl_name]
+    arguments = [sys.executable, "-c", OPENS, appl_name, verb]
     program = subprocess.Popen(
         arguments, cwd=ROOT, env=console.shell.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -105,6 +112,29 @@ def test_open_units_are_there_with_their_ages_while_they_are_open(console: Conso
             assert 0 <= unit["age_s"] < 600
             assert unit["structures"] == ["APPL1"]
         assert found() == []
+        with opened(console, "opener", "get"):
+            (unit,) = found()
+            assert (unit["messages"], unit["age_s"]) == (1, None)
+
+
+def test_what_a_dead_manager_left_in_doubt_is_resolved_at_another(shell: Shell) -> None:
+    # A busy machine must not cost a manager its place.
+    shell.environment["IGQ_LEASE_MS"] = "15000"
+    add_users(shell)
+    peer, victim = shell.start_manager("QM2"), shell.start_manager("QM1")
+    shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(UNITS) QSGDISP(SHARED) CFSTRUCT(APPL1)")
+    with Console.start(shell) as own, own.signed_in("otto") as otto:
+        run_program(own, PREPARES, "sink", "left")
+        victim.end(signal.SIGKILL)
+        peer.wait_for("CSQR004I QM2 1 unit")
+
+        (unit,) = in_doubt(otto, "sink")
+        (answer,) = resolve(otto, unit, "COMMIT").json()["answers"]
+
+        assert answer["is_done"], answer
+        assert "QMNAME(QM1)" in own.logged("QM2: RESOLVE INDOUBT(*) ACTION(COMMIT)")
+        assert in_doubt(otto, "sink") == []
+    assert shell.out("get", "QM2", "UNITS", "--wait", "0") == "left\n"
 
 
 def test_a_browser_resolves_a_unit_in_doubt(console: Console, browser: Browser) -> None:
