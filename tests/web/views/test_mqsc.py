@@ -96,7 +96,8 @@ def test_every_keyword_that_is_offered_is_known(console: Console) -> None:
         subject = kind if kind in ("QMGR", "GROUP", "AUTHREC") else f"{kind}(*)"
         for keyword, words in keywords_of("DISPLAY", kind).items():
             is_option = keyword in ("TYPE", "OPENTYPE", "QSGDISP", "OBJTYPE")
-            handle = " TYPE(HANDLE)" if kind == "QSTATUS" and not is_option and keyword not in STATUS else ""
+            kinds = {"QSTATUS": "" if keyword in STATUS else " TYPE(HANDLE)", "CONN": " TYPE(ALL)"}
+            handle = "" if is_option else kinds.get(kind, "")
             if keyword not in ("WHERE", "QMNAME", "PROFILE", "PRINCIPAL"):
                 values = [f"({word})" for word in words] if is_option else [""]
                 commands += [f"DISPLAY {subject} {keyword}{value}{handle}" for value in values]
