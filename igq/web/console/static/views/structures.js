@@ -12,7 +12,7 @@ export const title = "Structures";
 const HEADINGS = ["Structure", "State", "Server", { text: "Messages", number: true }, "Latest backup here", "Commands"];
 
 export async function show(element, context) {
-  let about = [], isBusy = false;
+  let about = null, isBusy = false;
   const list = h("div"), qmgr = chooser(context), isAllowed = context.can("operator");
   replace(element,
     h("div", { class: "bar" }, h("label", {}, "Commands at ", qmgr), h("button", { onclick: read }, "Read again"),
@@ -30,6 +30,8 @@ export async function show(element, context) {
 
   // Buttons keep their places while the list is drawn anew, so that the focus can stay.
   function draw() {
+    // Before the definitions are read, nothing tells a structure of the group from one of a manager.
+    if (about === null) return;
     const group = live.latest("group"), focused = document.activeElement?.dataset?.command;
     const states = new Map((group?.structures ?? []).map((each) => [each.name, each]));
     const own = [...states.values()].filter((each) => !about.some((known) => known.name === each.name));
