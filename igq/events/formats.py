@@ -151,12 +151,19 @@ def command(qmgr: str, user: str, appl: str, mqsc: str, number: int) -> PCFMessa
 
 
 def configuration(
-    action: str, qmgr: str, user: str, appl: str, before: ObjectDefinition | None, after: ObjectDefinition | None
+    action: str,
+    qmgr: str,
+    user: str,
+    appl: str,
+    before: ObjectDefinition | None,
+    after: ObjectDefinition | None,
+    origin: int = EventOrigin.CONSOLE,
 ) -> list[PCFMessage]:
     """Create, Change, Delete or Refresh Object. A change is two messages: what was, and what is.
 
     Args:
         action: ``create``, ``change``, ``delete`` or ``refresh``.
+        origin: MQEVO_*.
     """
     reason = {
         "create": MQRC.CONFIG_CREATE_OBJECT,
@@ -169,7 +176,7 @@ def configuration(
         _message(
             PCFCommand.CONFIG_EVENT,
             reason,
-            [*_context(qmgr, user, appl), *_object(definition)],
+            [*_context(qmgr, user, appl, origin), *_object(definition)],
             number=position,
             control=PCFControl.LAST if position == len(told) else PCFControl.NOT_LAST,
             version=2,
@@ -201,10 +208,10 @@ def _object(definition: ObjectDefinition) -> Iterable[Parameter]:
             yield text(int(selector), value, attribute.mqsc.length)
 
 
-def _context(qmgr: str, user: str, appl: str) -> list[Parameter]:
+def _context(qmgr: str, user: str, appl: str, origin: int = EventOrigin.CONSOLE) -> list[Parameter]:
     return [
         text(PCFParameter.EVENT_USER_ID, user, 12),
-        MQCFIN(PCFParameter.EVENT_ORIGIN, EventOrigin.CONSOLE),
+        MQCFIN(PCFParameter.EVENT_ORIGIN, origin),
         text(PCFParameter.EVENT_Q_MGR, qmgr, 48),
         MQCFBS(PCFParameter.EVENT_ACCOUNTING_TOKEN, NULL_ACCOUNTING_TOKEN),
         text(PCFParameter.EVENT_APPL_IDENTITY, ""),

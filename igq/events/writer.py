@@ -16,7 +16,7 @@ from sharedq.members.event_notes import Note, take_notes
 from sharedq.members.group import Group
 from sharedq.messages.context import new_identifier
 from sharedq.mqi.constants import MQRC, CloseOption, Format, OpenOption, PutOption
-from sharedq.mqi.constants.pcf import PCFCommand
+from sharedq.mqi.constants.pcf import EventOrigin, PCFCommand
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import DEFAULT_CCSID, NULL_ID
 from sharedq.mqi.pcf.structures import PCFMessage
@@ -225,6 +225,7 @@ def _from_note(note: Note, qmgr: str) -> Iterator[PCFMessage]:
     elif note.kind == "config":
         model = _MODELS[fields["object"]]
         before, after = (model.from_json(text) if text else None for text in (fields["before"], fields["after"]))
-        yield from formats.configuration(fields["action"], qmgr, fields["user"], fields["appl"], before, after)
+        told = (fields["action"], qmgr, fields["user"], fields["appl"], before, after)
+        yield from formats.configuration(*told, int(fields.get("origin", EventOrigin.CONSOLE)))
     else:
         raise KeyError(note.kind)

@@ -16,11 +16,10 @@ from igq.mqsc.lines import split_commands
 from igq.mqsc.parser import Command
 from igq.operations.command_log import Giver, note_command
 from igq.operations.shutdown import STOP_TIMEOUT_S, UP, require_running, stop_manager
-from sharedq.members.event_notes import leave_note
 from sharedq.members.group import Group
-from sharedq.messages.context import default_appl_name, user_identifier
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.objects.configuration_notes import noting
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal
 from sharedq.objects.repository import Repository
@@ -102,12 +101,12 @@ class SessionRepository(Repository):
     """Definitions, and the wake-up of the agents and movers that depend on them."""
 
     def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
-        with self._configuration("change", kind, name, disposition):
+        with noting(self, "change", kind, name, disposition):
             super().alter(kind, name, changes, disposition)
         self._wake_movers(kind, everywhere="usage" in changes and disposition != "QMGR")
 
     def define(self, definition: AnyQueue, *, replace: bool = False, like: str | None = None) -> None:
-        with self._configuration("create", definition.kind, definition.name, definition.disposition):
+        with noting(self, "create", definition.kind, definition.name, definition.disposition):
             super().define(definition, replace=replace, like=like)
         is_for_all = isinstance(definition, QueueLocal) and (
             (definition.usage == "XMITQ" and definition.disposition != "QMGR")
@@ -116,45 +115,25 @@ class SessionRepository(Repository):
         self._wake_movers(definition.kind, everywhere=is_for_all)
 
     def delete(self, kind: str, name: str, *, disposition: Chosen | None = None, purge: bool = False) -> None:
-        with self._configuration("delete", kind, name, disposition):
+        with noting(self, "delete", kind, name, disposition):
             super().delete(kind, name, disposition=disposition, purge=purge)
         self._wake_movers(kind, everywhere=False)
 
     def delete_structure(self, name: str) -> None:
         try:
-            with self._configuration("delete", CFStruct.kind, name):
+            with noting(self, "delete", CFStruct.kind, name):
                 super().delete_structure(name)
         finally:
             # Refused or not: movers and agents may have been told that the structure is gone.
             self._wake_movers(QueueLocal.kind, everywhere=True)
 
     def define_structure(self, structure: CFStruct, *, replace: bool = False) -> None:
-        with self._configuration("create", structure.kind, structure.name):
+        with noting(self, "create", structure.kind, structure.name):
             super().define_structure(structure, replace=replace)
 
     def alter_structure(self, name: str, changes: Mapping[str, Any]) -> None:
-        with self._configuration("change", CFStruct.kind, name):
+        with noting(self, "change", CFStruct.kind, name):
             super().alter_structure(name, changes)
-
-    @contextmanager
-    def _configuration(self, action: str, kind: str, name: str, disposition: Chosen | None = None) -> Iterator[None]:
-        """Note what a command made of an object, with CONFIGEV(ENABLED)."""
-        qmgr = self.qmgr or ""
-        if self.qmgr_attributes(qmgr).configuration_event != "ENABLED":
-            yield
-            return
-        before = self.definition(kind, name, disposition)
-        yield
-        after = None if action == "delete" else self.definition(kind, name, disposition)
-        fields = {
-            "action": "change" if action == "create" and before is not None else action,
-            "object": kind,
-            "before": "" if before is None else before.to_json(),
-            "after": "" if after is None else after.to_json(),
-            "user": user_identifier().decode(errors="replace"),
-            "appl": default_appl_name().decode(errors="replace"),
-        }
-        leave_note(self.group, qmgr, "config", "CONFIG", fields)
 
     def _wake_movers(self, kind: str, *, everywhere: bool) -> None:
         """Make movers look at the new definition of a local queue: this manager's movers, or those of all managers."""
@@ -165,7 +144,7 @@ class SessionRepository(Repository):
             wake_movers(self.group, qmgr)
 
     def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
-        with self._configuration("change", QueueManagerAttributes.kind, qmgr):
+        with noting(self, "change", QueueManagerAttributes.kind, qmgr):
             attributes = super().alter_qmgr(qmgr, changes)
         if changes.get("igq") == "ENABLED":
             # IBM: with this an operator gets an agent out of its state of retry.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
+from igq.errors import CommandError
 from sharedq.members.event_notes import leave_note
 from sharedq.members.group import Group
 from sharedq.messages.context import default_appl_name, user_identifier
@@ -49,6 +52,16 @@ def note_group_command(group: Group, command: str, result: str, *, without: str 
     members.sort(key=lambda member: (member.state != "RUNNING", member.name))
     if members:
         note_command(group, members[0].name, command, result)
+
+
+@contextmanager
+def noting_refusal(group: Group, command: str) -> Iterator[None]:
+    """Note a command about the group that the body refuses. Where Redis does not answer, no note could be left."""
+    try:
+        yield
+    except CommandError as error:
+        note_group_command(group, command, f"failed: {error}")
+        raise
 
 
 def note_refresh(group: Group, qmgr: str, wanted: str, pattern: str) -> None:

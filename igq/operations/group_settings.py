@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from igq.errors import CommandError
-from igq.operations.command_log import note_group_command
+from igq.operations.command_log import note_group_command, noting_refusal
 from sharedq.members.agreed_settings import AGREED, as_record, contradictions, with_record
 from sharedq.members.group import Group
 from sharedq.redis.durability import fewest_replicas
@@ -51,24 +51,29 @@ def change_group_settings(settings: Settings, changes: Sequence[str], *, is_forc
             has changed.
         DeploymentError, MQIError: Redis cannot be used.
     """
-    told = dict(_parsed(change) for change in changes)
     # The change may be meant to repair a lack of replicas, so wait for none.
-    group = Group(settings.model_copy(update={"wait_replicas": 0}))
+    group, command = Group(settings.model_copy(update={"wait_replicas": 0})), f"group set {' '.join(changes)}"
     try:
-        while True:
-            record = _record(group, settings)
-            present = with_record(settings, record)
-            changed = _changed(present, told)
-            if changed.wait_replicas > present.wait_replicas and not is_forced:
-                _require_replicas(group, changed.wait_replicas)
-            # Keep what a later version has recorded in addition.
-            text = json.dumps(json.loads(record) | json.loads(as_record(changed)))
-            known = group.read_record()
-            if known in (b"", record) and group.call(*set_settings_call(group.keys, known, text)):
-                note_group_command(group, f"group set {' '.join(changes)}", "done")
-                return _as_text(changed)
+        with noting_refusal(group, command):
+            changed = _change(group, settings, dict(_parsed(change) for change in changes), is_forced=is_forced)
+        note_group_command(group, command, "done")
+        return _as_text(changed)
     finally:
         group.leave()
+
+
+def _change(group: Group, settings: Settings, told: Mapping[str, str], *, is_forced: bool) -> Settings:
+    while True:
+        record = _record(group, settings)
+        present = with_record(settings, record)
+        changed = _changed(present, told)
+        if changed.wait_replicas > present.wait_replicas and not is_forced:
+            _require_replicas(group, changed.wait_replicas)
+        # Keep what a later version has recorded in addition.
+        text = json.dumps(json.loads(record) | json.loads(as_record(changed)))
+        known = group.read_record()
+        if known in (b"", record) and group.call(*set_settings_call(group.keys, known, text)):
+            return changed
 
 
 def _require_replicas(group: Group, wanted: int) -> None:

@@ -8,7 +8,9 @@ from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import resolve
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.mqi.constants import MQRC, CharSelector, IntSelector, OpenOption
+from sharedq.mqi.constants.pcf import EventOrigin
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.configuration_notes import noting
 from sharedq.objects.definitions.attributes import Attribute, by_selector
 from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueAlias, QueueLocal, QueueRemote
@@ -165,7 +167,8 @@ def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, 
         changes[attribute.field] = _checked(attribute, value, SETTABLE[int(selector)], handle.object_name)
     connection.check_there(handle)
     repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
-    repository.alter(kind.kind, name, changes)
+    with noting(repository, "change", kind.kind, name, origin=EventOrigin.MQSET):
+        repository.alter(kind.kind, name, changes)
     refresh_definition(connection, handle)
 
 

@@ -146,3 +146,4 @@ class EventOrigin(IntEnum):
 
     OTHER = 0
     CONSOLE = 1
+    MQSET = 4

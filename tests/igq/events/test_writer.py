@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
+from igq.errors import CommandError
 from igq.events import formats
 from igq.events.reading import as_fields
 from igq.events.writer import EventWriter, is_told_of
 from igq.mqsc.executor import run
 from igq.mqsc.session import SessionRepository
 from igq.operations.command_log import note_command, note_group_command
+from igq.operations.group_settings import change_group_settings
+from igq.operations.removal import remove_manager
 from sharedq.members.event_notes import leave_note
 from sharedq.mqi.character_sets import Representation
-from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, Format, GetOption, IntSelector, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.pcf.reading import read
 from sharedq.mqi.structures import MQMD
@@ -389,3 +392,26 @@ def test_a_refresh_is_refused_where_nobody_hears_it(events: Events) -> None:
     assert "expected: TYPE(CONFIGEV)" in mqsc(events.group, "REFRESH QMGR")
     events.group.repository("QM1").alter_qmgr("QM1", {"configuration_event": "DISABLED"})
     assert "CONFIGEV(DISABLED)" in mqsc(events.group, "REFRESH QMGR TYPE(CONFIGEV)")
+
+
+@pytest.mark.rule("mqi/events", "An MQSET causes the event that a changed object does.")
+def test_mqset_is_told_as_a_change(events: Events) -> None:
+    events.group.define_shared("A")
+    queue = events.group.connect("QM1").open("A", OpenOption.SET)
+    queue.set({IntSelector.INHIBIT_PUT: 1})
+    found = [fields for fields, _ in events.read(formats.CONFIG_QUEUE)]
+    assert [(fields["reasonName"], fields["inhibitPut"]) for fields in found] == [
+        ("MQRC_CONFIG_CHANGE_OBJECT", "ENABLED"),
+        ("MQRC_CONFIG_CHANGE_OBJECT", "DISABLED"),
+    ]
+    assert {fields["eventOrigin"] for fields in found} == {"MQSET"}
+
+
+def test_a_failed_command_of_the_group_is_logged(events: Events) -> None:
+    with pytest.raises(CommandError):
+        change_group_settings(events.group.settings, ["nonsense=1"])
+    with pytest.raises(CommandError):
+        remove_manager(events.group.settings, "NOBODY")
+    events.writer.look()
+    found = [(fields["command"], fields["result"].partition(":")[0]) for _, fields in events.said]
+    assert found == [("group set nonsense=1", "failed"), ("group remove NOBODY", "failed")]

@@ -1,0 +1,42 @@
+"""Notes of what a command or an MQSET makes of an object: a manager with CONFIGEV(ENABLED) writes events of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from sharedq.members.event_notes import leave_note
+from sharedq.messages.context import default_appl_name, user_identifier
+from sharedq.mqi.constants.pcf import EventOrigin
+from sharedq.objects.repository import Repository
+from sharedq.objects.store.finder import Chosen
+
+
+@contextmanager
+def noting(
+    repository: Repository,
+    action: Literal["create", "change", "delete"],
+    kind: str,
+    name: str,
+    disposition: Chosen | None = None,
+    origin: EventOrigin = EventOrigin.CONSOLE,
+) -> Iterator[None]:
+    """Note the object as it is before and after the body, where the manager asks for that."""
+    qmgr = repository.qmgr or ""
+    if repository.qmgr_attributes(qmgr).configuration_event != "ENABLED":
+        yield
+        return
+    before = repository.definition(kind, name, disposition)
+    yield
+    after = None if action == "delete" else repository.definition(kind, name, disposition)
+    fields = {
+        "action": "change" if action == "create" and before is not None else action,
+        "object": kind,
+        "before": "" if before is None else before.to_json(),
+        "after": "" if after is None else after.to_json(),
+        "user": user_identifier().decode(errors="replace"),
+        "appl": default_appl_name().decode(errors="replace"),
+        "origin": int(origin),
+    }
+    leave_note(repository.group, qmgr, "config", "CONFIG", fields)
