@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +30,7 @@ from sharedq.reading.figures import FigureReader
 from sharedq.redis.keys import structure_keys
 from sharedq.redis.script_source import commands_of, load_script, script_names
 from sharedq.settings.values import Settings
-from tests.cli.conftest import Shell, new_shell
+from tests.cli.conftest import ROOT, Shell, new_shell
 from tests.support.deployed import Deployed, command_in, rights_of, server_programs, url_of
 from tests.support.members import TestGroup, new_group_name
 from tests.support.topologies import HOST, free_ports, until
@@ -88,6 +92,56 @@ def test_a_manager_and_every_command_work_as_member(site: Site) -> None:
     assert "kept" in out("get", "QM1", "Q")
     out("status")
     out("fsck")
+    assert not denied(site)
+
+
+#: A program with a unit of work, open handles and a dynamic queue, until it is killed.
+DIES = """
+import sys, time, sharedq
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+
+with sharedq.connect("QM3") as manager:
+    queue = manager.open("Q", OpenOption.INPUT_SHARED)
+    manager.open("SYSTEM.DEFAULT.MODEL.QUEUE", OpenOption.INPUT_SHARED)
+    manager.put1("SYSTEM.DEFAULT.LOCAL.QUEUE", b"never", options=PutOption.SYNCPOINT)
+    print(queue.get(GetOption.SYNCPOINT).body.decode(), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_members_recover_a_manager_and_its_program(site: Site) -> None:
+    site.shell.start_manager("QM3")
+    site.shell.out("put", "QM1", "Q", "kept", "--persistent")
+    application = site.shell.environment | {"IGQ_REDIS_URL": url_of("application", site.port)}
+    program = subprocess.Popen(
+        [sys.executable, "-c", DIES], cwd=ROOT, env=application, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "kept\n"
+        site.shell.out("mqsc", "QM3", text="DISPLAY CONN(*) TYPE(ALL)\n")
+        site.shell.out("fsck")
+        os.kill(site.shell.manager("QM3")["pid"], signal.SIGKILL)
+    finally:
+        program.kill()
+        program.communicate()
+
+    def recovered() -> bool:
+        assert not denied(site)
+        found = [each for each in site.shell.status()["recoveries"] if each["failed"] == "QM3.1"]
+        return any(each["state"] == "RESOLVED" for each in found)
+
+    until(recovered, "QM3 is recovered")
+    assert "kept" in site.shell.out("get", "QM1", "Q", "--wait", "60")
+    assert not denied(site)
+
+
+def test_a_program_prepares_at_any_manager_as_application(site: Site) -> None:
+    with sharedq.connect(site.group, settings=site.settings("application")) as manager:
+        manager.put1("Q", b"1", options=PutOption.SYNCPOINT)
+        manager.put1("SYSTEM.DEFAULT.LOCAL.QUEUE", b"1", options=PutOption.SYNCPOINT)
+        manager.prepare(b"xid")
+        manager.backout_prepared(b"xid")
     assert not denied(site)
 
 
@@ -182,6 +236,32 @@ def commands(names: Iterable[str]) -> set[str]:
     return {command.lower() for name in names for command in (*load_script(name).asked, *commands_of(name))}
 
 
+def commands_in(*folders: str) -> set[str]:
+    """The commands that the Python code of some folders gives Redis outside scripts, as it names them."""
+    found = set()
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(call, ast.Call) or getattr(call.func, "attr", "") not in ("command", "commands"):
+                continue
+            for each in (part for argument in call.args for part in ast.walk(argument)):
+                if isinstance(each, ast.Constant) and isinstance(each.value, str | bytes):
+                    word = each.value.decode("latin-1") if isinstance(each.value, bytes) else each.value
+                    if word.isalpha() and word.isupper():
+                        found.add(word.lower())
+    return found
+
+
+#: Words in these calls that are no commands, but options of them; and commands that have parts, which have rights.
+WORDS = {"block", "count", "limit", "match", "maxlen", "streams", "usage", "withscores", "recover", "stream"}
+WORDS |= {"memory", "xinfo"}
+
+
+def test_members_have_the_right_to_each_command_outside_scripts() -> None:
+    found = commands_in("sharedq", "recovery")
+    assert {"srandmember", "xread", "lindex"} <= found
+    assert found - WORDS <= rights_of("member")
+
+
 def test_the_rights_are_no_more_than_the_scripts_and_reports_need() -> None:
     member = {
         "blpop",
@@ -192,6 +272,12 @@ def test_the_rights_are_no_more_than_the_scripts_and_reports_need() -> None:
         "multi",
         "scan",
         "wait",
+        "smembers",
+        "sscan",
+        "srandmember",
+        "lindex",
+        "ttl",
+        "xread",
         "memory|usage",
         "xinfo|stream",
         "xlen",
@@ -200,7 +286,8 @@ def test_the_rights_are_no_more_than_the_scripts_and_reports_need() -> None:
         "zscan",
     }
     assert rights_of("member") == CONNECTED | member | commands(script_names())
-    assert rights_of("application") < CONNECTED | {"blpop", "wait"} | commands(script_names())
+    more = {"blpop", "wait", "hgetall", "hscan", "lindex"}
+    assert rights_of("application") < CONNECTED | more | commands(script_names())
     assert rights_of("reader") == CONNECTED | READ | commands(READING)
 
 
