@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from igq.events import formats
+from igq.monitoring.collector import GroupCollector
 from sharedq.mqi.constants import GetOption, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.igq.events.test_writer import Events, both, mqsc, put_alone, put_in_unit, put_looked_at, take, take_in_unit
+from tests.support.accounts import assert_accounted
 from tests.support.agents import AgentOfQM2
 from tests.support.members import TestGroup
 from tests.support.waits import until_waiting
@@ -217,3 +219,60 @@ def test_qsvciev_none_ends_the_timer(events: Events) -> None:
     put_alone(queue, 1)
     key = events.group.group.structure("APPL1").queue("Q").queue
     assert events.group.group.command(key, "HGET", key, "st") is None
+
+
+# -- what arms the queues --------------------------------------------------------------------------------------------
+
+
+def test_a_start_completes_what_an_interrupted_alter_began(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, queue = both(group, **PLAIN)
+
+    def die(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sharedq.objects.store.structures.Directory.scan", die)
+        with pytest.raises(KeyboardInterrupt):
+            group.repository("QM1").alter_qmgr("QM1", {"performance_event": "ENABLED"})
+    put_alone(queue, 1)
+    assert counted(group) is None
+    group.repository("QM1").prepare_manager("QM1")
+    put_alone(queue, 1)
+    assert counted(group) == (2, 1, 0)
+
+
+def test_a_queue_counts_while_any_manager_asks_for_it(events: Events) -> None:
+    group = events.group
+    group.add_member("QM2")
+    both(group, **PLAIN)
+    for name, state in (("QM2", "ENABLED"), ("QM1", "DISABLED")):
+        group.repository(name).alter_qmgr(name, {"performance_event": state})
+    assert counted(group, qmgr="QM2") == (0, 0, 0)
+    group.repository("QM2").alter_qmgr("QM2", {"performance_event": "DISABLED"})
+    assert counted(group, qmgr="QM2") is None
+
+
+def test_every_field_is_accounted_for(events: Events) -> None:
+    _, queue = both(events.group, **{**INTERVAL, "depth_high_event": "ENABLED"})
+    put_alone(queue, 9)
+    take(queue, 2)
+    assert_accounted(events.group.group)
+
+
+def test_metrics_have_the_counts(events: Events) -> None:
+    _, queue = both(events.group, **PLAIN)
+    events.group.define_shared("OTHER")
+    put_alone(queue, 3)
+    take(queue, 1)
+    samples = {
+        (sample.name, sample.labels["queue"]): sample.value
+        for family in GroupCollector(events.group.group).collect()
+        for sample in family.samples
+        if "queue" in sample.labels
+    }
+    names = ("ibmmq_queue_hi_depth", "ibmmq_queue_mqput_mqput1_count", "ibmmq_queue_mqget_count")
+    assert [samples[name, "Q"] for name in names] == [3, 3, 1]
+    assert [samples[name, "OTHER"] for name in names] == [0, 0, 0]
+    events.group.repository("QM1").alter_qmgr("QM1", {"performance_event": "DISABLED"})
+    found = {sample.name for family in GroupCollector(events.group.group).collect() for sample in family.samples}
+    assert not found & set(names)
