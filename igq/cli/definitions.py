@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from igq.errors import CommandError
+from igq.output.files import write_whole
 from sharedq.display.lines import say, tell
 
 #: Exit statuses of ``igq diff``.
@@ -177,9 +178,7 @@ def _write(lines: Iterable[str], file: Path | None) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    new = file.with_name(f"{file.name}.new")
     try:
-        new.write_bytes(content)
-        new.replace(file)
+        write_whole(file, content)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}") from None

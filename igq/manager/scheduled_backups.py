@@ -12,6 +12,7 @@ from pathlib import Path
 
 from igq.definitions.catalog import read_catalog
 from igq.definitions.export import Selection, export
+from igq.output.files import write_whole
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.retention import is_of_another_group, keep
 from sharedq.admin.backup.take import backup
@@ -97,9 +98,7 @@ class ScheduledBackups:
             return
         lines = [exported.lines[0], _BORN + born, *exported.lines[1:]]
         make_private(path.parent)
-        new = path.with_name(path.name + ".new")
-        new.write_bytes("".join(f"{line}\n" for line in lines).encode())
-        new.replace(path)
+        write_whole(path, "".join(f"{line}\n" for line in lines).encode())
         keep(path, datetime.now(UTC), self._settings.backup_retention)
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from igq.errors import CommandError
+from igq.output.files import write_whole
 from sharedq.settings.directories import make_private
 
 #: Names of users; IBM's UserIdentifier has 12 bytes, so longer names would be cut in messages.
@@ -195,16 +195,7 @@ class Users:
 
     def _write(self, file: _File) -> None:
         text = json.dumps(file.model_dump(mode="json", exclude_none=True), indent=2)
-        descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as written:
-                written.write(text + "\n")
-                written.flush()
-                os.fsync(written.fileno())
-            Path(name).replace(self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(self.path, f"{text}\n".encode(), 0o600)
 
     def _unusable(self, why: str) -> CommandError:
         return CommandError(f"users of the console, {self.path}: {why}")
