@@ -105,6 +105,20 @@ def test_an_agent_that_finds_nothing_else_counts_it(group: TestGroup, agent: Age
     assert (moved.count, moved.is_waiting, agent.queue.move().count) == (1, True, 0)
 
 
+def test_its_queue_counts_it(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    repository = group.repository("QM2")
+    for name in ("QM1", "QM2"):
+        repository.alter_qmgr(name, {"performance_event": "ENABLED"})
+    define(group, put, agent)
+    queues = repository.display_queues("NEAR", ("QLOCAL",))
+    repository.reset_counts(queues)
+    register_wait(getter_of(group), b"A!")
+    put("NEAR", b"hello")
+    assert moved_by_puts(group.group, "QM2") == 1
+    (counts,) = repository.reset_counts(queues).values()
+    assert (counts.highest_depth, counts.puts, counts.gets) == (1, 1, 1)
+
+
 @dataclass
 class Scene:
     """A get waits at NEAR, and the agent on its queue."""
