@@ -97,6 +97,7 @@ class Scene:
     test: TestGroup
     victims: dict[str, QueueManagerConnection] = field(default_factory=dict)
     waiter: Queue | None = None
+    programs_at_dump: int = 0
 
     @classmethod
     def set(cls, test: TestGroup) -> Scene:
@@ -264,6 +265,7 @@ class Scene:
 
     def dump(self) -> dict[bytes, bytes]:
         """Everything the group holds."""
+        self.programs_at_dump = self.test.process_count
         keys = self.keys()
         pipeline = self.test.group.client().pipeline(transaction=False)
         for key in keys:
@@ -271,7 +273,8 @@ class Scene:
         return dict(zip(keys, pipeline.execute(), strict=True))
 
     def restore(self, dumped: dict[bytes, bytes]) -> None:
-        """Restore the group to its state at the dump."""
+        """Restore the group to its state at the dump. Later programs end: new ones will have their tokens."""
+        self.test.end_processes(self.programs_at_dump)
         pipeline = self.test.group.client().pipeline()
         pipeline.delete(*self.keys())
         for key, value in dumped.items():

@@ -91,6 +91,18 @@ class TestGroup:
         self._processes.append(process)
         return process
 
+    @property
+    def process_count(self) -> int:
+        """The number of programs so far."""
+        return len(self._processes)
+
+    def end_processes(self, after: int) -> None:
+        """End all programs but the first *after* ones, as if they had died. None of their threads runs any more."""
+        for process in self._processes[after:]:
+            process.stop_renewing()
+            process._thread.join()
+        del self._processes[after:]
+
     def connect(self, qmgr: str = "QM1", process: Process | None = None, *, tag: str = "") -> QueueManagerConnection:
         """A connection, by default of its own program."""
         connection = Connection(self.group, process or self.process(qmgr), tag=tag, is_internal=True)
