@@ -38,7 +38,7 @@ _REFUSALS = {
     # Another script has been running for too long.
     "BUSY": MQRC.UNEXPECTED_ERROR,
 }
-_NO_PASSWORD = "Redis asks for a password, which is part of its URL: redis://:PASSWORD@HOST:6379"
+_NO_PASSWORD = "Redis asks for a password, which is part of its URL: redis://USER:PASSWORD@HOST:6379"
 IS_CLUSTER = "this server is a node of a Cluster, whose URL begins with redis+cluster://"
 _WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
     (redis.exceptions.OutOfMemoryError, "OOM"),

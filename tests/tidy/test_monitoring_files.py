@@ -86,7 +86,13 @@ def test_each_alert_fires_and_stays_silent(tmp_path: Path) -> None:
     }
     assert wrong.keys() == {rule["alert"] for rule in rules()} - {"IgqNotScraped"}
     well = {"igq_redis_up": 1, "ibmmq_qmgr_status": 2, "ibmmq_queue_attribute_max_depth": 100}
-    tests = []
+    event = 'ibmmq_queue_oldest_message_age{group="G",qmgr="A",queue="SYSTEM.ADMIN.QMGR.EVENT"}'
+    unread = {"expr": "absent(ALERTS)", "eval_time": "15m", "exp_samples": [{"labels": "{}", "value": 1}]}
+    figures_of_a_start = [
+        {"series": event, "values": "9999x20"},
+        {"series": 'igq_redis_up{group="G"}', "values": "1x20"},
+    ]
+    tests: list[dict[str, Any]] = [{"interval": "1m", "input_series": figures_of_a_start, "promql_expr_test": [unread]}]
     for alert, figures in wrong.items():
         for is_wrong in (True, False):
             values = {
