@@ -360,7 +360,8 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
 def _subject(command: Command, repository: Repository) -> str:
     if command.object_type in ("QMGR", "GROUP"):
         scope = find_parameter(command, "CMDSCOPE")
-        return f"{command.object_type} {(scope.value.strip() if scope else '') or repository.qmgr}"
+        where = scope.value.strip() if scope else ""
+        return command.object_type if where == EVERYWHERE else f"{command.object_type} {where or repository.qmgr}"
     named = find_parameter(command, "PROFILE") if command.object_type == "AUTHREC" else None
     name = named.value if named else command.name
     return f"{command.object_type}({name})" if name else command.object_type

@@ -37,7 +37,7 @@ def move_queue(command: Command, repository: Repository) -> list[str]:
     Raises:
         MQIError: 2085, no such queue; 2042, one is open or has uncommitted messages; 2055, TYPE(MOVE) and the target is
             not empty; 2053, there is no room for all; 2057, the two differ in what must be the same. Nothing is moved.
-        PartlyDoneError: a message could not be moved; those before it were.
+        PartlyDoneError: there is no target; or a message could not be moved, and those before it were.
     """
     command.check_keywords(("TOQLOCAL", "TYPE", "QSGDISP", "CMDSCOPE"))
     to = find_parameter(command, "TOQLOCAL")
@@ -47,7 +47,11 @@ def move_queue(command: Command, repository: Repository) -> list[str]:
     kind = read_choice(command, "TYPE", ("MOVE", "ADD"), "MOVE")
     disposition = read_choice(command, "QSGDISP", ("PRIVATE", "SHARED"), "PRIVATE")
     source = _queue(repository, command.name, disposition)
-    target = _queue(repository, to.value, "LIVE")
+    try:
+        target = _queue(repository, to.value, "LIVE")
+    except MQIError as error:
+        # The line must not name the source, which is there.
+        raise messages.PartlyDoneError([messages.failure(f"QLOCAL({to.value})", error)]) from error
     _check(source, target, kind)
     with ExitStack() as stack:
         connection = QueueManagerConnection(

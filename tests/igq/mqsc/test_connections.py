@@ -107,7 +107,10 @@ def test_a_command_runs_at_every_member(shared: TestGroup) -> None:
     assert first < said.index("APPLTAG(one)") < second < said.index("APPLTAG(two)")
     assert said.count("CSQ9022I") == 3
     assert "CSQN122I: 'DISPLAY CONN' command for CMDSCOPE(*) normal completion." in said
-    assert mqsc(shared, "ALTER QMGR IGQ(ENABLED) CMDSCOPE(*)")[0] == 0
+    status, said = mqsc(shared, "ALTER QMGR IGQ(ENABLED) CMDSCOPE(*)")
+    assert status == 0
+    assert "CSQ9022I: ALTER QMGR normal completion." in said
+    assert "QMGR *" not in said.partition("\n")[2]
     assert {shared.repository(name).qmgr_attributes(name).igq for name in ("QM1", "QM2")} == {"ENABLED"}
     assert mqsc(shared, "DEFINE QLOCAL(EACH) CMDSCOPE(*)")[0] == 0
     for qmgr in ("QM1", "QM2"):

@@ -113,7 +113,8 @@ def test_queues_of_another_kind_are_refused(queues: TestGroup) -> None:
     queues.define_private("QM1", "XMIT", usage="XMITQ")
     assert "differ in USAGE" in refused(queues, "MOVE QLOCAL(MINE) TOQLOCAL(XMIT)")
     assert "same name" in refused(queues, "MOVE QLOCAL(MINE) TOQLOCAL(MINE)")
-    assert "2085" in refused(queues, "MOVE QLOCAL(MINE) TOQLOCAL(NOWHERE)")
+    said = refused(queues, "MOVE QLOCAL(MINE) TOQLOCAL(NOWHERE)")
+    assert "CSQM125I: QLOCAL(NOWHERE) was not found, MQRC_UNKNOWN_OBJECT_NAME (2085): no such local queue." in said
     assert "TOQLOCAL" in refused(queues, "MOVE QLOCAL(MINE)")
     assert "TYPE" in refused(queues, "MOVE QLOCAL(MINE) TOQLOCAL(OURS) TYPE(COPY)")
 
