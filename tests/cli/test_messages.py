@@ -164,14 +164,14 @@ def test_an_undeliverable_message_is_found_on_the_dead_letter_queue(group: Shell
 def test_status_is_one_object_of_the_documented_shape(group: Shell) -> None:
     status = json.loads(group.out("status", "--json"))
 
-    assert set(status) == {"group", "redis", "managers", "recoveries", "structures", "queues"}
+    assert set(status) == {"group", "format", "redis", "managers", "recoveries", "structures", "queues"}
     assert [(each["name"], each["state"]) for each in status["structures"]] == [("APPL1", "ACTIVE")]
-    assert set(status["redis"]) == {"version", "durability"}
+    assert set(status["redis"]) == {"version", "durability", "wait_replicas", "nodes"}
     manager = status["managers"][0]
     assert {"name", "state", "pid", "incarnation", "igq", "agent"} <= set(manager)
     assert set(manager["agent"]) == {
         *("state", "pid", "short_retries", "long_retries", "next_retry_s"),
-        *("restarts", "delivered", "last_error", "movers"),
+        *("restarts", "delivered", "delivered_rate", "last_error", "movers"),
     }
     assert [(each["name"], each["state"]) for each in status["managers"]] == [("QM1", "RUNNING"), ("QM2", "RUNNING")]
     assert "QM1" in group.out("status")

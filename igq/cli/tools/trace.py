@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from igq.cli.messages import read_identifier
 from igq.errors import CommandError
 from igq.output.plural import counted
-from sharedq.display.lines import tell
+from sharedq.display.lines import say_json, tell
 
 if TYPE_CHECKING:
     from igq.tools.trace import Way
@@ -69,7 +68,7 @@ def trace(
     if as_json:
         stored = [{"structure": key[0], "message": key[1], "queue": place} for key, place in way.stored.items()]
         told = {"steps": [describe(each) for each in way.steps], "stored": stored}
-        typer.echo(json.dumps(told | {"entries": way.entries, "trimmed": way.trimmed}))
+        say_json(told | {"entries": way.entries, "trimmed": way.trimmed})
     else:
         _print(way)
     return 0 if way.steps else NOTHING
