@@ -28,6 +28,8 @@ def drill(
         bool,
         typer.Option("--audit/--no-audit", help="Whether the Spark audit judges each run, which takes 15 seconds."),
     ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="List the drills as JSON.")] = False,
+    parent: Annotated[int, typer.Option("--parent", hidden=True, help="End with this process.")] = 0,
 ) -> int:
     """Rehearse a failure: kill or pause something, and check that no message is lost, doubled or reordered.
 
@@ -35,8 +37,22 @@ def drill(
     verdict.json and report.html beside the records. What the programs saw must agree with it. Exit status: 0, all runs
     were good; 1, one was not; 2, a run was not possible.
     """
-    from igq.rehearsal.drills.run import drill as run_drill
+    import signal
 
+    from igq.errors import CommandError
+    from igq.processes.child import die_with_parent
+    from igq.rehearsal.drills.run import drill as run_drill
+    from igq.rehearsal.drills.run import listed
+    from sharedq.display.lines import say_json
+
+    if parent:
+        # A signal that lets the drill end its processes in good order.
+        die_with_parent(parent, signal.SIGTERM)
+    if as_json:
+        if name not in (None, "list") or runs_all:
+            raise CommandError("--json lists the drills: give no name and not --all", 2)
+        say_json(listed())
+        return 0
     if name == "list" and not runs_all:
         name = None
     return run_drill(name, repeat, seed, runs_all=runs_all, minutes=minutes, is_audited=is_audited)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PICTURES = ROOT / "docs" / "pictures"
-_DESK, _PHONE = {"width": 1000, "height": 560}, {"width": 390, "height": 700}
+_DESK, _PHONE = {"width": 1120, "height": 600}, {"width": 390, "height": 700}
 #: Queue -> messages on it.
 _DEPTHS = {"ORDERS": 12, "INVOICES": 3, "PAYMENTS": 4, "REFUNDS": 0, "STOCK.UPDATES": 27, "SHIPPING": 1}
 _DEFINITIONS = (

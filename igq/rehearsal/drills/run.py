@@ -249,12 +249,20 @@ def _history(directory: Path) -> Iterator[Mapping[str, Any]]:
     return chain.from_iterable(read_lines(path) for path in sorted(directory.glob("history-*.jsonl")))
 
 
+def listed() -> list[dict[str, str]]:
+    """The drills: ``name`` and ``summary`` of each."""
+    composed = {
+        "name": RANDOM,
+        "summary": "Several of these faults, drawn by the seed; --minutes goes on with the next seeds.",
+    }
+    return [*({"name": each.name, "summary": each.summary} for each in SCENARIOS.values()), composed]
+
+
 def _listing() -> Table:
     usage = "igq drill NAME | --all [--repeat N | --minutes M] [--seed S] [--no-audit]"
     table = Table("Drill", "What happens", title=usage)
-    for scenario in SCENARIOS.values():
-        table.add_row(scenario.name, scenario.summary)
-    table.add_row(RANDOM, "Several of these faults, drawn by the seed; --minutes goes on with the next seeds.")
+    for each in listed():
+        table.add_row(each["name"], each["summary"])
     return table
 
 

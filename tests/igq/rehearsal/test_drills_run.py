@@ -386,3 +386,11 @@ def test_a_drill_loses_doubles_and_reorders_nothing(name: str, tmp_path: Path) -
     verdict = run_once(SCENARIOS[name], settings, seed=1, console=Terminal(quiet=True), departures=150)
     assert verdict.problems == {kind: [] for kind in verdict.problems}
     assert verdict.delivered == verdict.expected > 0
+
+
+def test_drills_are_listed_as_json_and_json_runs_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert drill_command(None, as_json=True) == 0
+    assert {each["name"] for each in json.loads(capsys.readouterr().out)} == {*SCENARIOS, "random"}
+    for name, runs_all in (("kill-agent", False), (None, True)):
+        with pytest.raises(CommandError, match="--json lists the drills"):
+            drill_command(name, runs_all=runs_all, as_json=True)

@@ -58,7 +58,7 @@ export function row(headings, cells, attributes = {}) {
 }
 
 export function badge(state) {
-  const good = ["RUNNING", "ENABLED", "ACTIVE", "RESOLVED"], bad = ["FAILED", "RETRY", "UNREACHABLE"];
+  const good = ["RUNNING", "ENABLED", "ACTIVE", "RESOLVED", "PASSED"], bad = ["FAILED", "RETRY", "UNREACHABLE"];
   const kind = good.includes(state) ? "good" : bad.includes(state) ? "bad" : "neutral";
   return h("span", { class: `badge ${kind}` }, state);
 }
