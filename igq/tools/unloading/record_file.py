@@ -91,7 +91,8 @@ class RecordWriter:
     def create(cls, path: Path, header: Header) -> RecordWriter:
         """Begin a file. Raises CommandError: it exists, or cannot be written."""
         try:
-            file = path.open("xb")
+            # It holds the bodies of messages.
+            file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         except FileExistsError:
             raise CommandError(f"{path} exists already; give another name") from None
         except OSError as error:
@@ -191,7 +192,7 @@ def read_header(path: Path) -> Header:
             raise ValueError
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
         raise CommandError(f"{path} is no file of igq unload") from None
     return header
 
@@ -228,7 +229,7 @@ def read_records(path: Path) -> Iterator[tuple[int, Record]]:
                 return
             try:
                 yield file.tell(), _record(line)
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
                 raise CommandError(f"{path}, line {number}: this is no message ({error})") from None
 
 

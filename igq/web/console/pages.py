@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from starlette.templating import Jinja2Templates
 from igq import __version__
 from igq.web.access.gate import Identity, Refused, check_origin, host_of
 from igq.web.console.views import VIEWS
+from igq.web.http.json_body import read_json
 from igq.web.session_cookie import end_session, give_session
 from igq.web.site import Site, site_of
 
@@ -89,9 +89,9 @@ async def _credentials(request: Request) -> tuple[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "send JSON")
     try:
-        told = json.loads(await request.body())
+        told = read_json(await request.body())
         user, password = told["user"], told["password"]
-    except (ValueError, RecursionError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         raise Refused(400, "send user and password as JSON") from None
     if not isinstance(user, str) or not isinstance(password, str):
         raise Refused(400, "send user and password as JSON")

@@ -5,12 +5,11 @@ Source: IBM MQ reference, "/login".
 
 from __future__ import annotations
 
-import json
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from igq.web.access.gate import Identity, check_origin, host_of
+from igq.web.http.json_body import read_json
 from igq.web.rest.errors import RestError, bad_body
 from igq.web.session_cookie import end_session, give_session
 from igq.web.site import site_of
@@ -22,9 +21,9 @@ async def log_in(request: Request) -> Response:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RestError(415, "MQWB0306E", "This type of content is not supported.", "It can be application/json.")
     try:
-        told = json.loads(await request.body())
+        told = read_json(await request.body())
         user, password = told["username"], told["password"]
-    except (ValueError, RecursionError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         user = password = None
     if not isinstance(user, str) or not isinstance(password, str):
         raise bad_body('It needs {"username": "...", "password": "..."}.')

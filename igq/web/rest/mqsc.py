@@ -7,7 +7,6 @@ Source: IBM MQ reference, "/admin/action/qmgr/{qmgrName}/mqsc".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from igq.mqsc.parser import Command, Parameter
 from igq.mqsc.words import find_object, find_verb
 from igq.web.access.gate import Identity
 from igq.web.commands import COMMAND_FAILED, give_commands
+from igq.web.http.json_body import read_json
 from igq.web.rest.connections import APPL_NAME
 from igq.web.rest.errors import RestError, bad_body
 from igq.web.site import Site
@@ -129,8 +129,8 @@ _GOOD = {"completionCode": 0, "reasonCode": 0}
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        told = json.loads(body)
-    except (ValueError, RecursionError):
+        told = read_json(body)
+    except ValueError:
         told = None
     if not isinstance(told, dict):
         raise bad_body("It must be a JSON object.")

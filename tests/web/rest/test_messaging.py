@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -244,10 +245,10 @@ def test_a_session_is_begun_and_ended_by_login(console: Console) -> None:
 
 
 @contextmanager
-def asked(console: Console, queue: str, wait_ms: int) -> Iterator[socket.socket]:
+def asked(console: Console, queue: str, wait_ms: int = 0, *, secret: str = "") -> Iterator[socket.socket]:
     """A DELETE whose answer nobody reads."""
     place = urlsplit(console.url)
-    secret = console.shell.out("console", "token", "add", "otto").strip()
+    secret = secret or console.shell.out("console", "token", "add", "otto").strip()
     with socket.create_connection((str(place.hostname), place.port or 0), timeout=60) as connection:
         lines = [
             f"DELETE {path(queue)}?wait={wait_ms} HTTP/1.1",
@@ -257,6 +258,26 @@ def asked(console: Console, queue: str, wait_ms: int) -> Iterator[socket.socket]
         ]
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
         yield connection
+
+
+@pytest.mark.parametrize(("is_reset", "size"), [(False, 10), (True, 10), (False, 200_000)])
+def test_no_message_is_lost_to_clients_that_go_at_once(
+    console: Console, otto: httpx.Client, queue: str, is_reset: bool, size: int
+) -> None:
+    bodies = [f"message {number}".ljust(size, ".") for number in range(30)]
+    for body in bodies:
+        put(otto, queue, body)
+    secret = console.shell.out("console", "token", "add", "otto").strip()
+
+    for _ in range(20):
+        with asked(console, queue, secret=secret) as connection:
+            if is_reset:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    # Each message that a get has taken meanwhile is back when it can be got again.
+    found = [otto.delete(path(queue), params={"wait": 10_000}).text for _ in bodies]
+
+    assert sorted(found) == sorted(bodies)
+    assert otto.delete(path(queue)).status_code == 204
 
 
 def test_a_message_whose_client_has_gone_stays(console: Console, otto: httpx.Client, queue: str) -> None:

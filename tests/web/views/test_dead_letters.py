@@ -102,6 +102,15 @@ def test_what_are_no_tokens_is_refused(console: Console, tokens: Any) -> None:
         assert otto.post("/console/api/dead-letters/discard", json=body).status_code == 400
 
 
+@pytest.mark.parametrize("action", ["discard", "requeue"])
+def test_half_of_a_surrogate_pair_is_refused(console: Console, action: str) -> None:
+    with console.signed_in("otto") as otto:
+        body = b'{"qmgr": "QM1", "queue": "\\ud800", "tokens": []}'
+        headers = {"content-type": "application/json"}
+        answer = otto.post(f"/console/api/dead-letters/{action}", content=body, headers=headers)
+        assert (answer.status_code, answer.json()) == (400, {"error": "send a JSON object"})
+
+
 def test_a_queue_that_is_not_there_is_told_in_one_line(console: Console) -> None:
     with console.signed_in("otto") as otto:
         answer = otto.get("/console/api/dead-letters", params={"qmgr": "QM1", "queue": HOSTILE})

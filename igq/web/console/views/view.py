@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from starlette.routing import Route
 
 from igq.web.access.gate import Identity, Refused
 from igq.web.access.users import Role
+from igq.web.http.json_body import read_json
 from igq.web.site import Site, site_of
 
 Answer = Callable[[Site, Identity, Request], Awaitable[Any]]
@@ -47,8 +47,8 @@ async def json_body(request: Request) -> dict[str, Any]:
         Refused: 400, there is none.
     """
     try:
-        told = json.loads(await request.body())
-    except (ValueError, RecursionError):
+        told = read_json(await request.body())
+    except ValueError:
         told = None
     if not isinstance(told, dict):
         raise Refused(400, "send a JSON object")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -174,6 +175,21 @@ def test_a_line_that_is_no_message_is_named(filled: TestGroup, tmp_path: Path, c
     path.write_bytes(b"".join((header.rstrip().ljust(511) + b"\n", json.dumps(text).encode() + b"\n", *rest)))
     with pytest.raises(CommandError, match="line 2: this is no message"):
         load_file(filled.settings, filled.group, path, "QM1", "TO", is_incomplete_allowed=True)
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b'"\\ud800"', b"1e999", b"{}"])
+def test_a_line_that_is_no_record_is_named(filled: TestGroup, tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "f"
+    copy_queue(filled.group, "QM1", "FROM", path, Chosen())
+    header = path.read_bytes().splitlines()[0].replace(b'"count": 11', b'"count": null')
+    path.write_bytes(header.rstrip().ljust(511) + b"\n" + line + b"\n")
+    with pytest.raises(CommandError, match="line 2: this is no message"):
+        load_file(filled.settings, filled.group, path, "QM1", "TO", is_incomplete_allowed=True)
+
+
+def test_only_its_owner_can_read_an_unloaded_file(filled: TestGroup, tmp_path: Path) -> None:
+    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", Chosen())
+    assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
 
 
 def test_a_refused_message_tells_where_the_load_goes_on(filled: TestGroup, tmp_path: Path) -> None:
