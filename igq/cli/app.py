@@ -19,7 +19,6 @@ def build_app() -> typer.Typer:
     app = typer.Typer(
         name="igq",
         help="Queue-sharing groups as IBM MQ for z/OS has them, on Redis or Valkey.",
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         epilog="Settings: IGQ_GROUP (QSG1), IGQ_REDIS_URL (unset: an embedded server), IGQ_DATA_DIR, IGQ_CONFIG.",
