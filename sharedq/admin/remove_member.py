@@ -32,6 +32,7 @@ from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.lost import has_lost_all
 from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.store.structures import holder_field
+from sharedq.objects.system import EVENT_QUEUES
 from sharedq.redis.keys import private_structure
 from sharedq.redis.link import ScriptCall
 from sharedq.scripts.events import events_field
@@ -134,9 +135,10 @@ class _Removal:
             raise RemovalRefusedError(f"unit of work {decided} of queue manager {self.qmgr} is not completed yet")
         # What interrupted clears have set aside is on no queue any more.
         self._finder().queues.finish_discards(self.structure)
-        for place in self._places():
+        # The events last: they are dropped, so nothing else may refuse the removal after that.
+        for place in sorted(self._places(), key=self._has_events):
             try:
-                self._set_queue(place, "shut")
+                self._shut_queue(place)
             except MQIError as error:
                 if error.reason == MQRC.CF_STRUC_FAILED and not self._may_come_back(place):
                     continue
@@ -151,6 +153,19 @@ class _Removal:
             why = "expired, and to be reported by a running queue manager"
             what = f"1 message of {self.qmgr} is" if held == 1 else f"{held} messages of {self.qmgr} are"
             raise RemovalRefusedError(f"{what} on no queue: {why}")
+
+    def _has_events(self, place: Place) -> bool:
+        return place.structure == self.structure and place.queue in EVENT_QUEUES
+
+    def _shut_queue(self, place: Place) -> None:
+        try:
+            self._set_queue(place, "shut")
+        except MQIError as error:
+            if error.reason != MQRC.Q_NOT_EMPTY or not self._has_events(place):
+                raise
+            # Each start of the manager has left one there. They tell of it alone, and go with it.
+            self._finder().queues.remove(place.structure, place.queue, "clear")
+            self._set_queue(place, "shut")
 
     def _may_come_back(self, place: Place) -> bool:
         """Whether a structure without keys has lost them, and a backup of it is possible."""

@@ -17,6 +17,7 @@ from sharedq.calls.unit.in_doubt import end_prepared, prepare
 from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.system import EVENT_QUEUES
 from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.removals import GET, PUT, gone, outcome, parts, start, state_of, stop, traces
@@ -160,6 +161,23 @@ def test_with_work_in_doubt(fresh: TestGroup, outcome: Any) -> None:
         refuse(fresh, r"^queue ORDERS of QM2 has messages \(1\): start QM2, and get or CLEAR them$")
     else:
         remove_member(fresh.group, "QM2")
+
+
+def test_its_events_go_with_it_but_only_if_nothing_else_refuses(down: TestGroup) -> None:
+    membership = start(down)
+    program = down.connect("QM2")
+    for queue in (*EVENT_QUEUES, "ORDERS"):
+        program.put1(queue, b"there", MQMD(persistence=1))
+    program.disconnect()
+    stop(down, membership)
+    keys = [down.group.structure("@QM2").queue(name).available for name in EVENT_QUEUES]
+
+    refuse(down, r"^queue ORDERS of QM2 has messages \(1\)")
+    assert [down.group.client().zcard(key) for key in keys] == [1] * len(keys)
+
+    down.repository("QM2").clear("ORDERS")
+    remove_member(down.group, "QM2")
+    assert gone(down)
 
 
 def test_with_a_message_on_a_queue_of_its_own(down: TestGroup) -> None:
