@@ -1,6 +1,6 @@
 """The health of the managers on this machine, for probes: told by each manager in a file, read without Redis.
 
-A manager holds a lock on its file for as long as its process lives, so a file that was left behind tells of nobody.
+A manager holds a lock on its file for as long as its process lives, so the file of a dead process is no sign of life.
 This module imports little, because a probe runs every few seconds.
 """
 

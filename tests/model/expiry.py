@@ -7,7 +7,7 @@ from typing import Any
 
 from sharedq.redis.keys import StructureKeys
 
-#: Redis' clock is far behind this, ms.
+#: A time that is long past by Redis' clock, ms.
 _LONG_AGO = 1000
 _HAS_EXPIRY = 2
 _GROUP_ENTRY = b"E"

@@ -1,8 +1,8 @@
 """The log of a RECOVER(YES) structure: RECOVER then brings back what was committed after the backup, too.
 
 A log begins with a backup and follows the journal of the structure. Each part has the messages that have come and gone,
-and ends with a moment at which it is complete; it is forced to the disk. The log runs behind the structure by the time
-of one such step, some milliseconds: what was committed in between is lost with the structure.
+and ends with a moment at which it is complete; it is forced to the disk. The log is late by the
+time of one such step, some milliseconds: what was committed in between is lost with the structure.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ local function wake_everyone(queue, own, wake_base)
     wake_kind(queue, own, wake_base, "*")
 end
 
--- Which waiting entry this call left behind must go; returns the queue it belongs to when it is another one.
+-- Remove the waiting entry of an earlier call; return its queue if that is another one.
 local function stop_waiting(queue, own, owner, state, wake_key)
     local kind, rest = string.sub(state, 1, 1), string.sub(state, 2)
     local name, member = string.match(rest, "^([^\n]*)\n?(.*)$")

@@ -12,7 +12,7 @@ KEYS
 ARGV
   1  owner
 REPLY       { 0 } | { reason }
-REASONS     2009 CONNECTION_BROKEN (also: it left something behind, which is for its recovery)
+REASONS     2009 CONNECTION_BROKEN (also: it still holds something, which is for its recovery)
 INVARIANTS  2 fencing
 COST        O(1)
 ]]

@@ -84,7 +84,7 @@ class Machines:
                 *("--logfile", str(log)),
             ],
             env=server_environment(),
-            # If the runner is killed, Redis must not stay behind.
+            # If the runner is killed, Redis must end too.
             preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - it does one system call
             start_new_session=True,
         )
