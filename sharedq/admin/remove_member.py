@@ -135,10 +135,11 @@ class _Removal:
             raise RemovalRefusedError(f"unit of work {decided} of queue manager {self.qmgr} is not completed yet")
         # What interrupted clears have set aside is on no queue any more.
         self._finder().queues.finish_discards(self.structure)
-        # The events last: they are dropped, so nothing else may refuse the removal after that.
-        for place in sorted(self._places(), key=self._has_events):
+        places = self._places()
+        for place in places:
             try:
-                self._shut_queue(place)
+                # Each start of the manager has left an event. They tell of it alone, and go with it.
+                self._set_queue(place, "shut full" if self._has_events(place) else "shut")
             except MQIError as error:
                 if error.reason == MQRC.CF_STRUC_FAILED and not self._may_come_back(place):
                     continue
@@ -148,7 +149,8 @@ class _Removal:
                     raise
                 raise RemovalRefusedError(self._obstacle(place, error.reason)) from error
         messages = self.group.structure(self.structure).messages
-        held = int(self.group.command(messages, "HLEN", messages))
+        events = sum(self._depth(place) for place in places if self._has_events(place))
+        held = int(self.group.command(messages, "HLEN", messages)) - events
         if held:
             why = "expired, and to be reported by a running queue manager"
             what = f"1 message of {self.qmgr} is" if held == 1 else f"{held} messages of {self.qmgr} are"
@@ -157,15 +159,9 @@ class _Removal:
     def _has_events(self, place: Place) -> bool:
         return place.structure == self.structure and place.queue in EVENT_QUEUES
 
-    def _shut_queue(self, place: Place) -> None:
-        try:
-            self._set_queue(place, "shut")
-        except MQIError as error:
-            if error.reason != MQRC.Q_NOT_EMPTY or not self._has_events(place):
-                raise
-            # Each start of the manager has left one there. They tell of it alone, and go with it.
-            self._finder().queues.remove(place.structure, place.queue, "clear")
-            self._set_queue(place, "shut")
+    def _depth(self, place: Place) -> int:
+        queue = self.group.structure(place.structure).queue(place.queue)
+        return sum(int(self.group.command(key, "ZCARD", key)) for key in (queue.available, queue.members))
 
     def _may_come_back(self, place: Place) -> bool:
         """Whether a structure without keys has lost them, and a backup of it is possible."""

@@ -55,6 +55,8 @@ def down(fresh: TestGroup) -> TestGroup:
     fresh.define_private("QM2", "ORDERS")
     fresh.define("QM2", QueueAlias(name="ALIAS", target="ORDERS"))
     connection = fresh.connect("QM2")
+    # As each start of a manager leaves one.
+    connection.put1("SYSTEM.ADMIN.QMGR.EVENT", b"event", MQMD(persistence=1))
     for queue in ("ORDERS", "SHARED"):
         connection.put1(queue, b"gone", MQMD(persistence=1))
         with connection.open(queue, GET) as source:

@@ -13,7 +13,7 @@ KEYS
 ARGV
   1  field      of versions
   2  attempt    number of the removal
-  3  mode       shut | open
+  3  mode       shut: refused unless it is empty | shut full: with its messages, which nobody waits for | open
 REPLY       { 0 } | { reason }
 REASONS     2009 CONNECTION_BROKEN (another attempt goes on with it, or the manager was started since)
             | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted, or locked)
@@ -26,10 +26,11 @@ USES        idle
 local queue, attempt = { q = KEYS[2], a = KEYS[3], h = KEYS[4] }, tonumber(ARGV[2])
 if tonumber(redis.call("HGET", KEYS[1], ARGV[1]) or 0) > attempt then return { MQRC.CONNECTION_BROKEN } end
 local version, definition, locked, shut = unpack(redis.call("HMGET", queue.q, "ver", "def", "lk", "shut"))
-if ARGV[3] == "shut" then
+if ARGV[3] ~= "open" then
     if redis.call("HEXISTS", KEYS[1], "RECOVER") == 1 then return { MQRC.CF_STRUC_IN_USE } end
     if redis.call("HLEN", queue.h) > 0 then return { MQRC.OBJECT_IN_USE } end
-    if uncommitted(queue) > 0 or tonumber(locked or 0) > 0 or not is_empty(queue) then return { MQRC.Q_NOT_EMPTY } end
+    if uncommitted(queue) > 0 or tonumber(locked or 0) > 0 then return { MQRC.Q_NOT_EMPTY } end
+    if ARGV[3] == "shut" and not is_empty(queue) then return { MQRC.Q_NOT_EMPTY } end
     if version then
         redis.call("HSET", queue.q, "shut", version .. "\n" .. definition)
         redis.call("HDEL", queue.q, "ver", "def")
@@ -42,5 +43,5 @@ elseif shut then
     redis.call("HDEL", queue.q, "shut")
 end
 redis.call("HSET", KEYS[1], ARGV[1], ARGV[2])
-if ARGV[3] == "shut" and redis.call("EXISTS", KEYS[5]) == 0 then return { MQRC.CF_STRUC_FAILED } end
+if ARGV[3] ~= "open" and redis.call("EXISTS", KEYS[5]) == 0 then return { MQRC.CF_STRUC_FAILED } end
 return { 0 }
