@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from igq.errors import CommandError
+from igq.operations.rates import Rates
 from igq.operations.status import GroupStatus, StatusReader
 from igq.operations.status_tables import print_tables
 from igq.operations.troubles import troubles
@@ -54,11 +55,11 @@ def look(settings: Settings, wanted: Wanted, *, every_s: float | None = None) ->
 
 
 def _watch(reader: StatusReader, wanted: Wanted, every_s: float) -> int:
-    console, before = Terminal(), dict[str, tuple[int, float]]()
+    console, rates = Terminal(), Rates()
     while True:
         begun_s = time.monotonic()
         try:
-            found = chosen(with_rates(reader.read(), before, begun_s), wanted)
+            found = chosen(rates.added(reader.read(), begun_s), wanted)
         except MQIError as error:
             # Redis may come back.
             tell(f"igq: {error}")
@@ -81,26 +82,6 @@ def _show(found: GroupStatus, wanted: Wanted, console: Terminal | None = None, *
     else:
         print_tables(found, console, is_whole=wanted.is_everything)
     return TROUBLE if wrong else 0
-
-
-def with_rates(status: GroupStatus, before: dict[str, tuple[int, float]], now_s: float) -> GroupStatus:
-    """Return the status with the rate of each agent.
-
-    Args:
-        before: how many messages each manager's agent had delivered at the last look, and when that was (monotonic);
-            this look takes its place.
-    """
-    managers = []
-    for manager in status.managers:
-        delivered, (known, at_s) = manager.agent.delivered, before.get(manager.name, (0, now_s))
-        before[manager.name] = (delivered, now_s)
-        rate = None
-        if now_s > at_s:
-            # An agent that was started again counts from 0.
-            rate = round((delivered - known if delivered >= known else delivered) / (now_s - at_s), 1)
-        agent = manager.agent.model_copy(update={"delivered_rate": rate})
-        managers.append(manager.model_copy(update={"agent": agent}))
-    return status.model_copy(update={"managers": managers})
 
 
 def chosen(status: GroupStatus, wanted: Wanted) -> GroupStatus:

@@ -105,6 +105,8 @@ class ManagerStatus(BaseModel):
     agent: AgentStatus
     #: Prepared units of work that wait for their coordinator or an operator.
     in_doubt: int = 0
+    #: Messages for it on SYSTEM.QSG.TRANSMIT.QUEUE.
+    to_deliver: int = 0
     #: Its removal from the group has begun, and may have been interrupted.
     is_leaving: bool = False
 
@@ -151,6 +153,12 @@ class QueueStatus(BaseModel):
     open_output: int = 0
     #: Gets that wait for a message.
     waiters: int = 0
+    #: Messages put and got since the latest reset. Null if nothing counts them: they are counted for PERFMEV.
+    puts: int | None = None
+    gets: int | None = None
+    #: Those a second, since the last look of a watch. Null if there was none.
+    put_rate: float | None = None
+    get_rate: float | None = None
 
 
 class GroupStatus(BaseModel):
@@ -269,6 +277,7 @@ def _managers(group: Group, figures: GroupFigures) -> Iterator[ManagerStatus]:
             igq=attributes.igq,
             agent=_agent(reported, figures.moved_by_puts.get(member.name, 0), state),
             in_doubt=in_doubt[member.name],
+            to_deliver=figures.to_deliver[member.name],
             is_leaving=member.is_leaving,
         )
 
@@ -343,6 +352,7 @@ def _queues(figures: GroupFigures) -> list[QueueStatus]:
     found, serving = [], serving_among(figures.agents, figures.connections)
     for queue in figures.queues:
         is_shared = queue.definition.disposition == "SHARED"
+        _, puts, gets = queue.counts or (None, None, None)
         age_ms = None if queue.oldest_ms is None else max(0, figures.now_ms - queue.oldest_ms)
         found.append(
             QueueStatus(
@@ -357,6 +367,8 @@ def _queues(figures: GroupFigures) -> list[QueueStatus]:
                 open_input=queue.state.open_input + sum(each.is_of(queue) for each in serving),
                 open_output=queue.state.open_output,
                 waiters=queue.state.waiters,
+                puts=puts,
+                gets=gets,
             )
         )
     return sorted(found, key=lambda queue: (queue.name, queue.owner or "", queue.structure or ""))

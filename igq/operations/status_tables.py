@@ -61,12 +61,16 @@ def print_tables(status: GroupStatus, console: Terminal | None = None, *, is_who
 
 
 def _managers_table(status: GroupStatus) -> Table:
-    table = new_table("Managers", "Name", "State", "Pid", "Start", "IGQ agent", "Delivered", "Restarts")
+    hosts = {manager.host for manager in status.managers}
+    # A host that they share takes no column.
+    title, host = (f"Managers on {hosts.pop()}", ()) if len(hosts) == 1 else ("Managers", ("Host",))
+    table = new_table(title, "Name", "State", *host, "Pid", "Start", "IGQ agent", "Delivered", "Restarts")
     for manager in status.managers:
         agent = manager.agent
         table.add_row(
             manager.name,
             manager.state,
+            *([manager.host] if host else []),
             "" if manager.pid is None else str(manager.pid),
             str(manager.incarnation),
             agent.state if manager.igq == "ENABLED" else manager.igq,
@@ -95,11 +99,13 @@ def _recoveries_table(status: GroupStatus) -> Table:
 
 
 def _queues_table(status: GroupStatus, *, is_whole: bool) -> Table:
-    table = new_table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted", "Oldest")
+    rates = ("Puts/s", "Gets/s") if any(queue.put_rate is not None for queue in status.queues) else ()
+    table = new_table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted", "Oldest", *rates)
     for queue in status.queues:
         # Show system queues only if something is on them, or somebody asked for them.
         if not queue.name.startswith("SYSTEM.") or queue.depth or not is_whole:
             where = queue.owner or queue.structure or ""
             age = "" if queue.oldest_age_s is None else short_time(queue.oldest_age_s)
-            table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted), age)
+            told = ("" if rate is None else f"{rate:g}" for rate in (queue.put_rate, queue.get_rate) if rates)
+            table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted), age, *told)
     return table

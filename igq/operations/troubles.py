@@ -16,15 +16,21 @@ def troubles(status: GroupStatus, *, is_whole: bool = True) -> list[str]:
     """Return what an operator must look at.
 
     Args:
-        is_whole: it is the whole group, in which a manager that was stopped in good order is no trouble.
+        is_whole: it is the whole group: a manager that was stopped in good order is no trouble, unless messages
+            wait for it.
     """
     found = list(_of_redis(status))
     if is_whole and not any(manager.state in ("STARTING", "RUNNING") for manager in status.managers):
         found.append("no queue manager is running")
     for manager in status.managers:
         found += _of_manager(manager)
-        if not is_whole and manager.state == "STOPPED":
-            found.append(f"queue manager {manager.name}: STOPPED")
+        if manager.state == "STOPPED":
+            waiting = manager.to_deliver + sum(queue.depth for queue in status.queues if _waits(queue, manager.name))
+            if waiting:
+                what = counted(waiting, "message waits", "messages wait")
+                found.append(f"queue manager {manager.name}: STOPPED, {what} for it")
+            elif not is_whole:
+                found.append(f"queue manager {manager.name}: STOPPED")
     for structure in status.structures:
         found += _of_structure(structure)
     for recovery in status.recoveries:
@@ -61,6 +67,11 @@ def _of_manager(manager: ManagerStatus) -> Iterator[str]:
         for mover in agent.movers:
             if mover.state == "RETRY":
                 yield f"mover of {mover.queue} at {name}: RETRY{_why(mover.last_error)}"
+
+
+def _waits(queue: QueueStatus, manager: str) -> bool:
+    """Whether messages of a queue wait for its manager; events and dead letters on SYSTEM queues wait for people."""
+    return queue.owner == manager and not queue.name.startswith("SYSTEM.")
 
 
 def _of_structure(structure: StructureStatus) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,6 +117,8 @@ class GroupFigures:
     queues: list[QueueFigures] = field(default_factory=list)
     #: Messages that puts moved for a manager's waiting agent and that the agent has not counted yet.
     moved_by_puts: dict[str, int] = field(default_factory=dict)
+    #: Messages on a manager's parts of the transmit queue.
+    to_deliver: Counter[str] = field(default_factory=Counter)
 
     def state_of(self, member: Member) -> str:
         """The state of a manager; ``FAILED`` if it should be up and its lease has run out."""
@@ -161,7 +164,7 @@ class FigureReader:
         for name in names:
             found.structures.append(self._read_structure(name, wanted.get(name, []), states, found))
         found.nodes = list(self._read_nodes((ADMIN_STRUCTURE, *names)))
-        found.queues = list(self._queues(entries, wanted, states))
+        found.queues = list(self._queues(entries, wanted, states, found.to_deliver))
         self._kept = {place: self._kept[place] for place in states}
         return found
 
@@ -334,6 +337,7 @@ class FigureReader:
         entries: Iterable[Entry],
         wanted: dict[str, list[Place]],
         states: dict[Place, _State],
+        to_deliver: Counter[str],
     ) -> Iterator[QueueFigures]:
         parts = [place for places in wanted.values() for place in places if _manager_of_part(place)]
         for entry in entries:
@@ -344,6 +348,9 @@ class FigureReader:
             definition = entry.definition or (self._kept[there[0]].definition if there else None)
             if not there or not isinstance(definition, QueueLocal):
                 continue
+            if entry.is_partitioned:
+                for place in there:
+                    to_deliver[_manager_of_part(place)] += states[place][0].depth
             ages = [states[place][1] for place in there]
             counts = [states[place][0] for place in there]
             yield QueueFigures(

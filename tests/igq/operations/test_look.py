@@ -10,10 +10,11 @@ import pytest
 from igq.agent.progress.report import AgentState, write_agent_state
 from igq.errors import CommandError
 from igq.operations import look as looking
-from igq.operations.look import Wanted, chosen, look, with_rates
+from igq.operations.look import Wanted, chosen, look
+from igq.operations.rates import Rates
 from igq.operations.status import read_status
 from igq.operations.troubles import troubles
-from sharedq.mqi.constants import PutOption
+from sharedq.mqi.constants import OpenOption, PutOption
 from tests.support.members import TestGroup
 
 CHECK = Wanted(is_check=True)
@@ -67,6 +68,29 @@ def test_a_stopped_manager_is_a_trouble_only_if_asked_for(well: TestGroup) -> No
     assert not wrong(well)
     only = chosen(read_status(well.settings), Wanted(manager="QM1"))
     assert troubles(only, is_whole=False) == ["queue manager QM1: STOPPED"]
+
+
+def test_a_stopped_manager_for_which_messages_wait_is_a_trouble(
+    well: TestGroup, capsys: pytest.CaptureFixture[str]
+) -> None:
+    well.add_member("QM2")
+    write_agent_state(well.group, "QM2", AgentState("RUNNING", 4712, 0))
+    well.repository("QM2").alter_qmgr("QM2", {"igq": "ENABLED"})
+    well.define_private("QM1", "HERS")
+    connection = well.connect("QM1")
+    well.connect("QM2").put1("HERS", b"x", qmgr_name="QM1")
+    assert not wrong(well)
+
+    tell(well, state="STOPPED")
+    assert look(well.settings, CHECK) == 1
+    assert capsys.readouterr().out == "queue manager QM1: STOPPED, 1 message waits for it\n"
+
+    # Messages on its private queues wait for it too, but not its own events.
+    connection.put1("HERS", b"x")
+    connection.put1("SYSTEM.ADMIN.QMGR.EVENT", b"x")
+    assert wrong(well) == ["queue manager QM1: STOPPED, 2 messages wait for it"]
+    only = chosen(read_status(well.settings), Wanted(manager="QM1"))
+    assert troubles(only, is_whole=False) == ["queue manager QM1: STOPPED, 2 messages wait for it"]
 
 
 def test_no_running_manager_is_a_trouble(well: TestGroup) -> None:
@@ -147,17 +171,50 @@ def test_json_tells_age_room_node_and_version(well: TestGroup, capsys: pytest.Ca
 
 
 def test_a_watch_tells_how_many_messages_an_agent_delivers_a_second(well: TestGroup) -> None:
-    before: dict[str, tuple[int, float]] = {}
+    rates = Rates()
 
     def rate_after(delivered: int, now_s: float) -> float | None:
         write_agent_state(well.group, "QM1", AgentState("RUNNING", 4711, 0, delivered=delivered))
-        (manager,) = with_rates(read_status(well.settings), before, now_s).managers
+        (manager,) = rates.added(read_status(well.settings), now_s).managers
         return manager.agent.delivered_rate
 
     assert rate_after(100, 10.0) is None
     assert rate_after(150, 12.0) == 25
     # The agent was started again.
     assert rate_after(8, 14.0) == 4
+
+
+def test_a_watch_tells_the_puts_and_gets_of_a_queue_a_second(well: TestGroup) -> None:
+    well.define_shared("BUSY")
+    well.repository("QM1").alter_qmgr("QM1", {"performance_event": "ENABLED"})
+    connection, rates = well.connect(), Rates()
+    queue = connection.open("BUSY", OpenOption.INPUT_SHARED | OpenOption.OUTPUT)
+
+    def rates_at(now_s: float) -> tuple[float | None, float | None]:
+        status = rates.added(read_status(well.settings), now_s)
+        (found,) = [each for each in status.queues if each.name == "BUSY"]
+        return found.put_rate, found.get_rate
+
+    queue.put(b"x")
+    assert rates_at(10.0) == (None, None)
+    for _ in range(4):
+        queue.put(b"x")
+    queue.get()
+    assert rates_at(12.0) == (2, 0.5)
+    # A reset of the counts, by a command or an event, begins again at 0.
+    repository = well.repository("QM1")
+    repository.reset_counts(repository.display_queues("BUSY", ("QLOCAL",)))
+    for _ in range(3):
+        queue.put(b"x")
+    assert rates_at(14.0) == (1.5, 0)
+
+
+def test_a_queue_that_nothing_counts_has_no_rates(well: TestGroup) -> None:
+    rates = Rates()
+    rates.added(read_status(well.settings), 10.0)
+    status = rates.added(read_status(well.settings), 12.0)
+
+    assert {(each.put_rate, each.get_rate) for each in status.queues} == {(None, None)}
 
 
 def test_a_watch_goes_on_where_redis_does_not_answer(

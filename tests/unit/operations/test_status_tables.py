@@ -146,3 +146,31 @@ def test_to_look_where_nothing_is_makes_nothing(tmp_path: Path) -> None:
     assert (nothing.redis.version, nothing.managers, nothing.queues) == ("", [], [])
     assert shown.getvalue().splitlines()[0] == f"Group {nothing.group}"
     assert "No queue manager has joined yet" in shown.getvalue()
+
+
+def test_rates_are_shown_where_a_queue_has_them(status: GroupStatus) -> None:
+    busy = status.queues[0].model_copy(update={"name": "BUSY", "put_rate": 12.5, "get_rate": 0.0})
+    idle = busy.model_copy(update={"name": "IDLE", "put_rate": None, "get_rate": None})
+    shown = io.StringIO()
+
+    print_tables(status.model_copy(update={"queues": [busy, idle]}), Terminal(file=shown, width=80))
+
+    rows = [" ".join(line.split()) for line in shown.getvalue().splitlines()]
+    assert "Queue Disposition Where Depth Uncommitted Oldest Puts/s Gets/s" in rows
+    assert "BUSY SHARED APPLICATION1 1000000 5 12.5 0" in rows
+    assert "IDLE SHARED APPLICATION1 1000000 5" in rows
+
+
+def test_managers_are_shown_with_their_hosts(status: GroupStatus) -> None:
+    one, other = (status.managers[0].model_copy(update={"name": name}) for name in ("QM1", "QM2"))
+    away = other.model_copy(update={"host": "mq2"})
+
+    def rows_of(*managers: ManagerStatus) -> list[str]:
+        shown = io.StringIO()
+        print_tables(status.model_copy(update={"managers": list(managers)}), Terminal(file=shown, width=100))
+        return [" ".join(line.split()) for line in shown.getvalue().splitlines()]
+
+    assert "Managers on h" in rows_of(one, other)
+    apart = rows_of(one, away)
+    assert "Name State Host Pid Start IGQ agent Delivered Restarts" in apart
+    assert "QM2 QUIESCING mq2 4194304 12 RETRY 1234567 2" in apart
