@@ -16,15 +16,15 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.pymqi import CMQC, CMQCFC, CMQXC, CMQZC
-from sharedq.pymqi.client import CD, SCO, cd, sco
-from sharedq.pymqi.conversion import make_q_desc, makeQDesc
+from sharedq.pymqi.connection.messages import common_q_args, commonQArgs
+from sharedq.pymqi.connection.queue import Queue
+from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import Error, MQMIError, PYIFError
-from sharedq.pymqi.messages import common_q_args, commonQArgs
-from sharedq.pymqi.options import INTEGER64_TYPE, MQLONG_TYPE, MQOpts
-from sharedq.pymqi.queue import Queue
-from sharedq.pymqi.queue_manager import QueueManager
-from sharedq.pymqi.rfh2 import RFH2
-from sharedq.pymqi.structures import GMO, MD, OD, PMO, TM, TMC2, XQH, gmo, md, od, pmo
+from sharedq.pymqi.structures.client import CD, SCO, cd, sco
+from sharedq.pymqi.structures.conversion import make_q_desc, makeQDesc
+from sharedq.pymqi.structures.options import INTEGER64_TYPE, MQLONG_TYPE, MQOpts
+from sharedq.pymqi.structures.queueing import GMO, MD, OD, PMO, TM, TMC2, XQH, gmo, md, od, pmo
+from sharedq.pymqi.structures.rfh2 import RFH2
 from sharedq.pymqi.text import ByteString, default, ensure_bytes, ensure_not_unicode, is_unicode, padded_count, py23long
 
 __all__ = [

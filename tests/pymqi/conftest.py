@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharedq.api import group_for
-from sharedq.pymqi.hconn import settle
+from sharedq.pymqi.connection.hconn import settle
 from tests.support.members import TestGroup
 from tests.support.server import Server
 

@@ -12,7 +12,7 @@ import pytest
 
 from sharedq import pymqi
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.hconn import _disconnect_at_exit, settle
+from sharedq.pymqi.connection.hconn import _disconnect_at_exit, settle
 from tests.support.members import TestGroup
 
 pytestmark = pytest.mark.usefixtures("qsg")

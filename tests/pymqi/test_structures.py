@@ -12,7 +12,7 @@ from sharedq import pymqi
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import MD as MD_LAYOUT
 from sharedq.pymqi import CMQC, CMQXC
-from sharedq.pymqi.rfh2 import take_rfh2_headers
+from sharedq.pymqi.structures.rfh2 import take_rfh2_headers
 
 LENGTHS = {
     pymqi.MD: CMQC.MQMD_LENGTH_2,

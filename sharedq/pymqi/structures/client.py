@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.pymqi import CMQC, CMQXC
-from sharedq.pymqi.options import MQLONG_TYPE as LONG
-from sharedq.pymqi.options import MQOpts
+from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
+from sharedq.pymqi.structures.options import MQOpts
 
 _CD: tuple[tuple[Any, ...], ...] = (
     ("ChannelName", b"", "20s"),

@@ -15,13 +15,13 @@ from sharedq.mqi.wire import GMO as GMO_LAYOUT
 from sharedq.mqi.wire import MD as MD_LAYOUT
 from sharedq.mqi.wire import OD as OD_LAYOUT
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.conversion import make_q_desc, object_descriptor, return_to, to_native
+from sharedq.pymqi.connection.hconn import Hconn
+from sharedq.pymqi.connection.messages import common_q_args, message_bytes, put_message
+from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import MQMIError, PYIFError, check, fail
-from sharedq.pymqi.hconn import Hconn
-from sharedq.pymqi.messages import common_q_args, message_bytes, put_message
-from sharedq.pymqi.queue_manager import QueueManager
-from sharedq.pymqi.rfh2 import RFH2, take_rfh2_headers
-from sharedq.pymqi.structures import GMO, MD, OD
+from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor, return_to, to_native
+from sharedq.pymqi.structures.queueing import GMO, MD, OD
+from sharedq.pymqi.structures.rfh2 import RFH2, take_rfh2_headers
 from sharedq.pymqi.text import ensure_not_unicode
 from sharedq.session.handle import Handle
 

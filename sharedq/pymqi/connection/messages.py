@@ -10,9 +10,9 @@ from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.mqi.wire import MD as MD_LAYOUT
 from sharedq.mqi.wire import PMO as PMO_LAYOUT
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.conversion import return_to, to_native
 from sharedq.pymqi.errors import check
-from sharedq.pymqi.structures import MD, PMO
+from sharedq.pymqi.structures.conversion import return_to, to_native
+from sharedq.pymqi.structures.queueing import MD, PMO
 from sharedq.verbs import Outcome
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.options import INTEGER64_TYPE as INT64
-from sharedq.pymqi.options import MQLONG_TYPE as LONG
-from sharedq.pymqi.options import MQOpts
+from sharedq.pymqi.structures.options import INTEGER64_TYPE as INT64
+from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
+from sharedq.pymqi.structures.options import MQOpts
 
 _Member = tuple[str, int | bytes, str]
 

@@ -13,8 +13,8 @@ from sharedq.mqi.wire import OD as OD_LAYOUT
 from sharedq.mqi.wire import Layout
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.errors import MQMIError, fail
-from sharedq.pymqi.options import MQOpts
-from sharedq.pymqi.structures import OD
+from sharedq.pymqi.structures.options import MQOpts
+from sharedq.pymqi.structures.queueing import OD
 from sharedq.pymqi.text import ensure_bytes
 
 T = TypeVar("T")

@@ -14,12 +14,12 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import CONN_TAG_LENGTH
 from sharedq.mqi.structures import MQCNO, MQOD
 from sharedq.pymqi import CMQC, CMQXC
-from sharedq.pymqi.client import CD
-from sharedq.pymqi.conversion import make_q_desc, object_descriptor
+from sharedq.pymqi.connection.hconn import Hconn, settle
+from sharedq.pymqi.connection.messages import common_q_args, message_bytes, put_message
 from sharedq.pymqi.errors import PYIFError, check
-from sharedq.pymqi.hconn import Hconn, settle
-from sharedq.pymqi.messages import common_q_args, message_bytes, put_message
-from sharedq.pymqi.structures import OD
+from sharedq.pymqi.structures.client import CD
+from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor
+from sharedq.pymqi.structures.queueing import OD
 from sharedq.pymqi.text import default, ensure_bytes
 from sharedq.session.handle import QMgrHandle
 from sharedq.settings.values import ConfigError

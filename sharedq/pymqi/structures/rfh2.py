@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.errors import PYIFError
-from sharedq.pymqi.options import MQLONG_TYPE as LONG
-from sharedq.pymqi.options import MQOpts
+from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
+from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.text import ensure_not_unicode
 
 #: MQENC_INTEGER_MASK's value for big-endian integers.

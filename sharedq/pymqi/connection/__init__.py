@@ -1,0 +1,1 @@
+"""A connection, and the calls on it: queue manager, queue, put and get."""
