@@ -1,13 +1,15 @@
 """Repairs what an account found. Each step is one script, which checks again that what it removes has no owner.
 
 Entries of a missing owner are given to a dead owner and resolved like any other: locked messages go back to their
-places, and units of work end as was decided about them. What cannot be repaired without loss stays, and the next
-account finds it again.
+places, and units of work end as was decided about them. A message on no queue goes to the queue that its record names,
+or to a part of SYSTEM.QSG.TRANSMIT.QUEUE, whose agent delivers or dead-letters it. What cannot be repaired without loss
+stays, and the next account finds it again.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,16 +22,22 @@ from recovery.claim import chunks
 from recovery.resolve import recover_all
 from recovery.structure import CHUNK_OWNERS, DeadOwner, resolve_dead
 from recovery.target import Target, is_owner
+from sharedq.calls.outgoing.descriptor import place_of
+from sharedq.calls.unit.commit import backout
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
+from sharedq.messages.record import decode_descriptor, record_destination, score_base
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
+from sharedq.objects.store.parts import part_in, parts_of
+from sharedq.reading.keyspace import keys_by_tag
 from sharedq.redis.keys import ADMIN_STRUCTURE, QueueKeys, private_structure
 from sharedq.redis.link import Argument
-from sharedq.scripts.reads import fields_named, prepared_units, tokens_of_owners
-from sharedq.scripts.recovery import adopt_call, lapse_call, tidy_call, unfence_call
+from sharedq.scripts.reads import fields_named, prepared_units, queue_definition, tokens_of_owners
+from sharedq.scripts.recovery import adopt_call, lapse_call, take_lost_call, tidy_call, unfence_call
 from sharedq.session.connection import Connection
+from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import StructureAccess
 
 log = LibraryLogger(__name__)
@@ -39,6 +47,8 @@ ROUNDS = 4
 #: The length of the selection before the owner in the entry of a waiting get, by the entry's first letter
 #: (prelude/place.lua). Other selections end with a blank.
 _SELECTION = {"A": 1, "B": 1, "C": 25, "D": 2, "E": 1, "G": 33, "M": 25, "V": 1, "X": 49}
+#: A message id: its number, and its destination code if it was put through intra-group queuing.
+_ID = re.compile(r"(\d+)(?:\.(\d+))?x?")
 _FIGURES = re.compile(r"it says (-?\d+), there are (\d+)")
 
 
@@ -108,6 +118,7 @@ class _Repair:
             act = _TIDY.get(finding.kind)
             if act is not None:
                 act(self, access, finding)
+        self._return_lost(access, [finding.name for finding in findings if finding.kind is Kind.MESSAGE])
         self._forget_fences(access, [finding.name for finding in findings if finding.kind is Kind.FENCE])
 
     def _adopt(self, access: StructureAccess, token: str, owner: _Owner) -> bool:
@@ -157,10 +168,69 @@ class _Repair:
         if finding.name in ("pu", "gu"):
             tokens = tokens_of_owners(self.connection, keys)
             owners = len(tokens)
-            found = prepared_units(self.connection, self.group.keys)
-            ids = [match[1].decode() for text in found if (match := re.search(rb'"unit": ?"([^"]+)"', text))]
-            units = [keys.unit_of_work + each for each in (*tokens, *ids)]
+            units = [keys.unit_of_work + each for each in (*tokens, *self._prepared())]
         self._tidy(access, keys.queue(name), ["counter", finding.name, name, *figures.groups(), owners], *units)
+
+    def _prepared(self) -> list[str]:
+        """Return the ids of the units of work in doubt."""
+        found = prepared_units(self.connection, self.group.keys)
+        return [match[1].decode() for text in found if (match := re.search(rb'"unit": ?"([^"]+)"', text))]
+
+    def _return_lost(self, access: StructureAccess, ids: Sequence[str]) -> None:
+        """Put messages that are on no queue on the queues where they belong, by the backout of a unit of work."""
+        if not ids:
+            return
+        keys, connection, journal_max = access.keys, self.connection, self.group.journal_max
+        found = (split_key(keys.tag, key) for key in keys_by_tag(self.group).get(keys.tag, ()))
+        names = sorted({name for kind, name in found if kind in ("q:", "a:", "r:", "l:")})
+        # After the names: a message that leaves a connection's unit of work meanwhile belongs to one of these.
+        prepared = self._prepared()
+        for id_ in ids:
+            (record,) = fields_named(connection, keys.messages, [id_])
+            if record is None:
+                continue
+            place = self._place_of_lost(access, id_, record)
+            if place is None:
+                log.warning("lost_message_not_returned", structure=keys.name, message=id_)
+                continue
+            queue, score, code = place
+            unit_id, lost = connection.unit.id, (id_, score, code)
+            call = take_lost_call(keys, queue, connection.token, unit_id, lost, journal_max, prepared, names)
+            status, *is_taken = connection.call(*call)
+            if status == MQRC.CONNECTION_BROKEN:
+                raise connection.error(status)
+            # If this process dies here, its recovery backs the unit of work out.
+            if is_taken and is_taken[0]:
+                connection.unit.add(keys.name, queue.name, 1, has_members=True)
+                backout(connection)
+                log.info("lost_message_returned", structure=keys.name, message=id_, queue=queue.name)
+            elif status:
+                log.warning("lost_message_not_returned", structure=keys.name, message=id_, error="too much to look at")
+
+    def _place_of_lost(self, access: StructureAccess, id_: str, record: bytes) -> tuple[QueueKeys, str, str] | None:
+        """Return a queue for a message on no queue: its keys, the place there (score), and the destination code.
+
+        None: there is neither the queue that the record names nor a part of SYSTEM.QSG.TRANSMIT.QUEUE, or the message
+        cannot be read.
+        """
+        name, matched = access.keys.name, _ID.fullmatch(id_)
+        try:
+            destination = record_destination(record).decode()
+            md = decode_descriptor(record, int(matched[1]) if matched else 0, access.number, access.clock_ms)
+        except (IndexError, UnicodeDecodeError, struct.error):
+            return None
+        if not matched:
+            return None
+        # The agent of the manager of this program surely runs.
+        mine = part_in(name, self.connection.qmgr_name).queue
+        others = sorted(part.queue for part in parts_of(self.group) if part.structure == name)
+        for queue_name in filter(None, (destination, mine, *others)):
+            queue = access.keys.queue(queue_name)
+            found = queue_definition(self.connection, queue)
+            if found is not None:
+                place = int(score_base(place_of(QueueFacts.of(found[1]), md))) + int(matched[1])
+                return queue, str(place), matched[2] or "" if queue_name == destination else ""
+        return None
 
     def _delete_temporary(self, access: StructureAccess, finding: Finding) -> None:
         name, qmgr = split_key(access.keys.tag, finding.key)[1], access.keys.name.removeprefix(private_structure(""))

@@ -137,6 +137,33 @@ def tidy_call(
     return "structure/tidy", script_keys, (token, *what)
 
 
+def take_lost_call(
+    keys: StructureKeys,
+    queue: QueueKeys,
+    caller: str,
+    unit_id: str,
+    message: tuple[str, str, str],
+    journal_max: str,
+    prepared: Sequence[str],
+    names: Sequence[str],
+) -> ScriptCall:
+    """Take a message that is on no queue as if the caller's unit of work had got it from *queue*.
+
+    Args:
+        message: its id, its place on the queue (score), and the destination code in its id if it came there so.
+        prepared: ids of the units of work in doubt.
+        names: all queues of the structure.
+    """
+    all_queues = keys.queue("")
+    script_keys = (
+        *(keys.owners, keys.dead, keys.unit_of_work, keys.messages, keys.expiry, keys.trash, keys.set_aside),
+        *(all_queues.available, all_queues.members, all_queues.locks, queue.queue, keys.journal),
+    )
+    message_id, score, code = message
+    place = (caller, unit_id, message_id, queue.name, score, code, journal_max)
+    return "structure/take_lost", script_keys, (*place, len(prepared), *prepared, *names)
+
+
 def lapse_call(keys: AdminKeys, owner: Owner, words: Sequence[Argument]) -> ScriptCall:
     """Forget leases, fences and tags of unknown owners."""
     return "admin/lapse", (keys.owners, keys.fence, keys.leases, keys.tags), (*owner, *words)

@@ -87,6 +87,9 @@ UNBOUNDED = {
     ("admin/upgrade", "ZRANGE"): "the managers and programs of a group, for an operator's command",
     ("structure/backup_changes", "HVALS"): "browsing handles with locks, in a call for a backup",
     ("structure/backup_page", "HVALS"): "browsing handles with locks, in a call for a backup",
+    ("structure/take_lost", "HKEYS"): "owners and cleared queues, which it counts before",
+    ("structure/take_lost", "HVALS"): "browsing handles with locks, for an operator's command",
+    ("structure/take_lost", "LRANGE"): "units of work whose operations it counts before",
     ("structure/tidy", "HVALS"): "handles of a queue, for an operator's command",
     ("structure/commit_put", "LRANGE"): "operations of a unit of work no larger than a chunk, by its caller",
 }

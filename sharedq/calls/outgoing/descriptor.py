@@ -136,7 +136,7 @@ def prepare(
             # Not before: what is in the descriptor when it is encoded passes for a time that the program set itself.
             md.put_date, md.put_time = now
         look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
-        base = score_base(_place(facts, md))
+        base = score_base(place_of(facts, md))
         arguments.append((base, look, record))
         # Not where a field is new at each put, is the program's own put time, or makes a warning.
         is_like = not (its_warning or is_conventional or is_marked or options & _UNLIKE)
@@ -166,8 +166,8 @@ def _told_time(put_time_ms: int) -> tuple[bytes, bytes]:
     return put_date_and_time(put_time_ms) if put_time_ms else (b"", b"")
 
 
-def _place(facts: QueueFacts, md: MQMD) -> int:
-    """The priority by which a message is placed."""
+def place_of(facts: QueueFacts, md: MQMD) -> int:
+    """The priority by which a message is placed on a queue."""
     place = facts.default_priority if facts.is_fifo else min(md.priority, MAX_PRIORITY)
     if facts.is_group_indexed and place < GROUP_PRIORITY_MIN and _begins_group(md):
         return GROUP_PRIORITY_MIN
