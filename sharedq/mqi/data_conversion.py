@@ -1,8 +1,8 @@
 """Conversion of a message's data to another character set and encoding, for the formats that are built in.
 
-Strings are converted as one text. Headers (MQDLH, MQMDE) and trigger messages are converted field by field; what
-follows a header is converted by the Format that the header names, and the header then says what it has become. A
-message is converted as a whole or not at all.
+Strings are converted as one text, PCF messages parameter by parameter. Headers (MQDLH, MQMDE) and trigger messages
+are converted field by field; what follows a header is converted by the Format that the header names, and the header
+then says what it has become. A message is converted as a whole or not at all.
 
 Source: IBM MQ reference, "Conversion processing" and "Processing conventions" of data conversion; MQGMO,
 MQGMO_CONVERT.
@@ -18,6 +18,8 @@ from sharedq.mqi import wire
 from sharedq.mqi.character_sets import CharacterSet, Representation, character_set, integer_order
 from sharedq.mqi.constants.descriptor import CharSet, Format
 from sharedq.mqi.constants.reasons import MQRC
+from sharedq.mqi.pcf import conversion as pcf
+from sharedq.mqi.pcf.structures import PCFError
 
 T = TypeVar("T")
 
@@ -112,6 +114,8 @@ def _message(data: bytes, format_: bytes, source: Representation, job: _Job, roo
         source, format_ = header.following, header.format
         if not format_ or source == job.target:
             return b"".join((*parts, data[at:]))
+    if format_ in _PCF:
+        return b"".join((*parts, _pcf(data[at:], source, job.target, room - at)))
     if format_ != Format.STRING:
         raise _NotConverted(MQRC.FORMAT_ERROR)
     return b"".join((*parts, _string(data[at:], source, job, room - at)))
@@ -126,6 +130,17 @@ def _string(data: bytes, source: Representation, job: _Job, room: int) -> bytes:
         raise _NotConverted(MQRC.CONVERTED_MSG_TOO_BIG)
     job.was_cut = True
     return wanted.cut(converted, room)
+
+
+def _pcf(data: bytes, source: Representation, target: Representation, room: int) -> bytes:
+    _sets(source, target)
+    try:
+        converted = pcf.converted(data, source, target)
+    except PCFError as error:
+        raise _NotConverted(MQRC.FORMAT_ERROR) from error
+    if len(converted) > room:
+        raise _NotConverted(MQRC.CONVERTED_MSG_TOO_BIG)
+    return converted
 
 
 def _structure(
@@ -201,6 +216,7 @@ def _known(found: T | MQRC) -> T:
     return found
 
 
+_PCF: Final = (Format.ADMIN, Format.EVENT, Format.PCF)
 _STRUCTURES: Final[dict[bytes, wire.Layout[Any]]] = {
     Format.DEAD_LETTER_HEADER: wire.DLH,
     Format.MD_EXTENSION: wire.MDE,

@@ -16,6 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.pymqi import CMQC, CMQCFC, CMQXC, CMQZC
+from sharedq.pymqi.commands.execute import PCFExecute
+from sharedq.pymqi.commands.filters import Filter, FilterOperator, IntegerFilter, StringFilter
 from sharedq.pymqi.connection.messages import common_q_args, commonQArgs
 from sharedq.pymqi.connection.queue import Queue
 from sharedq.pymqi.connection.queue_manager import QueueManager
@@ -23,24 +25,58 @@ from sharedq.pymqi.errors import Error, MQMIError, PYIFError
 from sharedq.pymqi.structures.client import CD, SCO, cd, sco
 from sharedq.pymqi.structures.conversion import make_q_desc, makeQDesc
 from sharedq.pymqi.structures.options import INTEGER64_TYPE, MQLONG_TYPE, MQOpts
+from sharedq.pymqi.structures.pcf import (
+    CFBF,
+    CFBS,
+    CFGR,
+    CFH,
+    CFIF,
+    CFIL,
+    CFIL64,
+    CFIN,
+    CFIN64,
+    CFSF,
+    CFSL,
+    CFST,
+)
 from sharedq.pymqi.structures.queueing import GMO, MD, OD, PMO, TM, TMC2, XQH, gmo, md, od, pmo
 from sharedq.pymqi.structures.rfh2 import RFH2
+from sharedq.pymqi.structures.subscriptions import SD, SRO
 from sharedq.pymqi.text import ByteString, default, ensure_bytes, ensure_not_unicode, is_unicode, padded_count, py23long
 
 __all__ = [
     "connect",
     "QueueManager",
     "Queue",
+    "PCFExecute",
+    "Filter",
+    "FilterOperator",
+    "IntegerFilter",
+    "StringFilter",
     "MD",
     "GMO",
     "PMO",
     "OD",
     "CD",
     "SCO",
+    "SD",
+    "SRO",
     "TM",
     "TMC2",
     "XQH",
     "RFH2",
+    "CFH",
+    "CFBF",
+    "CFBS",
+    "CFGR",
+    "CFIF",
+    "CFIL",
+    "CFIL64",
+    "CFIN",
+    "CFIN64",
+    "CFSF",
+    "CFSL",
+    "CFST",
     "MQOpts",
     "md",
     "gmo",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sharedq.pymqi import CMQC, CMQCFC
+
+
+def names_by_number(module: ModuleType, family: str) -> dict[int, str]:
+    """The names of a family of constants, such as ``MQRC_``."""
+    return {value: name for name, value in vars(module).items() if name.startswith(family)}
 
 
 class Error(Exception):
@@ -22,6 +26,7 @@ class MQMIError(Error):
         message, original_length: from a get only: the data returned (cut), and the length of the whole message.
     """
 
+    errStringDicts = (names_by_number(CMQC, "MQRC_"), names_by_number(CMQCFC, "MQRCCF_"))  # noqa: N815 - pymqi's name
     comp: int = CMQC.MQCC_OK
     reason: int = CMQC.MQRC_NONE
 
@@ -43,10 +48,9 @@ class MQMIError(Error):
         if self.comp == CMQC.MQCC_OK:
             return "OK"
         prefix = "WARNING: " if self.comp == CMQC.MQCC_WARNING else "FAILED: "
-        for module, family in ((CMQC, "MQRC_"), (CMQCFC, "MQRCCF_")):
-            name = _names(module, family).get(self.reason)
-            if name is not None:
-                return prefix + name
+        for names in self.errStringDicts:
+            if self.reason in names:
+                return prefix + names[self.reason]
         return f"{prefix}Error code {self.reason} not defined"
 
 
@@ -70,8 +74,3 @@ def check(comp: int, reason: int) -> None:
 def fail(reason: int) -> NoReturn:
     """Raise MQCC_FAILED with *reason*."""
     raise MQMIError(CMQC.MQCC_FAILED, reason)
-
-
-@lru_cache(maxsize=4)
-def _names(module: ModuleType, family: str) -> dict[int, str]:
-    return {value: name for name, value in vars(module).items() if name.startswith(family)}

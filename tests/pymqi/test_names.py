@@ -1,4 +1,4 @@
-"""The names that a program finds: the interface of pymqi 1.12, without publish/subscribe, PCF and properties."""
+"""The names that a program finds: the interface of pymqi 1.12, without publish/subscribe and properties."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from sharedq import pymqi
 from sharedq.mqi import constants
 from sharedq.pymqi import CMQC, CMQCFC
+from tests.support.members import TestGroup
 
 #: Class or module -> names, each with the parameters that a call may name or count.
 INTERFACE = {
@@ -72,6 +73,29 @@ INTERFACE = {
     "MQMIError": {"__init__": "self comp reason **kw", "errorAsString": "self"},
     "PYIFError": {"__init__": "self e"},
     "ByteString": {"__init__": "self value"},
+    "PCFExecute": {
+        "__init__": "self name disconnect_on_exit model_queue_name dynamic_queue_name command_queue_name "
+        "response_wait_interval convert",
+        "stringify_keys": "rawDict",
+        "stringifyKeys": "rawDict",
+        "disconnect": "self",
+        "unpack": "message",
+    },
+    "StringFilter": {"__init__": "self selector value operator"},
+    "IntegerFilter": {"__init__": "self selector value operator"},
+    "FilterOperator": {"__init__": "self selector operator_name", "__call__": "self value"},
+    "Filter": {"__init__": "self selector"},
+}
+#: Names that are no calls.
+ATTRIBUTES = {
+    "": "__version__ __mqlevels__ __mqbuild__ is_py2 is_py3 default MQLONG_TYPE INTEGER64_TYPE CMQC CMQCFC CMQXC CMQZC",
+    "default": "ccsid bytes_encoding",
+    "QueueManager": "is_connected",
+    "MQMIError": "comp reason errStringDicts",
+    "RFH2": "initial_opts",
+    "FilterOperator": "operator_mapping",
+    "PCFExecute": "qm iaStringDict caStringDict command_queue_name convert reply_queue reply_queue_name "
+    "response_wait_interval",
 }
 OWN_PARAMETERS = {"conn_tag", "cno_options"}
 
@@ -83,6 +107,20 @@ def test_calls_take_what_pymqis_take(owner: str, name: str) -> None:
     parameters = inspect.signature(getattr(place, name)).parameters.values()
     found = [stars.get(each.kind, "") + each.name for each in parameters if each.name not in OWN_PARAMETERS]
     assert found == INTERFACE[owner][name].split()
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(owner, name) for owner in ATTRIBUTES for name in ATTRIBUTES[owner].split()]
+)
+def test_names_that_are_no_calls_are_there(owner: str, name: str) -> None:
+    assert hasattr(getattr(pymqi, owner) if owner else pymqi, name)
+
+
+def test_every_command_is_a_method(qsg: TestGroup) -> None:  # noqa: ARG001 - the group must be there
+    commands = pymqi.PCFExecute("QM1")
+    names = [name for name in vars(CMQCFC) if name.startswith("MQCMD_")]
+    assert len(names) > 190
+    assert all(callable(getattr(commands, name)) for name in names)
 
 
 def test_structures_also_have_their_short_names() -> None:

@@ -177,7 +177,7 @@ def text_of(string: bytes, ccsid: int, representation: Representation) -> str:
         PCFError: 3049, the character set is not known, or the bytes are no text of it.
     """
     try:
-        return _known(ccsid, representation).text(string).rstrip(" \0")
+        return known_set(ccsid, representation).text(string).rstrip(" \0")
     except UnicodeError as error:
         raise PCFError(MQRCCF.CCSID_ERROR, f"no text of character set {ccsid or representation.ccsid}") from error
 
@@ -189,12 +189,17 @@ def bytes_of(text: str, ccsid: int, representation: Representation) -> bytes:
         PCFError: 3049, the character set is not known, or has not all of these characters.
     """
     try:
-        return _known(ccsid, representation).data(text)
+        return known_set(ccsid, representation).data(text)
     except UnicodeError as error:
         raise PCFError(MQRCCF.CCSID_ERROR, f"not in character set {ccsid or representation.ccsid}") from error
 
 
-def _known(ccsid: int, representation: Representation) -> CharacterSet:
+def known_set(ccsid: int, representation: Representation) -> CharacterSet:
+    """The character set *ccsid* of a string, or that of its message.
+
+    Raises:
+        PCFError: 3049, it is not known.
+    """
     number = ccsid if ccsid > 0 else representation.ccsid
     found = character_set(number, representation.encoding, is_source=True)
     if isinstance(found, MQRC):

@@ -15,7 +15,7 @@ from sharedq.pymqi.structures.options import MQOpts
 _Member = tuple[str, int | bytes, str]
 
 
-def _string_members(name: str) -> tuple[_Member, ...]:
+def string_members(name: str) -> tuple[_Member, ...]:
     """An MQCHARV: a string somewhere else."""
     longs = ("VSOffset", "VSBufSize", "VSLength", "VSCCSID")
     return ((name + "VSPtr", 0, "P"), *((name + part, 0, LONG) for part in longs))
@@ -114,9 +114,9 @@ _OD = (
     ("AlternateSecurityId", b"", "40s"),
     ("ResolvedQName", b"", "48s"),
     ("ResolvedQMgrName", b"", "48s"),
-    *_string_members("ObjectString"),
-    *_string_members("SelectionString"),
-    *_string_members("ResObjectString"),
+    *string_members("ObjectString"),
+    *string_members("SelectionString"),
+    *string_members("ResObjectString"),
     ("ResolvedType", -3, LONG),
     # The pointers make C pad the structure to a multiple of eight.
     ("pad", b"", "4s"),

@@ -15,6 +15,8 @@ from sharedq.mqi.character_sets import CODECS, CharacterSet, Representation, cha
 from sharedq.mqi.constants import MQRC, Encoding, Format
 from sharedq.mqi.data_conversion import Converted, convert
 from sharedq.mqi.headers import MQDLH, MQMDE, MQTM
+from sharedq.mqi.pcf import structures as pcf
+from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.wire import DLH, MDE, TM
 
 NORMAL, REVERSED = int(Encoding.NORMAL), int(Encoding.REVERSED)
@@ -354,3 +356,46 @@ def test_any_message_is_converted_or_has_a_reason(
     format_, data = message
     found = converted(data, source, target, format_, room=room, may_cut=may_cut, is_cut=is_cut)
     assert isinstance(found, Converted) or found in _WARNINGS
+
+
+# -- PCF ----------------------------------------------------------------------------------------------------------
+
+LATIN1_NAME, HOST_NAME = "Zürich".encode("latin-1"), "Zürich".encode("cp500")
+
+
+@pytest.mark.parametrize("format_", [Format.ADMIN, Format.EVENT, Format.PCF])
+def test_pcf_is_converted_parameter_by_parameter(format_: bytes) -> None:
+    def message(name: bytes, own: bytes, ccsid: int, names: tuple[bytes, ...]) -> pcf.PCFMessage:
+        group = pcf.MQCFGR(9, (pcf.MQCFST(1, name), pcf.MQCFSF(2, 18, name), pcf.MQCFIN64(3, 1 << 40)))
+        rest = pcf.MQCFST(4, own, ccsid), pcf.MQCFSL(5, names), pcf.MQCFBS(6, b"\x01\xfc"), pcf.MQCFIF(7, 2, -1)
+        return pcf.PCFMessage(pcf.MQCFH(command=3), (group, *rest))
+
+    given = message(LATIN1_NAME, b"Z\x81rich", 437, (b"A ", b"BB"))
+    expected = message(HOST_NAME, HOST_NAME, 500, (b"\xc1\x40", b"\xc2\xc2"))
+    assert converted(write(given, LATIN1), LATIN1, HOST, format_) == Converted(write(expected, HOST))
+
+
+def test_pcf_that_grows_out_of_the_buffer() -> None:
+    data = write(pcf.PCFMessage(pcf.MQCFH(), (pcf.MQCFST(1, b"\xfc" * 40),)), LATIN1)
+    assert converted(data, LATIN1, UTF8, Format.PCF, room=len(data), may_cut=True) == MQRC.CONVERTED_MSG_TOO_BIG
+
+
+@pytest.mark.parametrize(
+    ("data", "source", "reason"),
+    [
+        (b"no PCF", LATIN1, MQRC.FORMAT_ERROR),
+        (write(pcf.PCFMessage(pcf.MQCFH(), (pcf.MQCFST(1, b"x", 77),)), LATIN1), LATIN1, MQRC.FORMAT_ERROR),
+        (write(pcf.PCFMessage(pcf.MQCFH(), (pcf.MQCFST(1, b"\xff"),)), UTF8), UTF8, MQRC.NOT_CONVERTED),
+        (write(pcf.PCFMessage(pcf.MQCFH()), LATIN1), Representation(77, REVERSED), MQRC.SOURCE_CCSID_ERROR),
+    ],
+)
+def test_pcf_that_cannot_be_converted(data: bytes, source: Representation, reason: MQRC) -> None:
+    assert converted(data, source, HOST, Format.ADMIN) == reason
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=80), st.integers(0, 90), st.binary(max_size=6))
+def test_any_bytes_of_pcf_are_converted_or_have_a_reason(data: bytes, at: int, change: bytes) -> None:
+    whole = write(pcf.PCFMessage(pcf.MQCFH(), (pcf.MQCFST(1, b"abc"), pcf.MQCFSL(2, (b"x", b"yz")))), LATIN1)
+    for each in (data, whole[:at] + change + whole[at + len(change) :]):
+        assert isinstance(converted(each, LATIN1, HOST, Format.PCF), Converted | MQRC)

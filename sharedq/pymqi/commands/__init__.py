@@ -1,0 +1,1 @@
+"""Commands as PCF messages: filters, and the object whose methods they are."""

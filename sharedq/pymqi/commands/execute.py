@@ -1,0 +1,319 @@
+"""``PCFExecute``: PCF commands as methods, ``pcf.MQCMD_INQUIRE_Q({CMQC.MQCA_Q_NAME: b"*"})``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sharedq.mqi.character_sets import Representation
+from sharedq.mqi.limits import DEFAULT_CCSID
+from sharedq.mqi.pcf.reading import read_from
+from sharedq.mqi.pcf.structures import (
+    MQCFBF,
+    MQCFBS,
+    MQCFGR,
+    MQCFIF,
+    MQCFIL,
+    MQCFIL64,
+    MQCFIN,
+    MQCFIN64,
+    MQCFSF,
+    MQCFSL,
+    MQCFST,
+    Parameter,
+    PCFError,
+)
+from sharedq.pymqi import CMQC, CMQCFC
+from sharedq.pymqi.commands.filters import AttributeFilter
+from sharedq.pymqi.connection.queue import Queue
+from sharedq.pymqi.connection.queue_manager import QueueManager
+from sharedq.pymqi.errors import MQMIError, PYIFError, names_by_number
+from sharedq.pymqi.structures.options import MQOpts
+from sharedq.pymqi.structures.pcf import CFBS, CFGR, CFH, CFIL, CFIN, CFSL, CFST
+from sharedq.pymqi.structures.queueing import GMO, MD, OD, PMO
+from sharedq.pymqi.text import ByteString, ensure_bytes, ensure_not_unicode, padded_count
+
+#: What a command takes: attributes and their values, or the parameters themselves.
+Arguments = Mapping[int, Any] | Sequence[MQOpts]
+#: Attributes of an answer; a group is a list of them.
+Answer = dict[int, Any]
+
+#: Parameters that name the attributes to return: lists, also if one number is given.
+_ATTRIBUTE_LISTS = frozenset(
+    value for name, value in vars(CMQCFC).items() if name.startswith(("MQIACF_", "MQIACH_")) and name.endswith("_ATTRS")
+)
+_MS_PER_EXPIRY_UNIT = 100
+_FAMILY = "MQCMD_"
+
+
+class PCFExecute(QueueManager):
+    """Sends commands to a queue manager's command server, and waits for the answers.
+
+    Every command of ``CMQCFC`` is a method: it takes the parameters (a dictionary of attributes, or a list of ``CF*``
+    structures) and a list of filters, both optional, and returns one dictionary for each answer.
+
+    Args:
+        name: the ``QueueManager`` to use, or the name of one to connect to. None: connect later.
+        model_queue_name, dynamic_queue_name: how the queue for the answers is made.
+        response_wait_interval: how long to wait for each answer, in milliseconds. The command expires then.
+        convert: have the answers converted (MQGMO_CONVERT).
+    """
+
+    #: The queue manager that was given; None: this object is the connection.
+    qm: QueueManager | None = None
+
+    iaStringDict = names_by_number(CMQC, "MQIA_")  # noqa: N815 - pymqi's name
+    caStringDict = names_by_number(CMQC, "MQCA_")  # noqa: N815
+
+    def __init__(
+        self,
+        name: QueueManager | str | bytes | None = None,
+        disconnect_on_exit: bool = True,
+        model_queue_name: bytes = b"SYSTEM.DEFAULT.MODEL.QUEUE",
+        dynamic_queue_name: bytes = b"PYMQPCF.*",
+        command_queue_name: bytes = b"SYSTEM.ADMIN.COMMAND.QUEUE",
+        response_wait_interval: int = 5000,
+        convert: bool = False,
+    ) -> None:
+        self.__command_queue_name = command_queue_name
+        self.__convert = convert
+        self.__response_wait_interval = response_wait_interval
+        self.qm = name if isinstance(name, QueueManager) else None
+        super().__init__(None if isinstance(name, QueueManager) else name, disconnect_on_exit)
+        self.__od = OD(ObjectName=ensure_bytes(model_queue_name), DynamicQName=ensure_bytes(dynamic_queue_name))
+        self.__reply_queue: Queue | None = Queue(self._manager)
+        if name is not None:
+            self.__open_reply_queue()
+
+    @property
+    def _manager(self) -> QueueManager:
+        return self if self.qm is None else self.qm
+
+    @property
+    def command_queue_name(self) -> bytes:
+        """The queue of the command server."""
+        return self.__command_queue_name
+
+    @property
+    def convert(self) -> bool:
+        """Whether answers are converted."""
+        return self.__convert
+
+    @property
+    def reply_queue(self) -> Queue | None:
+        """The queue for the answers; None after `disconnect`."""
+        return self.__reply_queue
+
+    @property
+    def reply_queue_name(self) -> bytes | None:
+        """Its name; None after `disconnect`."""
+        return None if self.__reply_queue is None else self.__od.ObjectName.strip()
+
+    @property
+    def response_wait_interval(self) -> int:
+        """How long to wait for each answer, in milliseconds."""
+        return self.__response_wait_interval
+
+    def __getattr__(self, name: str) -> Callable[..., list[Answer]]:
+        command = getattr(CMQCFC, name, None) if name.startswith(_FAMILY) else None
+        if command is None:
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+
+        def execute(args: Arguments = (), filters: Iterable[AttributeFilter | MQOpts] = ()) -> list[Answer]:
+            return self.__execute(command, args, filters)
+
+        return execute
+
+    @property
+    def CMQCFC(self) -> PCFExecute:  # noqa: N802 - pymqi's name
+        """Itself: a command may also be called as ``pcf.CMQCFC.MQCMD_PING_Q_MGR()``."""
+        return self
+
+    def __execute(self, command: int, args: Arguments, filters: Iterable[AttributeFilter | MQOpts]) -> list[Answer]:
+        """Send a command and return its answers.
+
+        Raises:
+            MQMIError: what the first answer that reports a failure says (MQRCCF_* or MQRC_*); 2033 no answer came in
+                time; the codes of the calls.
+        """
+        parameters = _parameters(args or (), self._manager.bytes_encoding)
+        parameters += [each.structure() if isinstance(each, AttributeFilter) else each for each in filters]
+        header = CFH(
+            Type=CMQCFC.MQCFT_COMMAND_XR,
+            Version=CMQCFC.MQCFH_VERSION_3,
+            Command=command,
+            ParameterCount=_count(parameters),
+        )
+        reply_queue = self.__open_reply_queue()
+        request = MD(
+            Format=CMQC.MQFMT_ADMIN,
+            CodedCharSetId=self._manager.default_ccsid,
+            MsgType=CMQC.MQMT_REQUEST,
+            ReplyToQ=self.reply_queue_name,
+            Expiry=self.__response_wait_interval // _MS_PER_EXPIRY_UNIT or 1,
+            Report=CMQC.MQRO_PASS_DISCARD_AND_EXPIRY | CMQC.MQRO_DISCARD_MSG,
+        )
+        message = b"".join(each.pack() for each in (header, *parameters))
+        options = PMO(Options=CMQC.MQPMO_NO_SYNCPOINT)
+        self._manager.put1(OD(ObjectName=ensure_bytes(self.__command_queue_name)), message, request, options)
+        return self.__answers(reply_queue, request.MsgId)
+
+    def __answers(self, reply_queue: Queue, request_id: bytes) -> list[Answer]:
+        options = GMO(
+            Options=CMQC.MQGMO_NO_SYNCPOINT | CMQC.MQGMO_FAIL_IF_QUIESCING | CMQC.MQGMO_WAIT,
+            Version=CMQC.MQGMO_VERSION_2,
+            MatchOptions=CMQC.MQMO_MATCH_CORREL_ID,
+            WaitInterval=self.__response_wait_interval,
+        )
+        if self.__convert:
+            options.Options |= CMQC.MQGMO_CONVERT
+        answers: list[Answer] = []
+        failure: MQMIError | None = None
+        is_last = False
+        while not is_last:
+            try:
+                header, answer = _read(reply_queue.get(None, MD(CorrelId=request_id), options))
+            except MQMIError as error:
+                raise failure or error from error
+            is_last = header.Control == CMQCFC.MQCFC_LAST
+            if header.CompCode and failure is None:
+                # The rest of the answers must not stay on the queue.
+                failure = MQMIError(header.CompCode, header.Reason)
+            answers.append(answer)
+        if failure is not None:
+            raise failure
+        return answers
+
+    def __open_reply_queue(self) -> Queue:
+        if self.__reply_queue is None:
+            raise PYIFError("disconnected from the reply queue")
+        if self.__reply_queue.get_handle() is None:
+            self.__reply_queue.open(self.__od, CMQC.MQOO_INPUT_EXCLUSIVE)
+        return self.__reply_queue
+
+    @staticmethod
+    def stringify_keys(rawDict: Mapping[int, Any]) -> dict[int | str, Any]:  # noqa: N803 - pymqi's name
+        """The attributes with their names, where they are of an object (MQCA_* for bytes, MQIA_* for the others)."""
+        named: dict[int | str, Any] = {}
+        for key, value in rawDict.items():
+            ensure_not_unicode(value)
+            names = PCFExecute.caStringDict if isinstance(value, bytes) else PCFExecute.iaStringDict
+            named[names.get(key, key)] = value
+        return named
+
+    stringifyKeys = stringify_keys  # noqa: N815
+
+    def disconnect(self) -> None:
+        """Close the queue for the answers, which goes, and end the connection if this object made it."""
+        queue, self.__reply_queue = self.__reply_queue, None
+        if queue is None:
+            return
+        with suppress(MQMIError, PYIFError):
+            queue.close()
+        if self.qm is None:
+            super().disconnect()
+
+    @staticmethod
+    def unpack(message: bytes) -> tuple[Answer, CFH]:
+        """Read a PCF message: an answer, an event, statistics.
+
+        Returns:
+            The parameters: strings padded with nulls to a multiple of four, a group in a list of dictionaries, a filter
+            as its operator and value; and the header.
+
+        Raises:
+            MQMIError: what the header says, unless it is MQCC_OK.
+            PYIFError: it is no PCF message.
+        """
+        header, answer = _read(message)
+        if header.CompCode:
+            raise MQMIError(header.CompCode, header.Reason)
+        return answer, header
+
+
+def _parameters(args: Arguments, encoding: str) -> list[MQOpts]:
+    if isinstance(args, Mapping):
+        return [_parameter(key, value, encoding) for key, value in args.items()]
+    return list(args)
+
+
+def _parameter(key: int, value: Any, encoding: str) -> MQOpts:
+    if isinstance(value, ByteString):
+        return CFBS(Parameter=key, String=value.value)
+    if isinstance(value, str | bytes):
+        return CFST(Parameter=key, String=ensure_bytes(value, encoding))
+    if isinstance(value, int):
+        return CFIL(Parameter=key, Values=[value]) if key in _ATTRIBUTE_LISTS else CFIN(Parameter=key, Value=value)
+    if isinstance(value, list):
+        is_text = isinstance(value[0], str | bytes) if value else CMQC.MQCA_FIRST <= key <= CMQC.MQCA_LAST
+        if is_text:
+            return CFSL(Parameter=key, Strings=[ensure_bytes(each, encoding) for each in value])
+        return CFIL(Parameter=key, Values=value)
+    raise TypeError(f"parameter {key} is a number, text, bytes, a ByteString or a list, not {type(value)}")
+
+
+def _count(parameters: Iterable[MQOpts]) -> int:
+    """Parameters of the message: a group with all that is in it is one."""
+    count = inside = 0
+    for each in parameters:
+        if inside:
+            inside -= 1
+        else:
+            count += 1
+        if isinstance(each, CFGR):
+            inside += each.ParameterCount
+    return count
+
+
+def _read(message: bytes) -> tuple[CFH, Answer]:
+    ensure_not_unicode(message)
+    # The type is a small number: its first byte is null only if the large end comes first.
+    encoding = CMQC.MQENC_INTEGER_NORMAL if message[:1] == b"\0" else CMQC.MQENC_INTEGER_REVERSED
+    try:
+        found, _ = read_from(message, 0, Representation(DEFAULT_CCSID, encoding))
+    except PCFError as error:
+        raise PYIFError(f"PCF: {error}") from error
+    header = CFH(
+        Type=found.header.type,
+        Version=found.header.version,
+        Command=found.header.command,
+        MsgSeqNumber=found.header.msg_seq_number,
+        Control=found.header.control,
+        CompCode=found.header.comp_code,
+        Reason=found.header.reason,
+        ParameterCount=len(found.parameters),
+    )
+    return header, _answer(found.parameters)
+
+
+def _answer(parameters: Iterable[Parameter]) -> Answer:
+    answer: Answer = {}
+    for each in parameters:
+        if isinstance(each, MQCFGR):
+            answer.setdefault(each.parameter, []).append(_answer(each.parameters))
+        else:
+            answer[each.parameter] = _value(each)
+    return answer
+
+
+def _value(one: Parameter) -> Any:
+    match one:
+        case MQCFIL() | MQCFIL64():
+            return list(one.values)
+        case MQCFSL():
+            return list(one.strings)
+        case MQCFIF():
+            return one.operator, one.filter_value
+        case MQCFSF() | MQCFBF():
+            return one.operator, _padded(one.filter_value)
+        case MQCFST() | MQCFBS():
+            return _padded(one.string)
+        case MQCFIN() | MQCFIN64():
+            return one.value
+    raise AssertionError(type(one))
+
+
+def _padded(string: bytes) -> bytes:
+    """A string with the nulls that fill its place in the message."""
+    return string.ljust(padded_count(len(string)), b"\0")
