@@ -93,6 +93,10 @@ for _, operation in ipairs(operations) do
         end
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
         make_available(queue, messages, own, wake_base, expiry, waiting, added_of(operation), records)
+        -- The put has counted what came. What a waiting get is handed goes here.
+        local armed = queue.handed and redis.call("HGET", queue.q, "ev")
+        if armed then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, queue.handed) end
+        queue.handed = nil
     else
         redis.call("HINCRBY", queue.q, "gu", -operation.count)
         redis.call("HDEL", messages, unpack(ids_of(operation)))

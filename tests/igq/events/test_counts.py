@@ -96,6 +96,27 @@ def test_what_a_waiting_get_is_handed_is_counted(events: Events, md: MQMD, count
     assert counted(events.group) == (count - 1, count - 1, 0)
 
 
+@pytest.mark.parametrize("md", [MQMD(), MQMD(correl_id=b"c" * 24)], ids=["plain", "looked at"])
+@pytest.mark.parametrize("how", [0, PutOption.ASYNC_RESPONSE], ids=["sent", "brought along"])
+@pytest.mark.parametrize("is_spanning", [False, True], ids=["one structure", "several"])
+def test_what_a_commit_hands_to_a_waiting_get_is_counted(
+    events: Events, md: MQMD, how: int, *, is_spanning: bool
+) -> None:
+    connection, queue = both(events.group, **PLAIN)
+    events.group.define_private("QM1", "OTHER")
+    waiter = events.group.connect("QM1").open("Q", OpenOption.INPUT_SHARED)
+    with ThreadPoolExecutor(1) as pool:
+        got = pool.submit(waiter.get, GetOption.WAIT | GetOption.NO_SYNCPOINT, wait_ms=60_000)
+        until_waiting(events.group, "Q", 1)
+        for _ in range(3):
+            queue.put(b"x", md, options=PutOption.SYNCPOINT | how)
+        if is_spanning:
+            connection.put1("OTHER", b"x", options=PutOption.SYNCPOINT)
+        connection.commit()
+        got.result()
+    assert counted(events.group) == (3, 3, 1)
+
+
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_hop_counts_at_its_destination(events: Events, count: int) -> None:
     group = events.group
