@@ -35,6 +35,7 @@ class Post:
         report: called with the state whenever it changes.
         pulse: the pulse of the thread that runs the service.
         sleep: pauses between retries. A wake-up makes the service try again.
+        left: the state in which the service that this one replaces has ended. None: it replaces none.
     """
 
     group: Group
@@ -43,6 +44,7 @@ class Post:
     report: Report
     pulse: Pulse
     sleep: Sleep
+    left: MoverState | None = None
 
 
 class Service(ABC):
@@ -57,7 +59,9 @@ class Service(ABC):
     def __init__(self, post: Post, queue: str, tag: bytes, appl_name: str, name: str) -> None:
         self._post, self._tag, self._appl_name, self._name = post, tag, appl_name, name
         self._pulse, self._sleep = post.pulse, post.sleep
-        self._state = MoverState(queue, "STARTING")
+        # What was told to be in the state of retry is so until it is told to have left it.
+        is_in_retry = post.left is not None and post.left.state == "RETRY"
+        self._state = MoverState(queue, "RETRY" if is_in_retry else "STARTING")
         self._retrier = Retrier(self._pause, self._on_trouble)
         self._connection: Connection | None = None
         self._is_stopping = False
@@ -139,6 +143,9 @@ class Service(ABC):
 
     def _on_trouble(self, trouble: Trouble, retries: Retries, wait_s: float) -> None:
         self._close()
+        if self._is_stopping:
+            # There will be no retry. Where a recovered structure is served anew, the end of its old service meets 2373.
+            return
         if self._state.state != "RETRY":
             self._sleep.begin_trouble()
         self._update(

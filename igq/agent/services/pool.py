@@ -18,12 +18,12 @@ from pydantic import ValidationError
 
 from igq.agent.delivery.by_puts import Tell
 from igq.agent.progress.channel import EXIT_CONNECTION_LOST
-from igq.agent.progress.pulse import Pulse, Pulses
+from igq.agent.progress.pulse import Pulses
 from igq.agent.progress.report import MoverState
 from igq.agent.progress.sleep import Nudge, WakeableSleep
 from igq.agent.progress.wake import IN_PASSING, movers_wake_key
 from igq.agent.queues.tags import part_tag
-from igq.agent.services.base import Post, Report, Service
+from igq.agent.services.base import Post, Service
 from igq.agent.services.mover import Mover, Served
 from igq.agent.services.part import Delivery
 from sharedq.members.group import Group
@@ -63,7 +63,7 @@ class _Serving:
     meet_members: Callable[[], None] = lambda: None
 
 
-_Maker = Callable[[Served, Report, Pulse], _Serving]
+_Maker = Callable[[Served, Post, Callable[[bytes], None]], _Serving]
 
 
 class Movers:
@@ -168,29 +168,28 @@ class Movers:
             Served(name, structure, failed[structure].count if structure in failed else 0) for name, structure in queues
         }
         known = {served for served, serving in self._movers.items() if serving.kind == make}
+        left = dict[tuple[str, str], MoverState | None]()
         for served in known - found:
             gone = self._movers.pop(served)
             gone.stop()
             gone.thread.join()
             self._pulses.end(_thread_name(served))
-            self._forget(served)
+            left[served.name, served.structure] = self._forget(served)
         for served in found - known:
-            pulse = self._pulses.begin(_thread_name(served))
-            new = self._movers[served] = make(served, partial(self._update, served), pulse)
+            pulse, pause = self._pulses.begin(_thread_name(served)), Nudge()
+            report, before = partial(self._update, served), left.get((served.name, served.structure))
+            post = Post(self._group, self._process, self._tell, report, pulse, pause, before)
+            new = self._movers[served] = make(served, post, pause.wake)
             new.thread.start()
 
-    def _mover(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
-        pause = Nudge()
-        mover = Mover(self._post(report, pulse, pause), served, lambda: self._members)
-        return _Serving(self._mover, self._thread_of(served, mover), mover.stop, pause.wake, mover.meet_members)
+    def _mover(self, served: Served, post: Post, nudge: Callable[[bytes], None]) -> _Serving:
+        mover = Mover(post, served, lambda: self._members)
+        return _Serving(self._mover, self._thread_of(served, mover), mover.stop, nudge, mover.meet_members)
 
-    def _delivery(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
-        part, pause = Place(served.structure, served.name), Nudge()
-        delivery = Delivery(self._post(report, pulse, pause), part, part_tag(part))
-        return _Serving(self._delivery, self._thread_of(served, delivery), delivery.stop, pause.wake)
-
-    def _post(self, report: Report, pulse: Pulse, pause: Nudge) -> Post:
-        return Post(self._group, self._process, self._tell, report, pulse, pause)
+    def _delivery(self, served: Served, post: Post, nudge: Callable[[bytes], None]) -> _Serving:
+        part = Place(served.structure, served.name)
+        delivery = Delivery(post, part, part_tag(part))
+        return _Serving(self._delivery, self._thread_of(served, delivery), delivery.stop, nudge)
 
     def _thread_of(self, served: Served, service: Service) -> threading.Thread:
         return threading.Thread(target=self._ending_with(service.run), name=_thread_name(served), daemon=True)
@@ -204,11 +203,12 @@ class Movers:
             self._states[served] = state
             self._report(tuple(self._states.values()))
 
-    def _forget(self, served: Served) -> None:
+    def _forget(self, served: Served) -> MoverState | None:
         with self._lock:
-            self._states.pop(served, None)
+            left = self._states.pop(served, None)
             self._report(tuple(self._states.values()))
         self._tell("CSQX501I", {"queue": served.name})
+        return left
 
     def _ending_with(self, run: Callable[[], None]) -> Callable[[], None]:
         """Make an unforeseen failure or a lost connection end the process: the manager recovers and restarts it."""

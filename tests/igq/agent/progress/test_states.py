@@ -374,3 +374,38 @@ def test_trouble_with_redis_is_no_retry_but_the_end_of_this_run(work: AgentAtWor
     assert work.failure.reason == MQRC.CONNECTION_BROKEN
     state = work.agent._reporter.state
     assert (state.state, state.short_retries, state.next_retry_ms) == ("RUNNING", 0, None)
+
+
+def waiting(group: TestGroup, structure: str) -> list[str]:
+    """The connections that wait in a structure."""
+    owners = group.group.structure(structure).owners
+    states = cast(dict[bytes, bytes], group.group.client().hgetall(owners))
+    return [token.decode() for token, state in states.items() if state[:1] == b"W"]
+
+
+@pytest.mark.parametrize("is_noticed", [False, True])
+def test_a_part_whose_structure_is_recovered_is_served_again(
+    group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch, *, is_noticed: bool
+) -> None:
+    """Another service takes over the part: the old one must tell no trouble by ending, and leave none untold."""
+    group.define_shared("POOL")
+    backup(group.group, "APPL1")
+    # The old service is replaced before it tries again.
+    monkeypatch.setattr(work.agent._movers, "_nudge", lambda _why: None)
+    work.start()
+    until(lambda: waiting(group, "APPL1"), "its part there is served", PATIENCE_S)
+    (waiter,) = waiting(group, "APPL1")
+
+    lose(group)
+    if is_noticed:
+        group.group.client().lpush(group.group.structure("APPL1").wake + waiter, b"")
+        until(lambda: work.said() == ["CSQM065E"], "it is in the state of retry", PATIENCE_S)
+    recover(group.group, "APPL1")
+    # As its manager does when it notices the recovery.
+    wake_agent(group.group, "QM1")
+
+    until(lambda: waiting(group, "APPL1"), "its part is served again", PATIENCE_S)
+    told = ["CSQM065E", "CSQX501I", "IGQ0021I"] if is_noticed else ["CSQX501I"]
+    until(lambda: work.said() == told, f"it tells {told}", PATIENCE_S)
+    group.connect("QM2").put1("POOL", b"x", qmgr_name="QM1")
+    until(lambda: on_queue(group, "POOL") == [(b"x", 0)], "it is delivered", PATIENCE_S)
