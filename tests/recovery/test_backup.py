@@ -243,6 +243,48 @@ class Load:
             queue.get_many(100, GetOption.SYNCPOINT)
 
 
+def on_queues(group: TestGroup) -> dict[str, set[str]]:
+    """Ids of the available messages."""
+    client, keys = group.group.client(), group.group.structure("APPL1")
+    return {name: {each.decode() for each in client.zrange(keys.queue(name).available, 0, -1)} for name in QUEUES}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("held_bytes", [0, 1 << 27])
+@pytest.mark.parametrize("work", ["put", "put and get", "small units of work", "large units of work"])
+def test_a_backup_ends_however_much_is_changed_between_two_looks(
+    structure: TestGroup, monkeypatch: pytest.MonkeyPatch, work: str, held_bytes: int
+) -> None:
+    """More than one look took in, so that there never was a look after which nothing was doubtful."""
+    monkeypatch.setattr(take, "_LOOK_UPS", 5)
+    monkeypatch.setattr(take, "_UNITS", 2)
+    monkeypatch.setattr(take, "_OPEN_MESSAGES", 20)
+    monkeypatch.setattr(take, "_HELD_BYTES", held_bytes)
+    connections = [structure.connect() for _ in range(4)]
+    queues = [connection.open("FIFO", BOTH) for connection in connections]
+
+    def change() -> None:
+        for connection, queue in zip(connections, queues, strict=True):
+            if "unit" not in work:
+                queue.put_many([(persistent(), b"new")] * 6)
+            if work == "put and get":
+                queue.get_many(5)
+            if "unit" in work:
+                connection.commit()
+                count = 3 if work.startswith("small") else 12
+                queue.put_many([(persistent(), b"new")] * count, options=PutOption.SYNCPOINT)
+                queue.get_many(2, GetOption.SYNCPOINT)
+
+    queues[0].put_many([(persistent(), b"first")] * 100)
+    between_calls(structure, monkeypatch, change)
+    monkeypatch.setattr(take, "PATIENCE_S", 10)
+    taken = backup(structure.group, "APPL1")
+    expected = committed_up_to(structure, taken.position)
+    lose(structure)
+    recover(structure.group, "APPL1")
+    assert on_queues(structure) == expected
+    assert taken.messages == len(expected["FIFO"]) > 0
+
+
 @pytest.mark.invariant(5)
 def test_a_backup_under_load_holds_what_was_committed_at_its_end_in_order(structure: TestGroup) -> None:
     settings = structure.settings

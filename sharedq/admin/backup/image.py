@@ -71,6 +71,11 @@ class Image:
         return len(self._live)
 
     @property
+    def doubts(self) -> int:
+        """The number of doubtful messages."""
+        return len(self._doubtful)
+
+    @property
     def is_certain(self) -> bool:
         """Whether there is nothing left to ask."""
         return not self._doubtful and not self._to_look_at
@@ -87,9 +92,9 @@ class Image:
     # -- what to ask -------------------------------------------------------------------------------------------
 
     def doubtful(self, count: int) -> dict[bytes, list[bytes]]:
-        """Return messages to look up, at most *count*, by queue."""
+        """Return messages to look up, at most *count*, by queue: the latest, because queues lose the oldest first."""
         found: dict[bytes, list[bytes]] = {}
-        for _, (message_id, queue) in zip(range(count), self._doubtful.items(), strict=False):
+        for _, (message_id, queue) in zip(range(count), reversed(self._doubtful.items()), strict=False):
             found.setdefault(queue, []).append(message_id)
         return found
 

@@ -2,7 +2,8 @@
 
 The backup notes the journal's end, then reads the open units of work and the queues page by page, and looks up what the
 journal says has changed, until one script finds that nothing has changed: the backup is what the structure held at that
-moment. It then reads the definitions of the queues, which may be a little younger.
+moment. If programs change more between two looks than one look takes in, the looks become larger, up to a limit. It
+then reads the definitions of the queues, which may be a little younger.
 """
 
 from __future__ import annotations
@@ -40,9 +41,16 @@ _PAGE_MESSAGES, _PAGE_BYTES = 100, 1 << 20
 _ENTRIES, _LOOK_UPS, _UNITS, _OPERATIONS = 500, 500, 50, 50
 #: The most messages of open units of work that are passed to a script.
 _OPEN_MESSAGES = 4000
+#: Looks at the journal's end in which the doubtful messages did not become fewer, before the looks become larger.
+_VAIN_LOOKS = 5
+#: The most that a look grows. It then takes in 8,000 messages or 8 MiB, for which Redis needs about 25 ms.
+_LARGEST = 8
+#: Bytes of records that are held in memory meanwhile, at most.
+_HELD_BYTES = 1 << 27
 #: With its place, the score of a message that waits to be reported in a structure's `expiry` (lua/prelude/place).
 _WAITS_TO_BE_TOLD = -(1 << 52)
-#: Seconds that a backup waits for units of work whose end others have begun, or for discarded messages.
+#: Seconds without progress after which a backup fails: it waits for units of work whose end others have begun, or for
+#: discarded messages, or programs change more than it can follow.
 PATIENCE_S = 60.0
 _PAUSE_S = 0.01
 #: Seconds that a command waits for a log, which has the backup for a moment.
@@ -176,7 +184,13 @@ class Follower:
         self._definition = definition
         self._keys = group.structure(self._structure)
         self._image = Image(self)
+        #: What was found while the journal is followed to its end: queue, place and record. It is written later: that
+        #: takes longer than Redis needs for it, and much of it is gone by then.
+        self._held: dict[bytes, tuple[bytes, int, bytes]] | None = None
+        self._held_bytes = 0
         self._last, self._has_caught_up = b"0-0", False
+        #: By what the looks are larger than at first.
+        self._size = 1
 
     def make(self, path: Path) -> Taken:
         group = self._group
@@ -213,11 +227,29 @@ class Follower:
     def message(self, queue: bytes, message_id: bytes, score: int, record: bytes) -> None:
         """Pass on a message that is on a queue."""
         self._is_defined_anew |= queue not in self._queues
-        self._sink.message(queue, message_id, score, record)
+        if self._held is None:
+            self._sink.message(queue, message_id, score, record)
+            return
+        if message_id in self._held:
+            self._held_bytes -= len(self._held[message_id][2])
+        self._held[message_id] = queue, score, record
+        self._held_bytes += len(record)
+        if self._held_bytes > _HELD_BYTES:
+            self._write_held()
 
     def gone(self, ids: list[bytes]) -> None:
         """Pass on the ids of messages that are no longer there."""
+        if self._held:
+            for message_id in ids:
+                if message_id in self._held:
+                    self._held_bytes -= len(self._held.pop(message_id)[2])
+        # One that is held may also have been written before, on another queue or place.
         self._sink.gone(ids)
+
+    def _write_held(self) -> None:
+        for message_id, (queue, score, record) in (self._held or {}).items():
+            self._sink.message(queue, message_id, score, record)
+        self._held, self._held_bytes = {}, 0
 
     def _end(self, sequence: int) -> dict[str, Any]:
         """Return the definitions and the position. Definitions are read again if they may be old."""
@@ -296,16 +328,28 @@ class Follower:
 
     def _catch_up(self) -> int:
         """Follow the journal to its end. Returns the counter of message numbers there."""
+        self._size, least, vain = 1, self._image.doubts, 0
+        # What an attempt that failed has found is known, too.
+        self._held = self._held or {}
         until_s = time.monotonic() + PATIENCE_S
         while True:
             sequence = self._step()
             if sequence is not None:
+                self._write_held()
+                self._held = None
                 return sequence
+            if not self._has_caught_up:
+                continue
+            vain += 1
+            if self._image.doubts < least:
+                least, vain, until_s = self._image.doubts, 0, time.monotonic() + PATIENCE_S
+            elif vain == _VAIN_LOOKS:
+                self._size, vain = min(2 * self._size, _LARGEST), 0
             self._wait(until_s)
 
     def _wait(self, until_s: float) -> None:
         if time.monotonic() > until_s:
-            raise in_use(self._structure, "what others have begun there takes too long")
+            raise in_use(self._structure, "programs have begun, or change, too much there")
 
     def _step(self) -> int | None:
         """Learn what has happened and look up what is doubtful. None unless everything was certain at one moment."""
@@ -336,13 +380,15 @@ class Follower:
 
     def _ask(self) -> Reply:
         image = self._image
-        doubtful = image.doubtful(_LOOK_UPS)
-        wanted = image.units_to_look_at(_UNITS)
+        size = self._size
+        doubtful = image.doubtful(size * _LOOK_UPS)
+        wanted = image.units_to_look_at(size * _UNITS)
         # Near the end, also look at units of work in the next entries: it must be known what they did.
-        others = image.open_units(_OPEN_MESSAGES) if self._has_caught_up else []
+        others = image.open_units(size * _OPEN_MESSAGES) if self._has_caught_up else []
         known = {unit.id for unit in wanted}
         units = [*((unit, 1) for unit in wanted), *((unit, 0) for unit in others if unit.id not in known)]
-        arguments: list[Argument] = [self._last, _ENTRIES, _PAGE_BYTES, 2 * _LOOK_UPS, len(doubtful), len(units)]
+        looks = size * 2 * _LOOK_UPS
+        arguments: list[Argument] = [self._last, _ENTRIES, size * _PAGE_BYTES, looks, len(doubtful), len(units)]
         for queue, ids in doubtful.items():
             arguments += [queue, b" ".join(ids)]
         for unit, is_wanted in units:
