@@ -77,7 +77,7 @@ class Claims:
             The refusals, by target token.
 
         Raises:
-            MQIError: 2009, the connection is broken, or our own process was shut out.
+            MQIError: 2009, the connection is broken, or our own process was fenced.
         """
         connection, refused = self._connection, dict[str, Refusal]()
         claimant = (connection.qmgr_name, self._group.settings.lease_ms, state, connection.token)

@@ -17,7 +17,7 @@ from recovery.claim import Claim, ClaimLostError, Claims
 from recovery.leftovers import admin_remains, leases_under, oldest_recoveries
 from recovery.prepared import prepared_under
 from recovery.report import Recovery, from_record, is_unfencing
-from recovery.structure import dead_under, resolve_dead, shut_out, unfence
+from recovery.structure import dead_under, fence, resolve_dead, unfence
 from recovery.target import Target, Targets
 from sharedq.calls.unit.in_doubt import complete
 from sharedq.log import LibraryLogger
@@ -154,7 +154,7 @@ def recover_all(
 
     Raises:
         MQIError: one of `STRUCTURE_TROUBLES` if none of them can use a structure now; 2009, the connection broke or its
-            process was shut out. The claims end with their leases, and this or another manager takes over.
+            process was fenced. The claims end with their leases, and this or another manager takes over.
     """
     reports = {target.token: RecoveryReport(target.token, connection.qmgr_name) for target in targets}
     recoverer = _Recoverer(group, connection, targets, reports, on_phase or _ignore)
@@ -197,7 +197,7 @@ class _Recoverer:
         if not self.claims.held:
             return
         self._enter(Phase.CLAIMED)
-        accesses = self._shut_out()
+        accesses = self._fence()
         self._progress(Phase.RESOLVING)
         self._enter(Phase.RESOLVING)
         for access in accesses:
@@ -208,7 +208,7 @@ class _Recoverer:
         self._complete_decided()
         self._finish(accesses)
 
-    def _shut_out(self) -> list[StructureAccess]:
+    def _fence(self) -> list[StructureAccess]:
         # Only after the claim: owners that entered a structure before it are in one of these, and no owner enters
         # later. One structure is resolved without the others, because the claim has shut the targets out of the place
         # of decisions.
@@ -217,7 +217,7 @@ class _Recoverer:
             report.structures = len(accesses)
         for access in accesses:
             with self._delayed_by(access.keys.name, self._held()):
-                shut_out(self.connection, access, claims := self._held())
+                fence(self.connection, access, claims := self._held())
             try:
                 self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
             finally:
@@ -226,13 +226,13 @@ class _Recoverer:
         self._enter(Phase.FENCED)
         return accesses
 
-    def _take_back_fences(self, access: StructureAccess, shut_out: Sequence[Target]) -> None:
-        """Take back the fences of targets that were lost before they were shut out, if nobody else will.
+    def _take_back_fences(self, access: StructureAccess, fenced: Sequence[Target]) -> None:
+        """Take back the fences of targets that were lost before they were fenced, if nobody else will.
 
         A recoverer that has overtaken this one says in the record of the recovery that it removes the fences, before it
         does. If the record does not say so yet, that recoverer will remove these, too.
         """
-        lost = [target for target in shut_out if target.token not in self.claims.held]
+        lost = [target for target in fenced if target.token not in self.claims.held]
         if lost and not self.connection.is_ended:
             records = fields_named(self.connection, self.group.keys.recoveries, [target.token for target in lost])
             over = [each for each, text in zip(lost, records, strict=True) if is_unfencing(text)]

@@ -39,11 +39,11 @@ _COMMITTING = b"C"
 _PREPARED = b"="
 
 
-def shut_out(connection: Connection, access: StructureAccess, claims: Sequence[Claim]) -> None:
+def fence(connection: Connection, access: StructureAccess, claims: Sequence[Claim]) -> None:
     """Stop everything under the targets of *claims* from changing or entering this structure.
 
     Raises:
-        MQIError: 2009, the recoverer itself was shut out.
+        MQIError: 2009, the recoverer itself was fenced.
     """
     keys, targets = access.keys, Targets(claim.target for claim in claims)
 
@@ -67,7 +67,7 @@ def unfence(connection: Connection, access: StructureAccess, targets: Targets) -
     """Remove the fences of programs and connections under *targets*: the group does not know these any more.
 
     Raises:
-        MQIError: 2009, the recoverer itself was shut out.
+        MQIError: 2009, the recoverer itself was fenced.
     """
     tokens = [token for _, token in own_fences(connection, access.keys.fence, targets)]
     for chunk in chunks(tokens, CHUNK_OWNERS):
@@ -81,7 +81,7 @@ def _mark_of(claim: Claim) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class DeadOwner:
-    """A connection that was shut out of a structure, with what it had there.
+    """A connection that was fenced of a structure, with what it had there.
 
     Attributes:
         target: the token of the target that it died with.
@@ -127,7 +127,7 @@ def resolve_dead(
     """End the units of work of *dead* owners and give back what they held. Prepared units are set apart: in doubt.
 
     Raises:
-        MQIError: 2009, the recoverer itself was shut out.
+        MQIError: 2009, the recoverer itself was fenced.
     """
     makers: list[DeadOwner] = []
     for page in chunks(dead, CHUNK_OWNERS):

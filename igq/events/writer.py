@@ -72,7 +72,7 @@ class EventWriter:
             # A structure that was lost knows nothing of what this manager asks for.
             self._quietly(lambda: self._repository.announce_events(self._qmgr))
         if message_id in _ENDS:
-            # The last that this manager does for what was noted until now, such as the command that stops it.
+            # Write the noted events now, such as the command that stops the manager. No later look comes.
             self.look()
             if self._is_end_told:
                 return
@@ -113,7 +113,7 @@ class EventWriter:
         self._write_all(messages, note.at_ms, is_noted=note.kind != "command")
 
     def _refresh(self, note: Note) -> None:
-        """Tell of each object that there is now: here, because there may be more of them than notes are kept."""
+        """Tell of each object that there is now. The manager reads them: there may be more than the group's notes."""
         wanted, pattern = str(note.fields["wanted"]), str(note.fields["pattern"])
         objects: list[ObjectDefinition] = []
         if wanted in ("ALL", QueueManagerAttributes.kind):
@@ -130,7 +130,7 @@ class EventWriter:
             self._write_all(told, note.at_ms, is_noted=True)
 
     def _write_all(self, messages: Sequence[PCFMessage], at_ms: int, *, is_noted: bool) -> None:
-        """Put messages that belong together. What the queue does not take is dropped."""
+        """Put messages that belong together. The writer drops a message that the queue refuses."""
         if not messages:
             return
         kind = PCFCommand(messages[0].header.command)

@@ -30,7 +30,7 @@ class AgentChild:
         process: the agent's registration.
         period_s: seconds between two renewals, each of which the agent is told of, and between two checks of it.
         on_message: called with each line that the agent sends, from a separate thread.
-        on_end: called once with the exit status, from that thread.
+        on_end: called once with this object, after the agent has ended, from that thread.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ from sharedq.objects.repository import Repository
 
 #: Seconds between two checks whether programs have ended, while the manager quiesces.
 _QUIESCE_LOOK_S = 0.25
-#: An agent that ended within this many seconds was started too soon.
+#: If an agent ends within this many seconds of its start, the next start is delayed.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
 #: The longest delay between two attempts to open, seconds.

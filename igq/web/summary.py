@@ -18,7 +18,7 @@ def queue_rows(status: GroupStatus) -> dict[str, dict[str, Any]]:
     rows, now_s = {}, time.time()
     for queue in status.queues:
         key = f"{queue.name}/{queue.owner or ''}/{queue.structure or ''}"
-        # An age grows all the time; the moment at which it began does not, and the row is sent once.
+        # Send the time, not the age: an age changes at every look, and the row would be sent again each time.
         age_s = queue.oldest_age_s
         oldest_at = None if age_s is None else round(now_s - age_s)
         rows[key] = {"key": key, **queue.model_dump(mode="json", exclude={"oldest_age_s"}), "oldest_at": oldest_at}

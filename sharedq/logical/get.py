@@ -56,13 +56,14 @@ class Wanted(NamedTuple):
         msg_id, correl_id, group_id, msg_token: empty means any.
         seq: MsgSeqNumber, ``ANY_SEQ`` means any.
         offset: Offset, ``ANY_OFFSET`` means any.
-        first_only: only what begins something: MsgSeqNumber 1, Offset 0; groups in the order of those.
+        first_only: only what begins something: MsgSeqNumber 1, Offset 0; groups come in the order of their first
+            messages.
         ids_are_conditions: the place is decided by group, sequence number and offset; the message there must have
             ``msg_id``, ``correl_id`` and ``msg_token``, or the call fails with 2247.
         whole_group: all messages of the group must be available.
         whole_message: all segments of the logical message must be available.
-        must_be_persistent: where SYNCPOINT_IF_PERSISTENT meets a group begun inside (true) or outside (false) a unit
-            of work, the message must be so, or the call fails with 2245; None: no condition.
+        must_be_persistent: SYNCPOINT_IF_PERSISTENT meets a group begun inside (true) or outside (false) a unit of work:
+            the message must be persistent (true) or not (false), or the call fails with 2245; None: no condition.
     """
 
     msg_id: bytes = b""

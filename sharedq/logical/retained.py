@@ -135,7 +135,7 @@ def retained_after(
 
 
 def judged(reason: MQRC, *, is_logical: bool, was_logical: bool) -> Outcome:
-    """The outcome of a call that is not consistent with what is retained (MQGMO, Table 17; puts alike).
+    """The outcome of a call that is not consistent with what is retained (MQGMO, Table 17, which holds for puts too).
 
     Args:
         reason: NONE when the call is consistent.

@@ -1,4 +1,4 @@
-"""Owners: a process of a queue manager, its lease, and the moment at which it must stop by itself.
+"""Owners: a process registered with a queue manager, its lease, and the moment at which it must stop by itself.
 
 A process is registered under one incarnation of one manager and renews a lease. It measures the lease on its own
 monotonic clock from *before* each renewal was sent, so it stops before its peers may think it dead; the fence in every

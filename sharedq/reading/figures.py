@@ -1,7 +1,7 @@
 """The figures of a whole group, read in bulk: for status, metrics and anybody else who looks again and again.
 
-Plain commands in one write a structure cost Redis half as much as a script would, and hold it for nobody. What seldom
-changes is kept between two looks: definitions by their version, and the put time of a queue's first message by its id.
+Plain commands, in one write for each structure, cost Redis half as much as a script and do not block it. The reader
+keeps definitions (by version) and put times (by the id of a queue's first message) between two looks.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class _Kept:
 
     version: bytes = b""
     definition: QueueLocal | None = None
-    #: Its first message then, and when its oldest was put: the same one, unless there are several priorities.
+    #: The first message at the last look, and the put time of the oldest: of another one if priorities differ.
     first: bytes | None = None
     oldest_ms: int | None = None
 

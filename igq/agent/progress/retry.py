@@ -45,8 +45,8 @@ class Retrier:
     """Calls a function until it raises no `Trouble`. Any other exception ends the calls at once.
 
     Args:
-        sleep: waits that many seconds, or less if the agent is woken. True: the next try does not count as a retry,
-            because some other event caused it.
+        sleep: waits that many seconds, or less if the agent is woken. It returns true if another event ended the
+            pause; the next try is then not counted.
         on_trouble: called after each failure with the trouble, the retries made so far and the seconds until the next
             one.
     """

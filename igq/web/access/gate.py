@@ -37,7 +37,7 @@ class Refused(Exception):
         status: of HTTP.
         text: one line for the user.
         headers: of the answer.
-        user: of a sign-in, by any means, that failed; empty if that is not known, None if this is no such refusal.
+        user: the user of a failed sign-in; empty if unknown; None for any other refusal.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Gate:
         known = self.users.get(user)
         hashed = known.password if known else NOBODY
         proof = hmac.digest(self._key, f"{user}\0{password}".encode("utf-8", "surrogateescape"), hashlib.sha256)
-        # Before the failures are looked at: nobody can lock out a program that knows its password.
+        # Before the failures: others cannot lock out a program whose password was right in the last minutes.
         if known is not None and self._is_known(proof, hashed):
             return known
         self._check_failures(host, user)

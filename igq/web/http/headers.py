@@ -19,7 +19,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-#: A year: a browser that has been here by TLS comes by nothing else.
+#: A year. A browser that came by TLS uses only TLS for that time.
 _STRICT_TRANSPORT = "max-age=31536000"
 
 

@@ -99,7 +99,7 @@ def _records(answer: Answer) -> Iterator[dict[str, Any]]:
 
 
 def _displayed(lines: list[str]) -> Iterator[dict[str, str | int]]:
-    """The displayed objects: a line that is no part of one, or an attribute once more, begins the next."""
+    """Yield the displayed objects. A line that belongs to none, or an attribute that comes again, begins the next."""
     record: dict[str, str | int] = {}
     for line in lines:
         if not isinstance(line, RecordLine):

@@ -1,4 +1,4 @@
-"""MQGET and groups: what a call looks for by what its handle retains, and what the handle retains afterwards."""
+"""MQGET and groups: the state in a handle decides which message a call looks for. The call updates that state."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def retain_got(connection: Connection, handle: Handle, options: int, got: Sequen
     """Retain what MQGET took: descriptors and lengths, in order.
 
     Returns:
-        The reason of a warning: what was got does not go on with what the call before it left open.
+        The reason of a warning: the message does not continue the group or logical message that the previous call
+        left open.
     """
     warning = MQRC.NONE
     for md, length in got:
@@ -91,7 +92,7 @@ def retain_got(connection: Connection, handle: Handle, options: int, got: Sequen
 
 
 def retain_browsed(handle: Handle, options: int, md: MQMD, length: int, score: int) -> None:
-    """Retain what MQGET browsed, and where that stands in logical order."""
+    """Record the browsed message, the score at which the browse began, and the new state of groups."""
     if not options & _UNDER_CURSOR:
         if options & int(GetOption.BROWSE_FIRST) or handle.order.browses is NOTHING:
             handle.gets.cursor.begins_at = score

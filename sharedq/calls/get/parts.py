@@ -19,18 +19,18 @@ from sharedq.session.connection import Connection
 from sharedq.session.handle import BrowseCursor, Definition, Handle, Puts, StructureAccess
 
 _T = TypeVar("_T")
-#: A get waits at one part, and looks at the others each time that so many milliseconds have passed.
+#: A get waits at one part. After this many milliseconds it looks at the other parts.
 LOOK_MS = 5000
 _WAIT = int(GetOption.WAIT)
 _FIRST, _NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 _UNDER_CURSOR = int(GetOption.MSG_UNDER_CURSOR | GetOption.BROWSE_MSG_UNDER_CURSOR)
-#: A part of another manager that answers so is passed over: it has gone, or its structure cannot be used now.
+#: For these reasons a get skips another manager's part: it has gone, or its structure cannot be used now.
 _GONE = frozenset({MQRC.Q_DELETED, MQRC.UNKNOWN_OBJECT_NAME})
 _IN_TROUBLE = frozenset({MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE, MQRC.CF_NOT_AVAILABLE})
 
 
 def get_from_parts(connection: Connection, handle: Handle, gmo: MQGMO, get: Callable[[Handle], _T]) -> _T:
-    """What *get* finds at the first part, in their order, where it finds anything.
+    """Call *get* on the parts in order. Return the first result.
 
     Args:
         get: makes an MQGET with *gmo* by the handle of one part.
@@ -85,7 +85,7 @@ class _Look(Generic[_T]):
         return self.trouble or error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", self.handle.object_name)
 
     def _look(self, part: Handle, wait_ms: int = 0) -> _T | None:
-        """A get from one part; None where it has no message, or is none any more."""
+        """Get from one part. Return None if the part has no message, is gone, or cannot be read now."""
         options = self.options if wait_ms else self.options & ~_WAIT
         if options & _NEXT and part is not self.handle.gets.cursor_part:
             options = options & ~_NEXT | _FIRST
@@ -102,7 +102,7 @@ class _Look(Generic[_T]):
                 self.trouble = error
             return None
         self.handle.gets.saved_context = part.gets.saved_context
-        # A message that the buffer is too short for is not browsed: the cursor stays.
+        # If the buffer is too short for the message, the cursor does not move.
         if options & (_FIRST | _NEXT) and place != (part.gets.cursor.score, part.gets.cursor.message_id):
             self.handle.gets.cursor_part = part
         return found
@@ -144,7 +144,7 @@ class _Look(Generic[_T]):
         if part is None or part.structure is not access:
             goes_by, gets = self.handle.definition, self.handle.gets
             if access is not self.handle.structure:
-                # What inhibits gets in the definition that the name led through counts at the first part.
+                # Only the own part goes by the handle's definition: an alias with GET(DISABLED) refuses there.
                 goes_by = Definition.of(version, definition)
             part = self.handle.gets.parts[place] = replace(
                 self.handle,

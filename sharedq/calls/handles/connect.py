@@ -18,7 +18,7 @@ _TAG_OPTIONS = {
     ConnectOption.RESTRICT_CONN_TAG_QSG: "g",
     ConnectOption.RESTRICT_CONN_TAG_Q_MGR: "q",
 }
-#: How tags begin that the queue manager keeps for itself, in any case (IBM's rule).
+#: The prefix of the queue manager's own tags, in upper or lower case (IBM's rule).
 RESERVED_TAG = b"MQ"
 
 
@@ -38,7 +38,7 @@ def connect_to(
             raise error_for(error.reason, "MQCONN", name, f"it is not running: igq qmgr start {name}") from error
         if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
             raise
-        # Recovery ends anything that was begun; the program has never had a connection that could break.
+        # The program never had a connection, so 2009 would be wrong. Recovery ends what the attempt began.
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", name, error.detail) from error
 
 
@@ -79,7 +79,7 @@ def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
 
 
 def is_tag_used(group: Group, tag: bytes) -> bool:
-    """Whether a connection tag is taken now, be it by a connection that died and is still to be recovered.
+    """Whether a connection holds the tag. A dead one holds it until it is recovered.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
@@ -106,8 +106,8 @@ def disconnect(connection: Connection) -> MQRC:
     """MQDISC: commit what is outstanding, close what is open, give back the tag.
 
     Returns:
-        ``NONE``, or the reason of a warning (2344), and the tag is not free: everything is committed, but a
-        structure could not be told, and the group has to complete that; or what was prepared here is in doubt.
+        ``NONE``; or 2344, a warning that the tag is still held: everything is committed, but the group must complete
+        the commit in a structure; or this connection prepared work that is in doubt.
 
     Raises:
         MQIError: 2003 the unit of work was backed out instead, or 2123 a part of it is lost with its structure,

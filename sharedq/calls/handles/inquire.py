@@ -19,7 +19,7 @@ from sharedq.objects.repository import Repository
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
-#: What MQSET may change, and the reason for a value that cannot be.
+#: The attributes that MQSET may change, and the reason for a wrong value.
 SETTABLE: Mapping[int, MQRC] = {
     IntSelector.INHIBIT_GET: MQRC.INHIBIT_VALUE_ERROR,
     IntSelector.INHIBIT_PUT: MQRC.INHIBIT_VALUE_ERROR,
@@ -35,7 +35,7 @@ _NOT_IN_AVAILABLE = ("pu", "lk", "gm")
 _ANY_QUEUE = QueueLocal(name="ANY")
 #: MQIAV_NOT_APPLICABLE
 _NO_NUMBER = -1
-#: What MQINQ returns for the attributes of queues where one has no such attribute.
+#: MQINQ returns these for attributes that this type of queue does not have.
 _NOT_APPLICABLE: Mapping[int, int | bytes] = {
     int(selector): _NO_NUMBER
     for selector in (IntSelector.CURRENT_Q_DEPTH, IntSelector.OPEN_INPUT_COUNT, IntSelector.OPEN_OUTPUT_COUNT)
@@ -104,7 +104,7 @@ def _counts_of_all_parts(connection: Connection, handle: Handle) -> dict[int, in
 def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> QueueAlias | QueueRemote | None:
     """The alias or remote definition that the handle was opened by, as it is now; None: it was the queue's own name.
 
-    Puts keep what they know of the queue: they find out for themselves.
+    This does not refresh the definition that puts use: the next put checks it.
     """
     if handle.definition.route is None or handle.definition.route.definition is None:
         return None

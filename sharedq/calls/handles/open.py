@@ -42,10 +42,10 @@ _NOT_FOR_REMOTE = (
     | OpenOption.SET
 )
 _INQUIRE = int(OpenOption.INQUIRE)
-#: The answer of structure/open where a definition on the way is another one now.
+#: structure/open answers this if a definition that the name led through has changed.
 _CHANGED = 1
 _DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
-#: Among what is checked: the definition of the queue that messages of this length do not take.
+#: One of the checks: the definition of the transmit queue, for which these messages are too long.
 TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
 #: How many times MQOPEN resolves a name whose way changes meanwhile.
 RESOLUTIONS_MAX = 100
@@ -58,7 +58,8 @@ def open_queue(
 
     Args:
         opened_at: open it as this manager would; empty: the one connected to.
-        may_create: whether a model queue's name makes a dynamic queue. Not for one put, which it would end with.
+        may_create: whether a model queue's name makes a dynamic queue. MQPUT1 passes false: its close would delete
+            the new queue.
 
     Raises:
         MQIError: 2085 and its kin when the name does not resolve, 2017 MAXHANDS are open, 2042 in use, 2045 an option
@@ -135,7 +136,7 @@ def _open_name(
 
 
 def _check_names(name: str, qmgr_name: str) -> None:
-    """Refuse names that no object can have: those of another manager's queues are looked up nowhere here."""
+    """Refuse names that no object can have. Nothing here looks up another manager's queues later."""
     for each, reason in ((name, MQRC.UNKNOWN_OBJECT_NAME), (qmgr_name, MQRC.UNKNOWN_OBJECT_Q_MGR)):
         try:
             if each:
@@ -234,7 +235,7 @@ def _handle(
 
 
 def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, opened_at: str) -> Handle:
-    """A handle to put through, as the manager *opened_at* would open it, but one that the queue knows nothing of.
+    """Return a handle for puts, as the manager *opened_at* would open it. The queue does not register it.
 
     It needs no close, and the queue can be cleared and deleted.
 
@@ -255,8 +256,8 @@ def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, open
 
 
 def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
-    """The handle to put a message of *length* bytes through: what SYSTEM.QSG.TRANSMIT.QUEUE does not take goes by the
-    conventional transmission queue, where there is one.
+    """Return the handle for a put of *length* bytes. A message too long for SYSTEM.QSG.TRANSMIT.QUEUE goes through the
+    conventional transmission queue, if there is one.
 
     Raises:
         MQIError: 2041, the handle's name leads elsewhere now; 2373, 2346 the other way's structure has failed.
@@ -282,11 +283,11 @@ def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
 
 
 def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> tuple[str, ...]:
-    """What *handle* checks, as the structure of *route* knows it: IGQ, the definitions that its name led through, and
-    that of SYSTEM.QSG.TRANSMIT.QUEUE.
+    """Return the versions that *handle* checks, as the structure of *route* has them: IGQ, the definitions that its
+    name led through, and that of SYSTEM.QSG.TRANSMIT.QUEUE.
 
-    An ALTER changes the directory and the queue first: what has not changed there after the structure was
-    asked had not been told to it either.
+    An ALTER changes the directory and the queue first, the structures last. If both are unchanged now, no ALTER had
+    reached the structure when it answered.
     """
     checked = (*route.checked, TRANSMIT_QUEUE_CHECKED)
     values = read_versions(connection, connection.access(route.structure).keys, checked)
@@ -310,7 +311,7 @@ def _create_dynamic(connection: Connection, od: MQOD, route: Route, opened_at: s
     """Opening a model queue creates a dynamic queue; its name comes from DynamicQName."""
     assert route.model is not None
     structure = route.model.structure or private_structure(opened_at)
-    # Entered before: the structure notes who makes the queue in the moment in which it is there.
+    # Enter the structure first: the script that creates the queue also records its maker.
     connection.access(structure)
     repository = Repository(connection.group, opened_at, caller=connection.token)
     created = repository.create_dynamic(route.model, _text(od.dynamic_q_name))
@@ -320,7 +321,7 @@ def _create_dynamic(connection: Connection, od: MQOD, route: Route, opened_at: s
 
 
 def close_handle(connection: Connection, handle: Handle, options: CloseOption | int = 0) -> MQRC:
-    """MQCLOSE. A temporary dynamic queue goes with the handle that made it, and with it what is on it.
+    """MQCLOSE. Closing the handle that made a temporary dynamic queue deletes the queue and its messages.
 
     Returns:
         ``NONE``, or the reason of a warning: a group (2241) or logical message (2242) that was being put or got in

@@ -57,7 +57,7 @@ _NEW_CORREL_ID = int(PutOption.NEW_CORREL_ID)
 #: Options that give a message new identifiers.
 NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
 _NO_CONTEXT, _SET_ALL = int(PutOption.NO_CONTEXT), int(PutOption.SET_ALL_CONTEXT)
-#: Options with which two messages of one descriptor need not be alike, or ``completed`` does not say all.
+#: With these options a put cannot reuse the last put: two messages of one descriptor may differ.
 _UNLIKE = NEW_IDS | _NO_CONTEXT | _SET_ALL | int(PutOption.SET_IDENTITY_CONTEXT)
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
@@ -66,7 +66,7 @@ _TIME: Final = ("put_date", "put_time")
 _ASKED: Final = (*(field.name for field in fields(MQMD) if field.name not in ("backout_count", *_TIME)), *_TIME)
 #: The fields of a descriptor before it is put, its time at the end; BackoutCount is not read.
 _asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_ASKED)
-#: What `complete_descriptor` may change of it, identifiers apart, and what is most often empty anyhow.
+#: The fields that `complete_descriptor` may change, without identifiers and without fields that are usually empty.
 _completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
     "persistence",
     "priority",
@@ -133,7 +133,7 @@ def prepare(
         is_conventional = bool(handle.destination) and not handle.is_intra_group
         record = _record(connection, handle, md, body, put_time_ms, is_conventional=is_conventional)
         if not options & _SET_ALL:
-            # Not before: what is in the descriptor when it is encoded passes for a time that the program set itself.
+            # Set the time after encoding. The encoder takes an earlier one for the program's own.
             md.put_date, md.put_time = now
         look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
         base = score_base(place_of(facts, md))
@@ -150,7 +150,7 @@ def prepare(
 
 
 def empty_again(messages: Sequence[tuple[MQMD, bytes]], before: Sequence[tuple[Any, ...]], first: int = 0) -> None:
-    """Let the descriptors of *messages*, from the *first* on, say again what they said *before* they were prepared."""
+    """Restore the descriptors of *messages*, from the *first* on, to their values *before* they were prepared."""
     # Messages may share one, which the first of them has completed.
     originals: dict[int, tuple[Any, ...]] = {}
     for (md, _), values in zip(messages, before, strict=False):
@@ -245,7 +245,7 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
 
 
 def _judge_unknown_reports(handle: Handle, unknown: int) -> MQRC:
-    """2104, a warning; 2061 where one of them must be known, or must be unless the message travels on."""
+    """Return 2104, a warning. Raise 2061 if an unknown option must be understood here; some may travel on."""
     refused = REPORT_REJECT_UNSUP_MASK
     if not (handle.definition.facts.is_transmission or handle.destination):
         refused |= REPORT_ACCEPT_UNSUP_IF_XMIT_MASK
@@ -255,7 +255,7 @@ def _judge_unknown_reports(handle: Handle, unknown: int) -> MQRC:
 
 
 def _digits(identifier: bytes) -> str:
-    """As it is stored: whole; without any byte but zeros there is none."""
+    """Return the identifier in hexadecimal at full length; empty if all its bytes are zero."""
     if len(identifier) == len(NULL_ID):
         return identifier.hex()
     return identifier.hex().ljust(2 * len(NULL_ID), "0") if identifier.strip(b"\0") else ""

@@ -1,7 +1,7 @@
 """ReplyToQ and ReplyToQMgr where a program leaves the manager blank: its own queue manager says where replies go.
 
-Source: IBM MQ reference, "ReplyToQ (MQCHAR48)": a local definition of a remote queue of that name is what replies are
-sent by.
+Source: IBM MQ reference, "ReplyToQ (MQCHAR48)": replies go where a local definition of a remote
+queue of that name points.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sharedq.objects.repository import Repository
 from sharedq.session.connection import Connection
 from sharedq.session.route import ReplyTo
 
-#: How long it is remembered what a name stands for, seconds: a request costs no round trip more than another message.
+#: Seconds for which a resolved name is kept: a request costs no round trip more than another message.
 REMEMBERED_S = 1.0
 #: Names that are remembered, at most.
 _NAMES_MAX = 64

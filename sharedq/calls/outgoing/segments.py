@@ -45,7 +45,7 @@ class Pieces:
 
 
 def are_grouped(handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> bool:
-    """Whether more is to be said of the group and segment of any message than that it has neither."""
+    """Whether a message has group or segment fields, or the put or its handle uses logical order."""
     if options & _LOGICAL_ORDER or handle.order.puts is not NOTHING:
         return True
     # A loop takes half the time of a generator.

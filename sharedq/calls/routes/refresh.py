@@ -30,6 +30,7 @@ def refresh_definition(connection: Connection, handle: Handle) -> bool:
     if found is None:
         connection.check_there(handle)
         raise error_for(MQRC.Q_DELETED, "", handle.object_name)
+    # 2041 is for a put through the transmit queue only, and only if the queue itself was altered.
     is_other_version = found[0].decode() != handle.definition.version
     if path or is_other_version:
         take_definition(handle, [b"", *found], path, for_put=is_other_version)
@@ -68,7 +69,7 @@ def take_definition(handle: Handle, reply: Sequence[bytes], path: Path | None = 
     """Use the definition that a script answered (``{1, version, definition}``), and the *path* if it is new.
 
     Raises:
-        MQIError: 2041 on a put whose route is the shared transmission queue: its definition changed since the
+        MQIError: 2041 on a put whose route is the transmit queue: its definition changed since the
             handle was opened (IBM MQ for z/OS, intra-group queuing, "Invalidation of object handles").
     """
     if for_put and handle.is_intra_group:

@@ -39,9 +39,9 @@ def commit(connection: Connection, *, and_then: GetRequest | None = None) -> Rep
     """MQCMIT: make the unit of work's puts available and its gets final.
 
     Args:
-        and_then: a get under syncpoint for the unit of work that follows. It leaves in the same write where one call
-            commits everything, in the structure of its queue, and where it can end what was got there before; else
-            after the commit.
+        and_then: a get under syncpoint for the unit of work that follows. It leaves in the same write if one call
+            commits everything in the structure of its queue, or if the get itself can commit the earlier gets
+            there; else after the commit.
 
     Returns:
         The reply to *and_then*; None where that is still to be called.
@@ -82,12 +82,12 @@ def _commit(connection: Connection, followed: GetRequest | None) -> Reply:
 
 
 def _may_commit_within(connection: Connection, get: GetRequest) -> bool:
-    """Whether the unit of work is nothing but gets of plain messages in the structure of *handle*, few enough."""
+    """Whether the unit of work is nothing but gets of plain messages in the structure of *get*'s queue, few enough."""
     return not connection.pending and len(connection.unit.parts) == 1 and _may_end_part(connection, get)
 
 
 def _may_end_part(connection: Connection, get: GetRequest) -> bool:
-    """Whether the call *get* can end what the unit of work did in the structure of *handle*: few gets, all plain."""
+    """Whether the call *get* can end what the unit of work did in the structure of its queue: few gets, all plain."""
     unit = connection.unit
     part = unit.parts.get(get.handle.structure.keys.name)
     return get.is_plain and part is not None and part.is_only_gets and unit.messages <= part.chunk

@@ -2,9 +2,9 @@
 admin/renew.lua - renew a lease; look at leases of the group that have run out, or will next, in the same call.
 
 A manager renews the leases of its own processes (its agent) with its own. A lease that a recoverer has claimed is
-gone from the set and cannot be renewed. Nor can that of an incarnation whose name a later one has taken: its lease
-had run out, and stays so until it is recovered. Two managers of one name would be alive otherwise. So where a look finds
-that no lease at all has run out, the caller need not be looked up: this call is what an idle group does all day.
+gone from the set and cannot be renewed. A lease also cannot be renewed after a later incarnation took the name: it had
+run out, and stays so until it is recovered. Two managers of one name would be alive otherwise. So if a look finds that
+no lease at all has run out, the caller need not be looked up: this call is what an idle group does all day.
 
 KEYS
   1  leases   zset  incarnation or process -> deadline

@@ -42,8 +42,9 @@ local function end_expired(queue, messages, expiry, id, score, record)
     return false
 end
 
--- Takes the message that has come, outside a unit of work, for a get that waits for any. Nothing where that get would
--- take another one, or must look closely: then it looks itself. Of what needs a look, identifiers alone can go so.
+-- Takes the message that has come, outside a unit of work, for a get that waits for any. Returns nil if that get would
+-- take another message, or must check conditions: it then looks itself. A message that needs a look is handed over only
+-- if identifiers are the one reason for the look.
 local function take_for(queue, token, id, known)
     if needs_look(id) and (not known or bit.band(string.byte(known, 1), EXPIRY + GROUP + REPORT) ~= 0) then return nil end
     if redis.call("ZRANGE", queue.a, 0, 0)[1] ~= id then return nil end
@@ -80,7 +81,10 @@ local function first_waiter(queue, prefix)
     return found[1], found[1] and string.sub(found[1], #prefix + 1)
 end
 
--- Members are a selection and the token after it; how long the selection is follows from its first byte.
+-- Members are a selection and the token after it. The first byte says how long the selection is, and what is waited for:
+--   A any message   B a browse   C a CorrelId   D and a level: the beginning of a group or logical message
+--   E something complete   G a GroupId, MsgSeqNumber and Offset   M a MsgId   N, a number and a blank: a MsgToken
+--   V certain messages in logical order   X a MsgId and a CorrelId
 local SELECTION_BYTES = { A = 1, B = 1, C = 25, D = 2, E = 1, G = 33, M = 25, V = 1, X = 49 }
 local function waiter_token(member)
     local length = SELECTION_BYTES[string.sub(member, 1, 1)] or string.find(member, " ", 1, true)
@@ -136,8 +140,8 @@ local function wake_kind(queue, own, wake_base, kind)
     return wake_next(queue, own, wake_base, known, "1", string.sub(place, 3))
 end
 
--- Of those that wait for no certain message. "E" wants something complete and may leave what came to the others; "A"
--- takes anything; "D" and a level wants what begins something. No "E" for who was one and has asked the rest of them.
+-- The first of those that wait for no certain message. "E" may leave the message to the others, because it wants
+-- something complete. was_asked: the caller waited as "E" and has asked the other "E" waiters, so they are passed over.
 local function first_general(queue, level, was_asked)
     local member, token = nil, nil
     if not was_asked then member, token = first_waiter(queue, "E") end
@@ -149,7 +153,7 @@ local function first_general(queue, level, was_asked)
     return member, token
 end
 
--- Who goes on with a group names what comes next; who wants a whole logical message names its beginning.
+-- A getter inside a group waits for the next position. A getter of a whole logical message waits for its beginning.
 local function first_in_group(queue, record)
     local _, _, group = identifier_offsets(record)
     if not group then return nil end

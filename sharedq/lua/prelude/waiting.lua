@@ -5,7 +5,7 @@ which message, where others waited, too. "H"+queue: it was
 handed a message, which stands in its wake list until its connection has it; it waits no more.
 USES place
 ]]
--- Whoever waits on the queue looks again, where nobody knows for which message another one was woken in vain.
+-- Wakes all that wait on the queue: nobody knows for which message another one was woken in vain.
 local function wake_everyone(queue, own, wake_base)
     wake_kind(queue, own, wake_base, "*")
 end

@@ -46,7 +46,7 @@ ARGV
   22 firsts       1: only what begins something
   23 fixed        1: group, seq and offset say which message; it must have the other fields of the selection (2247)
   24 persistence  "" or what the message's must be (2245)
-  25 whole        1: put logical messages together
+  25 whole        1: take all segments of a logical message; the library joins them
   26 under_cursor 1: the id is of the message under the browse cursor
   27 unit_is_open 1: the connection has a unit of work under way (2255)
   28 room         messages that the unit of work may still hold (2024)
@@ -85,7 +85,7 @@ local want = {
 }
 local handle, asks_lock = ARGV[29] and owner .. "#" .. ARGV[29], ARGV[30] == "1"
 local marking = ARGV[31] or ""
--- Whoever asks for any of this may rightly pass over what comes first.
+-- A get that asks for any of this may rightly pass over what comes first.
 local is_chosen = want.id .. want.number .. want.msgid .. want.correl .. want.group .. want.seq .. want.offset ~= ""
     or is_under_cursor or want.level > 0 or want.firsts or want.whole or ARGV[12] ~= "0"
     or string.find(marking, "[sm]") ~= nil
@@ -95,7 +95,7 @@ local waiting = redis.call("HGET", own, owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 if wait_text == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
 local version, left, marked, armed = unpack(redis.call("HMGET", queue.q, "ver", "gm", "mk", "ev"))
--- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
+-- A woken waiter owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 if version and marked and not handle then return { MARKED } end
 local marks = version and (marked or marking ~= "") and marks_of(queue, KEYS[16]) or nil
@@ -219,7 +219,7 @@ local function leave_to_others()
         if wait_text ~= "" then wait_text = "B" end
         return
     end
-    -- Whoever wants any message, or any that begins something, found nothing that others could want.
+    -- A get of any message, or of any that begins something, found nothing that others could want.
     if kind ~= "A" and kind ~= "B" and kind ~= "D" then
         local by_number = want.number ~= "" and "N" .. want.number .. " " .. owner or ""
         pass_on(queue, messages, own, KEYS[11], wait_text ~= "" and wait_text .. owner or by_number, woken_by)

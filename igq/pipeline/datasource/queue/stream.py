@@ -38,8 +38,8 @@ OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsP
 MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 50_000
 _NAME_MAX = 40
 
-#: ``batch``: how many batches there were. ``claims``: of the last one. ``term``: in which the query began. ``stream``:
-#: its name; ``queue``: what it reads; ``owner``: whose that is, a manager's or the group's; ``group``.
+#: ``batch``: number of batches so far. ``claims``: those of the last batch. ``term``: that in which the query began.
+#: ``stream``: its name. ``queue``: the queue. ``owner``: the manager or group that owns the queue. ``group``.
 Offset = dict[str, Any]
 
 

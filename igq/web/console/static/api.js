@@ -1,4 +1,4 @@
-// Asks the server. Whatever it refuses becomes an Error whose message is one line for the user.
+// Asks the server. A refusal becomes an Error whose message is one line for the user.
 
 let csrf = "";
 let whenSignedOut = () => {};

@@ -1,4 +1,4 @@
-// What may come next in MQSC. `words` is what the server tells of the language; `names(kind)` the objects of a kind.
+// Completes MQSC. `words` is the language as the server describes it; `names(kind)` gives the objects of a kind.
 
 // Returns the letters of the word that is being typed, and the words that it may become.
 export function completions(words, text, names) {
