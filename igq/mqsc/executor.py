@@ -20,6 +20,7 @@ from igq.mqsc.parser import Command, MqscSyntaxError, UnsupportedCommandError, p
 from igq.operations.command_log import note_refresh
 from sharedq.admin.backup.errors import BackupError
 from sharedq.display.text import visible
+from sharedq.members.event_notes import Giver
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.definitions.base import parse_definition
@@ -181,7 +182,7 @@ class Commands:
             return Answer([messages.value_failure(command.line, error)], "syntax")
         except messages.PartlyDoneError as error:
             lines = [*error.lines, messages.ABNORMAL.format(what)]
-            return Answer(lines, "failed", must_stop=error.is_outcome_unknown)
+            return Answer(lines, "failed", must_stop=error.is_outcome_unknown, reason=error.reason)
         except BackupError as error:
             return Answer([str(error), messages.ABNORMAL.format(what)], "failed")
         except MQIError as error:
@@ -304,7 +305,7 @@ class Executor:
         repository, qmgr = self._repository, self._repository.qmgr or ""
         if repository.qmgr_attributes(qmgr).configuration_event != "ENABLED":
             raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", qmgr, "CONFIGEV(DISABLED): no such events are written")
-        note_refresh(repository.group, qmgr, wanted, name.value if name else "*")
+        note_refresh(repository.group, qmgr, wanted, name.value if name else "*", repository.giver or Giver())
         return []
 
     def _define_structure(self, command: Command) -> list[str]:

@@ -93,20 +93,23 @@ def resolve_in_doubt(command: Command, repository: Repository) -> list[str]:
     not_found = [messages.THREAD_NOT_FOUND.format(each, unknown) for each in dict.fromkeys(wanted) if each not in found]
     if not (units or not_found):
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name, unknown)
-    lines, failed = _resolve_each(repository, units, action) if units else ([], [])
+    lines, failed = _resolve_each(repository, units, action) if units else ([], {})
     if failed or not_found:
-        raise messages.PartlyDoneError([*lines, *failed, *not_found])
+        reason = next(iter(failed.values()), int(MQRC.UNKNOWN_OBJECT_NAME))
+        raise messages.PartlyDoneError([*lines, *failed, *not_found], reason)
     return lines
 
 
-def _resolve_each(repository: Repository, units: Sequence[PreparedUnit], action: str) -> tuple[list[str], list[str]]:
-    """Return a line for each unit that was resolved, and one for each that was not.
+def _resolve_each(
+    repository: Repository, units: Sequence[PreparedUnit], action: str
+) -> tuple[list[str], dict[str, int]]:
+    """Return a line for each unit that was resolved, and one with its reason code for each that was not.
 
     Raises:
         PartlyDoneError: the connection was lost.
     """
     lines: list[str] = []
-    failed: list[str] = []
+    failed: dict[str, int] = {}
     connection = connect_to(repository.group, repository.qmgr or "", appl_name="RESOLVE INDOUBT")
     try:
         with connection.lock:
@@ -114,15 +117,18 @@ def _resolve_each(repository: Repository, units: Sequence[PreparedUnit], action:
                 try:
                     lines.append(_resolve(connection, unit, action))
                 except XAError as error:
-                    failed.append(_why_not(unit, error))
+                    is_gone = error.code == XAReturn.XAER_NOTA
+                    failed[_why_not(unit, error)] = int(MQRC.UNKNOWN_OBJECT_NAME) if is_gone else 0
                 except MQIError as error:
                     if not connection.is_ended:
-                        failed.append(messages.failure(f"Thread NID({unit.nid})", error))
+                        failed[messages.failure(f"Thread NID({unit.nid})", error)] = int(error.reason)
                         continue
-                    failed.append(messages.THREAD_UNKNOWN.format(unit.nid, error))
+                    unknown = messages.THREAD_UNKNOWN.format(unit.nid, error)
                     rest = (each.nid for each in units[position + 1 :])
-                    failed += [messages.THREAD_NOT_RESOLVED.format(nid, "it was not tried any more") for nid in rest]
-                    raise messages.PartlyDoneError([*lines, *failed], is_outcome_unknown=True) from error
+                    untried = [messages.THREAD_NOT_RESOLVED.format(nid, "it was not tried any more") for nid in rest]
+                    raise messages.PartlyDoneError(
+                        [*lines, *failed, unknown, *untried], error.reason, is_outcome_unknown=True
+                    ) from error
     finally:
         disconnect(connection)
     return lines, failed

@@ -91,12 +91,13 @@ class PartlyDoneError(Exception):
 
     Attributes:
         lines: the answer, for what was done and for what was not.
+        reason: why the first of those was not; 0: no reason code says so.
         is_outcome_unknown: the connection was lost, so nothing more was tried.
     """
 
-    def __init__(self, lines: list[str], *, is_outcome_unknown: bool = False) -> None:
+    def __init__(self, lines: list[str], reason: int, *, is_outcome_unknown: bool = False) -> None:
         super().__init__(*lines)
-        self.lines, self.is_outcome_unknown = lines, is_outcome_unknown
+        self.lines, self.reason, self.is_outcome_unknown = lines, int(reason), is_outcome_unknown
 
 
 def syntax_failure(error: MqscSyntaxError) -> list[str]:

@@ -14,8 +14,9 @@ from igq.errors import CommandError
 from igq.mqsc.executor import Answer, Commands, Executor, run
 from igq.mqsc.lines import split_commands
 from igq.mqsc.parser import Command
-from igq.operations.command_log import Giver, note_command
+from igq.operations.command_log import note_command
 from igq.operations.shutdown import STOP_TIMEOUT_S, UP, require_running, stop_manager
+from sharedq.members.event_notes import Giver
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
@@ -55,12 +56,12 @@ def answer_commands(
 
     Args:
         check: called with each command before it is done. It raises MQIError for one that must not be.
-        giver: the user that they are noted for.
+        giver: the user that they are noted for, and that their events name.
 
     Raises:
         As `run_session`.
     """
-    with _joined(settings, qmgr) as (repository, control):
+    with _joined(settings, qmgr, giver) as (repository, control):
         executor = Commands(_Checked(Executor(repository, control), check), repository, control)
         if isinstance(commands, Command):
             answers = [(commands.shown, executor.answer_parsed(commands))]
@@ -87,12 +88,12 @@ class _Checked:
 
 
 @contextmanager
-def _joined(settings: Settings, qmgr: str) -> Iterator[tuple[SessionRepository, _Control]]:
+def _joined(settings: Settings, qmgr: str, giver: Giver | None = None) -> Iterator[tuple[SessionRepository, _Control]]:
     group = Group(settings)
     try:
         require_running(group, qmgr)
         group.adopt(group.read_record())
-        yield SessionRepository(group, qmgr), _Control(settings, group)
+        yield SessionRepository(group, qmgr, giver=giver), _Control(settings, group)
     finally:
         group.leave()
 

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Final
 
 from igq.errors import CommandError
-from sharedq.members.event_notes import leave_note
+from sharedq.members.event_notes import Giver, leave_note
 from sharedq.members.group import Group
-from sharedq.messages.context import default_appl_name, user_identifier
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.deployment import DeploymentError
 from sharedq.settings.redis_mask import mask_urls
 
 #: A command is noted up to this length, in characters.
 _LENGTH_MAX: Final = 4_000
-
-
-@dataclass(frozen=True, slots=True)
-class Giver:
-    """The user that gave a command, and where: default, the one that runs this program."""
-
-    user: str = field(default_factory=lambda: user_identifier().decode(errors="replace"))
-    host: str = field(default_factory=socket.gethostname)
-    appl: str = field(default_factory=lambda: default_appl_name().decode(errors="replace"))
 
 
 def note_command(group: Group, qmgr: str, command: str, result: str, giver: Giver | None = None) -> None:
@@ -64,13 +53,12 @@ def noting_refusal(group: Group, command: str) -> Iterator[None]:
         raise
 
 
-def note_refresh(group: Group, qmgr: str, wanted: str, pattern: str) -> None:
+def note_refresh(group: Group, qmgr: str, wanted: str, pattern: str, giver: Giver) -> None:
     """Note that *qmgr* is to tell of the objects that it has now (REFRESH QMGR TYPE(CONFIGEV)).
 
     Args:
         wanted: ALL, QUEUE, or MQSC's word for a kind of object.
         pattern: names of queues and structures, maybe generic.
     """
-    giver = Giver()
     fields = {"wanted": wanted, "pattern": pattern, "user": giver.user, "appl": giver.appl}
     leave_note(group, qmgr, "refresh", "CONFIG", fields)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from igq.errors import CommandError
+from igq.operations.command_log import note_group_command, noting_refusal
 from sharedq.members import formats
 from sharedq.members.group import Group
 from sharedq.scripts.members import upgrade_call
@@ -53,16 +54,15 @@ def upgrade(settings: Settings, *, is_dry_run: bool) -> list[str]:
         known = formats.recorded_format(group)
         if known > formats.FORMAT:
             raise CommandError(formats.why_refused(group.name, known))
-        lines = []
-        for step in STEPS:
-            if step.to <= known:
-                continue
-            if not is_dry_run:
-                step.prepare(group)
-                _record(group, known, step.to)
-                known = step.to
-            lines.append(f"format {step.to}: {'would ' if is_dry_run else ''}{step.text}")
-        return lines
+        steps = [step for step in STEPS if step.to > known]
+        if not is_dry_run:
+            with noting_refusal(group, "upgrade"):
+                for step in steps:
+                    step.prepare(group)
+                    _record(group, known, step.to)
+                    known = step.to
+            note_group_command(group, "upgrade", "done")
+        return [f"format {step.to}: {'would ' if is_dry_run else ''}{step.text}" for step in steps]
     finally:
         group.leave()
 

@@ -8,10 +8,10 @@ from igq.errors import CommandError
 from igq.mqsc.executor import Answer
 from igq.mqsc.parser import Command
 from igq.mqsc.session import answer_commands
-from igq.operations.command_log import Giver
 from igq.web.access.gate import Identity
 from igq.web.access.roles import check_command
 from igq.web.site import Site
+from sharedq.members.event_notes import Giver
 
 #: MQRCCF_COMMAND_FAILED.
 COMMAND_FAILED = 3008

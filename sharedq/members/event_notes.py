@@ -7,16 +7,27 @@ the scripts of puts and gets write them. A note that cannot be written is droppe
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sharedq.members.group import Group
+from sharedq.messages.context import default_appl_name, user_identifier
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.deployment import DeploymentError
 from sharedq.redis.keys import private_structure
 from sharedq.scripts.events import note_event_call, take_events_call
+
+
+@dataclass(frozen=True, slots=True)
+class Giver:
+    """The user that gave a command, and where: default, the one that runs this program."""
+
+    user: str = field(default_factory=lambda: user_identifier().decode(errors="replace"))
+    host: str = field(default_factory=socket.gethostname)
+    appl: str = field(default_factory=lambda: default_appl_name().decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)

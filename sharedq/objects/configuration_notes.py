@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from sharedq.members.event_notes import leave_note
-from sharedq.messages.context import default_appl_name, user_identifier
+from sharedq.members.event_notes import Giver, leave_note
 from sharedq.mqi.constants.pcf import EventOrigin
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.finder import Chosen
@@ -30,13 +29,14 @@ def noting(
     before = repository.definition(kind, name, disposition)
     yield
     after = None if action == "delete" else repository.definition(kind, name, disposition)
+    giver = repository.giver or Giver()
     fields = {
         "action": "change" if action == "create" and before is not None else action,
         "object": kind,
         "before": "" if before is None else before.to_json(),
         "after": "" if after is None else after.to_json(),
-        "user": user_identifier().decode(errors="replace"),
-        "appl": default_appl_name().decode(errors="replace"),
+        "user": giver.user,
+        "appl": giver.appl,
         "origin": int(origin),
     }
     leave_note(repository.group, qmgr, "config", "CONFIG", fields)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from sharedq.members.event_notes import Giver
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -62,19 +63,26 @@ class Repository:
         clock: returns creation and alteration times.
         caller: owner token of the connection whose MQSET or MQCLOSE this is. After it is shut out, it alters and
             deletes nothing (2009). Empty for commands.
+        giver: the user that configuration events name. None: the one that runs this program.
     """
 
     def __init__(
-        self, group: Group, qmgr: str | None, *, clock: Callable[[], datetime] = _now, caller: str = ""
+        self,
+        group: Group,
+        qmgr: str | None,
+        *,
+        clock: Callable[[], datetime] = _now,
+        caller: str = "",
+        giver: Giver | None = None,
     ) -> None:
-        self.group, self.qmgr, self._clock, self._caller = group, qmgr, clock, caller
+        self.group, self.qmgr, self._clock, self._caller, self.giver = group, qmgr, clock, caller, giver
         self._finder = Finder(group, qmgr, clock, caller)
         self._structures = Structures(group, clock)
         self._managers = ManagerAttributes(group, clock)
 
     def at(self, qmgr: str) -> Repository:
         """Return the same group as the manager *qmgr* sees it, for a command with CMDSCOPE."""
-        return type(self)(self.group, qmgr, clock=self._clock)
+        return type(self)(self.group, qmgr, clock=self._clock, giver=self.giver)
 
     def locate(self, name: str) -> Entry | None:
         """Return what *name* means at this manager and where it is, in one round trip.

@@ -135,7 +135,7 @@ def requeue(
     )
     from igq.tools.dead_letters.removal import to_destination
 
-    return _remove(qmgr, queue, choice, to_destination, "put back")
+    return _remove("requeue", qmgr, queue, choice, to_destination, "put back")
 
 
 def discard(
@@ -160,7 +160,7 @@ def discard(
     choice = _choice(
         reason, destination, destination_qmgr, source, format_, msg_id, correl_id, older, younger, first, every=every
     )
-    return _remove(qmgr, queue, choice, lambda _: None, "discarded")
+    return _remove("discard", qmgr, queue, choice, lambda _: None, "discarded")
 
 
 def move(
@@ -191,7 +191,7 @@ def move(
     from igq.tools.dead_letters.removal import Put
 
     target = Put(to, to_qmgr, has_header=not strip)
-    return _remove(qmgr, queue, choice, lambda _: target, f"moved to {to}")
+    return _remove(f"move --to {to}", qmgr, queue, choice, lambda _: target, f"moved to {to}")
 
 
 def handle(
@@ -250,22 +250,30 @@ def handle(
     return SOME_LEFT if failed else DONE
 
 
-def _remove(qmgr: str, queue: str, choice: Choice, decide: Callable[[Letter], Deed], what: str) -> int:
+def _remove(verb: str, qmgr: str, queue: str, choice: Choice, decide: Callable[[Letter], Deed], what: str) -> int:
     import sharedq
     from igq.cli.tools.progress import progress
+    from igq.operations.command_log import note_command
     from igq.output.log import log_nothing
     from igq.tools.dead_letters.letters import dead_letter_queue, read_letters
     from igq.tools.dead_letters.removal import DONE as REMOVED
     from igq.tools.dead_letters.removal import remove_letters
+    from sharedq.mqi.errors import MQIError
 
     log_nothing()
     with sharedq.connect(qmgr, appl_name="igq dlq") as connection:
         group, at = connection.connection.group, connection.qmgr_name
         name = queue or dead_letter_queue(group, at)
         letters = list(read_letters(group, at, name, choice))
-        with progress(f"{name} at {at}", len(letters)) as step:
-            outcomes = remove_letters(connection, name, letters, decide, step)
-    done = sum(count for (outcome, _, _), count in outcomes.items() if outcome == REMOVED)
+        command = f"dlq {verb} {at} --queue {name} {choice}".rstrip()
+        try:
+            with progress(f"{name} at {at}", len(letters)) as step:
+                outcomes = remove_letters(connection, name, letters, decide, step)
+        except MQIError as error:
+            note_command(group, at, command, f"failed: {error}")
+            raise
+        done = sum(count for (outcome, _, _), count in outcomes.items() if outcome == REMOVED)
+        note_command(group, at, command, f"{done} of {counted(len(letters), 'message')} done")
     for (outcome, destination, destination_qmgr), count in sorted(outcomes.items()):
         if outcome != REMOVED:
             where = f" for {destination} at {destination_qmgr}" if destination else ""

@@ -51,7 +51,7 @@ def move_queue(command: Command, repository: Repository) -> list[str]:
         target = _queue(repository, to.value, "LIVE")
     except MQIError as error:
         # The line must not name the source, which is there.
-        raise messages.PartlyDoneError([messages.failure(f"QLOCAL({to.value})", error)]) from error
+        raise messages.PartlyDoneError([messages.failure(f"QLOCAL({to.value})", error)], error.reason) from error
     _check(source, target, kind)
     with ExitStack() as stack:
         connection = QueueManagerConnection(
@@ -91,7 +91,7 @@ def _partly(
     if not is_lost:
         connection.backout()
     lines = [messages.failure(f"QLOCAL({source.name})", error), messages.PARTLY_MOVED.format(count)]
-    return messages.PartlyDoneError(lines, is_outcome_unknown=is_lost)
+    return messages.PartlyDoneError(lines, error.reason, is_outcome_unknown=is_lost)
 
 
 def _queue(repository: Repository, name: str, disposition: str) -> DisplayedQueue:

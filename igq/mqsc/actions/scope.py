@@ -59,7 +59,8 @@ def run_everywhere(command: Command, repository: Repository, execute: Callable[[
     """
     what = f"'{command.verb} {command.object_type}'"
     lines: list[str] = []
-    failed = 0
+    #: Reasons, 0 where no reason code says why.
+    failed: list[int] = []
     group = repository.group
     active = [member.name for member in group.members() if member.state in UP and has_lease(group, member)]
     for position, name in enumerate(sorted(active, key=lambda each: (each != repository.qmgr, each))):
@@ -70,19 +71,19 @@ def run_everywhere(command: Command, repository: Repository, execute: Callable[[
         except (MqscSyntaxError, ValueError):
             if not position:
                 raise
-            failed += 1
+            failed.append(0)
             lines.append(messages.ABNORMAL.format(subject))
         except messages.PartlyDoneError as error:
-            failed += 1
+            failed.append(error.reason)
             lines += [*error.lines, messages.ABNORMAL.format(subject)]
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN:
                 raise
-            failed += 1
+            failed.append(int(error.reason))
             lines += [
                 messages.failure(f"{command.object_type}({command.name})", error),
                 messages.ABNORMAL.format(subject),
             ]
     if failed:
-        raise messages.PartlyDoneError([*lines, messages.SCOPE_ABNORMAL.format(what, EVERYWHERE)])
+        raise messages.PartlyDoneError([*lines, messages.SCOPE_ABNORMAL.format(what, EVERYWHERE)], failed[0])
     return [*lines, messages.SCOPE_NORMAL.format(what, EVERYWHERE)]

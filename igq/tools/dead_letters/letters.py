@@ -104,6 +104,22 @@ class Choice:
         """Whether every letter is meant."""
         return self == Choice()
 
+    def __str__(self) -> str:
+        """The conditions as options of ``igq dlq``, with blanks between them."""
+        words = [f"--reason {reason}" for reason in sorted(self.reasons)]
+        named = {
+            "--destination": self.queue,
+            "--destination-qmgr": self.qmgr,
+            "--source": self.source,
+            "--format": self.format,
+            "--msg-id": self.msg_id.hex(),
+            "--correl-id": self.correl_id.hex(),
+            "--older-than": "" if self.older_s is None else f"{self.older_s:g}",
+            "--younger-than": "" if self.younger_s is None else f"{self.younger_s:g}",
+            "--max": "" if self.first is None else str(self.first),
+        }
+        return " ".join([*words, *(f"{option} {value}" for option, value in named.items() if value)])
+
     def means(self, letter: Letter, now_ms: int) -> bool:
         """Whether a letter is meant. *now_ms*: by the Redis clock, since 1970."""
         age_s = (now_ms - letter.died_ms) / 1000

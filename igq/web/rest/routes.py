@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,10 +16,13 @@ from igq.web.rest.mqsc import Mqsc
 from igq.web.rest.openapi import description
 from igq.web.site import Site, site_of
 
-#: The beginning of every path; and the versions. Version 2 has only the resource for commands, which many programs use.
+#: The beginning of every path.
 REST = "/ibmmq/rest"
+#: Commands and sessions are the same in all of IBM's versions. Messaging has other headers in version 3, so it is only
+#: there: an older program gets 404 and not an answer that it would misread.
+_VERSIONS = ("v1", "v2", "v3")
 _QUEUE = "/v3/messaging/qmgr/{qmgr}/queue/{queue:path}"
-_COMMANDS = "/{version}/admin/action/qmgr/{qmgr}/mqsc"
+_COMMANDS = "admin/action/qmgr/{qmgr}/mqsc"
 
 Handler = Callable[[Request, Identity], Awaitable[Response]]
 
@@ -32,13 +35,17 @@ def rest_routes(site: Site) -> Sequence[BaseRoute]:
         _route(f"{_QUEUE}/message", "GET", messaging.browse, Role.VIEWER),
         _route(f"{_QUEUE}/message", "DELETE", messaging.get, Role.OPERATOR),
         _route(f"{_QUEUE}/messagelist", "GET", messaging.listed, Role.VIEWER),
-        # Each command asks for a role of its own.
-        *(_route(_COMMANDS.replace("{version}", each), "POST", mqsc.run, Role.VIEWER) for each in ("v2", "v3")),
-        Route("/v3/login", log_in, methods=["POST"]),
-        _route("/v3/login", "GET", logged_in, Role.VIEWER),
-        _route("/v3/login", "DELETE", log_out, Role.VIEWER),
+        *(route for version in _VERSIONS for route in _of_every_version(f"/{version}", mqsc)),
         Route("/v3/openapi.json", _openapi),
     ]
+
+
+def _of_every_version(base: str, mqsc: Mqsc) -> Iterator[BaseRoute]:
+    # Each command asks for a role of its own.
+    yield _route(f"{base}/{_COMMANDS}", "POST", mqsc.run, Role.VIEWER)
+    yield Route(f"{base}/login", log_in, methods=["POST"])
+    yield _route(f"{base}/login", "GET", logged_in, Role.VIEWER)
+    yield _route(f"{base}/login", "DELETE", log_out, Role.VIEWER)
 
 
 def _route(path: str, method: str, handler: Handler, role: Role) -> Route:

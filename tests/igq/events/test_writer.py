@@ -13,11 +13,11 @@ from igq.events import formats
 from igq.events.reading import as_fields
 from igq.events.writer import EventWriter, is_told_of
 from igq.mqsc.executor import run
-from igq.mqsc.session import SessionRepository
+from igq.mqsc.session import SessionRepository, answer_commands
 from igq.operations.command_log import note_command, note_group_command
 from igq.operations.group_settings import change_group_settings
 from igq.operations.removal import remove_manager
-from sharedq.members.event_notes import leave_note
+from sharedq.members.event_notes import Giver, leave_note
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, Format, GetOption, IntSelector, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
@@ -330,6 +330,29 @@ def test_commands_are_logged_and_told(events: Events) -> None:
     assert "2085" in results[1]
     assert results[2].startswith("syntax: ")
     assert "secret" not in str(events.said)
+
+
+@pytest.mark.parametrize("scope", ["", " CMDSCOPE(QM1)"])
+def test_events_name_the_user_that_a_console_knows(events: Events, scope: str) -> None:
+    """Not the user that runs the console."""
+    events.group.add_member("QM2")
+    commands = (
+        "DEFINE QLOCAL(A)",
+        "ALTER QLOCAL(A) MAXDEPTH(7)",
+        "ALTER QMGR DESCR('x')",
+        "REFRESH QMGR TYPE(CONFIGEV) OBJECT(QLOCAL) NAME(A)",
+        "DELETE QLOCAL(A)",
+    )
+    text = "\n".join(f"{command}{scope}" for command in commands)
+    at = "QM2" if scope else "QM1"
+    answers = answer_commands(events.group.settings, at, text, lambda _: None, Giver("anna", "desk", "igq console"))
+    assert not [answer.lines for answer in answers if answer.fault]
+    found = [fields for fields, _ in events.read(formats.CONFIG_QUEUE)]
+    assert [fields["reasonName"].removeprefix("MQRC_CONFIG_") for fields in found] == [
+        *("CREATE_OBJECT", "CHANGE_OBJECT", "CHANGE_OBJECT", "CHANGE_OBJECT", "CHANGE_OBJECT"),
+        *("DELETE_OBJECT",),
+    ]
+    assert {(fields["eventUserId"], fields["eventApplName"]) for fields in found} == {("anna", "igq console")}
 
 
 def test_a_command_of_the_group_is_logged_by_a_member(events: Events) -> None:

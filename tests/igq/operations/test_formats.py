@@ -18,6 +18,7 @@ from igq.operations import upgrade as upgrading
 from igq.operations.status import read_status
 from igq.operations.upgrade import Step, upgrade
 from sharedq.members import formats
+from sharedq.members.event_notes import take_notes
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.errors import MQIError
@@ -134,6 +135,8 @@ def test_a_group_without_a_record_is_of_the_first_format(
         "format 1: record the format of the key space",
         "nothing to do",
     ]
+    logged = [(note.fields["command"], note.fields["result"]) for note in take_notes(group.group, "@QM1", 10)]
+    assert logged == [("upgrade", "done")] * 2
 
 
 def test_an_empty_group_has_nothing_to_upgrade(fresh: Group) -> None:

@@ -229,12 +229,15 @@ def test_roles_and_the_header_against_forgery_count(console: Console, otto: http
         answer = anybody.get(path(queue))
         assert (answer.status_code, error_of(answer)["msgId"]) == (401, "MQWB0104E")
         assert answer.headers["www-authenticate"].startswith("Basic ")
+        unknown = anybody.get(path(queue).replace("/v3/", "/v2/"))
+        assert (unknown.status_code, error_of(unknown)["msgId"]) == (404, "IGQB0004E")
         assert (anybody.get("/ibmmq/rest/v3/nothing").status_code, anybody.put(path(queue)).status_code) == (404, 405)
 
 
-def test_a_session_is_begun_and_ended_by_login(console: Console) -> None:
+@pytest.mark.parametrize("version", ["v1", "v2", "v3"])
+def test_a_session_is_begun_and_ended_by_login(console: Console, version: str) -> None:
     with httpx.Client(base_url=console.url, timeout=60) as client:
-        login = "/ibmmq/rest/v3/login"
+        login = f"/ibmmq/rest/{version}/login"
         assert client.post(login, json={"username": "vera", "password": "wrong"}).status_code == 401
         assert client.post(login, json={"username": "vera"}).status_code == 400
         assert client.post(login, json={"username": "vera", "password": PASSWORD}).status_code == 204

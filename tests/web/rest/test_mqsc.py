@@ -29,7 +29,7 @@ def as_json(client: httpx.Client, command: str, qualifier: str, name: str = "", 
 
 def test_a_command_is_run_as_text(console: Console) -> None:
     with console.program("anna") as anna:
-        for version in ("v2", "v3"):
+        for version in ("v1", "v2", "v3"):
             told = text(anna, f"DEFINE QLOCAL(AS.TEXT.{version}) DESCR('It''s')", version)
             assert (told["overallCompletionCode"], told["overallReasonCode"]) == (0, 0)
         told = text(anna, "DISPLAY QLOCAL(AS.TEXT.V3) DESCR MAXDEPTH")
@@ -74,6 +74,20 @@ def test_a_command_is_run_as_json(console: Console) -> None:
         nothing = as_json(anna, "display", "qlocal", "NOT.*")
         assert nothing["commandResponse"][0]["reasonCode"] == 2085
         assert as_json(anna, "delete", "qlocal", "AS.JSON", parameters={"purge": "yes"})["overallCompletionCode"] == 0
+
+
+def test_a_command_that_is_partly_done_has_the_reason_of_what_is_not(console: Console) -> None:
+    with console.program("anna") as anna:
+        assert text(anna, "DEFINE QLOCAL(MOVED)")["overallCompletionCode"] == 0
+        for told in (
+            text(anna, "MOVE QLOCAL(MOVED) TOQLOCAL(NOWHERE)"),
+            as_json(anna, "move", "qlocal", "MOVED", parameters={"toqlocal": "NOWHERE"}),
+            text(anna, "ALTER QLOCAL(NOWHERE) DESCR('x') CMDSCOPE(*)"),
+            text(anna, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(QM1.00000000)"),
+        ):
+            (response,) = told["commandResponse"]
+            assert (response["completionCode"], response["reasonCode"]) == (2, 2085)
+            assert (told["overallCompletionCode"], told["overallReasonCode"]) == (2, 3008)
 
 
 def test_json_names_cannot_become_other_commands(console: Console) -> None:

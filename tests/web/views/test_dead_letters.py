@@ -77,6 +77,8 @@ def test_letters_are_put_back_or_discarded_as_chosen(console: Console, queue: st
         refused = {"count": 1, "outcome": "MQRC_UNKNOWN_OBJECT_NAME (2085)"}
         assert told == {"done": 2, "left": [refused | {"destination": "NOT.THERE", "destination_qmgr": "QM1"}]}
         assert "otto at 127.0.0.1" in console.logged(f"QM1: requeue 3 dead letters of {queue}: 2 done")
+        logged = f"command of otto at 127.0.0.1: dlq requeue QM1 --queue {queue}: 2 of 3 messages done"
+        console.shell.running[0].wait_for(logged)
         assert act(otto, "discard", queue, [letters[1]]).json() == {"done": 1, "left": []}
         gone = act(otto, "discard", queue, [letters[1]]).json()
         assert (gone["done"], gone["left"][0]["outcome"]) == (0, "gone")

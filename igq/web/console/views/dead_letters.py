@@ -11,12 +11,15 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute
 
 import sharedq
+from igq.operations.command_log import note_command
+from igq.output.plural import counted
 from igq.tools.dead_letters.letters import Choice, Letter, dead_letter_queues, describe, letters_of, read_letters
 from igq.tools.dead_letters.removal import DONE, GONE, Deed, remove_letters, to_destination
 from igq.web.access.gate import Identity, Refused
 from igq.web.console.views.queue import positions_of
 from igq.web.console.views.view import action_route, data_route, json_body, text_of
 from igq.web.site import Site
+from sharedq.members.event_notes import Giver
 from sharedq.members.group import Group
 from sharedq.messages.dead_letter import HEADER_LENGTH, reason_code
 from sharedq.mqi.errors import MQIError
@@ -107,8 +110,9 @@ async def _remove(
     told = await json_body(request)
     qmgr, queue, tokens = text_of(told, "qmgr"), text_of(told, "queue"), _tokens(told.get("tokens"))
     command = f"{qmgr}: {verb} {len(tokens)} dead letters of {queue}"
+    giver = Giver(identity.user, identity.host, _APPL_NAME)
     try:
-        outcome = await site.work(remove, site.settings, qmgr, queue, tokens, decide)
+        outcome = await site.work(remove, site.settings, qmgr, queue, tokens, verb, decide, giver)
     except (MQIError, DeploymentError) as error:
         site.record(identity, command, " ".join(str(error).split()))
         raise
@@ -117,9 +121,15 @@ async def _remove(
 
 
 def remove(
-    settings: Settings, qmgr: str, queue: str, tokens: set[bytes], decide: Callable[[Letter], Deed]
+    settings: Settings,
+    qmgr: str,
+    queue: str,
+    tokens: set[bytes],
+    verb: str,
+    decide: Callable[[Letter], Deed],
+    giver: Giver,
 ) -> dict[str, Any]:
-    """Take letters off a queue, as ``igq dlq`` does.
+    """Take letters off a queue, as ``igq dlq`` does. *verb* and *giver*: for the manager's log of commands.
 
     Returns:
         ``done``: their number; ``left``: for each other outcome ``count``, ``outcome``, ``destination`` and
@@ -131,11 +141,15 @@ def remove(
     with sharedq.connect(qmgr, appl_name=_APPL_NAME, settings=settings) as connection:
         letters = _chosen(read_letters(connection.connection.group, connection.qmgr_name, queue), tokens)
         outcomes = remove_letters(connection, queue, letters, decide)
+        done = sum(count for (outcome, _, _), count in outcomes.items() if outcome == DONE)
+        command = f"dlq {verb} {connection.qmgr_name} --queue {queue}"
+        result = f"{done} of {counted(len(tokens), 'message')} done"
+        note_command(connection.connection.group, connection.qmgr_name, command, result, giver)
     if gone := len(tokens) - outcomes.total():
         outcomes[GONE, "", ""] += gone
     left = sorted((key, count) for key, count in outcomes.items() if key[0] != DONE)
     return {
-        "done": outcomes.total() - sum(count for _, count in left),
+        "done": done,
         "left": [
             {"count": count, "outcome": outcome, "destination": destination, "destination_qmgr": destination_qmgr}
             for (outcome, destination, destination_qmgr), count in left

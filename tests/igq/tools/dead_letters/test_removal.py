@@ -9,6 +9,7 @@ import pytest
 from igq.tools.dead_letters import removal
 from igq.tools.dead_letters.letters import read_letters
 from igq.tools.dead_letters.removal import DONE, GONE, NO_HEADER, Put, remove_letters, to_destination
+from sharedq.members.event_notes import take_notes
 from sharedq.mqi.constants import Format, MsgFlag
 from sharedq.mqi.structures import MQMD
 from tests.igq.tools.dead_letters.conftest import DLQ, Send
@@ -92,6 +93,16 @@ def test_the_commands_list_and_put_back(mail: TestGroup, send: Send) -> None:
     assert igq(mail, "dlq", "requeue", "QM1", "--all").returncode == 1
     assert igq(mail, "dlq", "move", "QM1", "--to", "OTHER", "--all").returncode == 0
     assert (len(on(mail, "ORDERS")), len(on(mail, "OTHER")), on(mail, DLQ)) == (1, 1, [])
+    send()
+    assert igq(mail, "dlq", "discard", "QM1", "--all", "--max", "5").returncode == 0
+    logged = [(note.fields["command"], note.fields["result"]) for note in take_notes(mail.group, "@QM1", 10)]
+    chosen = "--reason 2053 --destination ORD* --older-than 3600"
+    assert logged == [
+        (f"dlq requeue QM1 --queue {DLQ} {chosen}", "1 of 1 message done"),
+        (f"dlq requeue QM1 --queue {DLQ}", "0 of 1 message done"),
+        (f"dlq move --to OTHER QM1 --queue {DLQ}", "1 of 1 message done"),
+        (f"dlq discard QM1 --queue {DLQ} --max 5", "1 of 1 message done"),
+    ]
 
 
 @pytest.mark.invariant(1, 8)
