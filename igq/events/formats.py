@@ -53,7 +53,7 @@ class OwnReason(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call that was refused, as its process noted it."""
+    """A call that was refused, as its process noted it. ``queue``: empty for an MQCONN."""
 
     reason: int
     queue: str
@@ -109,8 +109,12 @@ def not_active(qmgr: str, *, is_immediate: bool) -> PCFMessage:
 
 
 def refusal(qmgr: str, it: Refusal) -> PCFMessage:
-    """Not Authorized (type 2), Put or Get Inhibited, Unknown Object Name and its kin."""
+    """Not Authorized (type 1 for MQCONN, type 2 for a queue), Put or Get Inhibited, Unknown Object Name and its kin."""
+    appl: list[Parameter] = [MQCFIN(IntSelector.APPL_TYPE, _APPL_TYPE), text(PCFParameter.APPL_NAME, it.appl, 28)]
     parameters: list[Parameter] = []
+    if it.reason == MQRC.NOT_AUTHORIZED and not it.queue:
+        why = MQCFIN(PCFParameter.REASON_QUALIFIER, ReasonQualifier.CONN_NOT_AUTHORIZED)
+        return _qmgr_event(it.reason, qmgr, why, text(PCFParameter.USER_IDENTIFIER, it.user, 12), *appl)
     if it.reason == MQRC.NOT_AUTHORIZED:
         parameters += [
             MQCFIN(PCFParameter.REASON_QUALIFIER, ReasonQualifier.OPEN_NOT_AUTHORIZED),
@@ -120,7 +124,7 @@ def refusal(qmgr: str, it: Refusal) -> PCFMessage:
     parameters.append(text(CharSelector.Q_NAME, it.queue, 48))
     if it.base:
         parameters.append(text(CharSelector.BASE_Q_NAME, it.base, 48))
-    parameters += [MQCFIN(IntSelector.APPL_TYPE, _APPL_TYPE), text(PCFParameter.APPL_NAME, it.appl, 28)]
+    parameters += appl
     if it.qmgr_of_queue:
         parameters.append(text(PCFParameter.OBJECT_Q_MGR_NAME, it.qmgr_of_queue, 48))
     return _qmgr_event(it.reason, qmgr, *parameters)

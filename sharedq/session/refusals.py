@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sharedq.members.event_notes import leave_note
+from sharedq.members.event_notes import Giver, leave_note
+from sharedq.members.group import Group
 from sharedq.messages.context import user_identifier
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -48,6 +49,21 @@ def note_refusal(
         "options": options,
     }
     leave_note(connection.group, connection.qmgr_name, "refused", word, fields)
+
+
+def note_refused_connection(group: Group, qmgr: str, appl_name: str) -> None:
+    """Note that Redis gave a program no right to connect, if that right at least is there."""
+    giver = Giver()
+    fields = {
+        "reason": int(MQRC.NOT_AUTHORIZED),
+        "queue": "",
+        "qmgr_of_queue": "",
+        "base": "",
+        "appl": appl_name or giver.appl,
+        "user": giver.user,
+        "options": 0,
+    }
+    leave_note(group, qmgr, "refused", "AUTHOR", fields)
 
 
 def inhibited(connection: Connection, handle: Handle, reason: MQRC, verb: str) -> MQIError:

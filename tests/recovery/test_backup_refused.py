@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sharedq.admin.backup import status
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.file import Backup, backup_path
 from sharedq.admin.backup.restore import Recovered, is_lost, purge, recover
@@ -28,6 +29,28 @@ def test_by_mqsc(filled: TestGroup) -> None:
     assert status == 0, output
     assert "CSQE131I: Recovery of structure APPL1 completed, 752 messages of 3 queues" in output
     assert content(filled) == expected
+
+
+def test_a_backup_is_read_once_for_its_status(filled: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have gigabytes, and the console asks again and again."""
+    read: list[Path] = []
+
+    class Counted(Backup):
+        def __init__(self, path: Path, group: str, structure: str) -> None:
+            read.append(path)
+            super().__init__(path, group, structure)
+
+    monkeypatch.setattr(status, "Backup", Counted)
+    assert status.latest_backup(filled.group, "APPL1") is None
+    taken = backup(filled.group, "APPL1")
+    for _ in range(3):
+        found = status.latest_backup(filled.group, "APPL1")
+        assert found is not None
+        assert (found.messages, found.bytes) == (752, taken.path.stat().st_size)
+    assert read == [taken.path]
+    backup(filled.group, "APPL1")
+    assert status.latest_backup(filled.group, "APPL1") is not None
+    assert len(read) == 2
 
 
 def test_the_status_of_a_structure_and_of_its_backup(filled: TestGroup) -> None:

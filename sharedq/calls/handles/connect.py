@@ -5,11 +5,12 @@ from __future__ import annotations
 from sharedq.calls.handles.open import close_handle, delete_temporary_queues
 from sharedq.calls.unit.commit import commit
 from sharedq.members.group import Group
-from sharedq.members.process import Process, process_for, release_process
+from sharedq.members.process import process_for, release_process
 from sharedq.mqi.constants import MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import CONN_TAG_LENGTH
 from sharedq.session.connection import Connection
+from sharedq.session.refusals import note_refused_connection
 
 #: Letters of ``prelude/tags.lua``.
 _TAG_OPTIONS = {
@@ -51,14 +52,20 @@ def _connect_to(group: Group, name: str, tag: bytes, options: ConnectOption | in
         return _connect_to_any(group, tag_text, appl_name)
     if group.member(stripped) is None:
         raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONN", stripped)
-    return _connect_over(group, process_for(group, stripped), tag_text, appl_name)
+    return _connect_at(group, stripped, tag_text, appl_name)
 
 
-def _connect_over(group: Group, process: Process, tag: str, appl_name: str) -> Connection:
+def _connect_at(group: Group, qmgr: str, tag: str, appl_name: str) -> Connection:
     try:
-        return Connection(group, process, tag=tag, appl_name=appl_name)
-    finally:
-        release_process(process, is_reserved=True)
+        process = process_for(group, qmgr)
+        try:
+            return Connection(group, process, tag=tag, appl_name=appl_name)
+        finally:
+            release_process(process, is_reserved=True)
+    except MQIError as error:
+        if error.reason == MQRC.NOT_AUTHORIZED:
+            note_refused_connection(group, qmgr, appl_name)
+        raise
 
 
 def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
@@ -94,7 +101,7 @@ def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:
         if member.state != "RUNNING":
             continue
         try:
-            return _connect_over(group, process_for(group, member.name), tag, appl_name)
+            return _connect_at(group, member.name, tag, appl_name)
         except MQIError as error:
             if error.reason not in (MQRC.Q_MGR_NOT_AVAILABLE, MQRC.Q_MGR_QUIESCING):
                 raise

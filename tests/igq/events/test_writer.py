@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -17,7 +18,9 @@ from igq.mqsc.session import SessionRepository, answer_commands
 from igq.operations.command_log import note_command, note_group_command
 from igq.operations.group_settings import change_group_settings
 from igq.operations.removal import remove_manager
+from sharedq.calls.handles.connect import connect_to
 from sharedq.members.event_notes import Giver, leave_note
+from sharedq.members.group import Group
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, Format, GetOption, IntSelector, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
@@ -248,6 +251,30 @@ def test_refused_calls_are_told(events: Events, name: str) -> None:
     with pytest.raises(MQIError, match="GET_INHIBITED"):
         queue.get(GetOption.NO_SYNCPOINT)
     assert events.names(formats.QMGR_QUEUE) == ["MQRC_PUT_INHIBITED", "MQRC_GET_INHIBITED"]
+
+
+@pytest.mark.rule("mqi/events", "A refused MQCONN (2035) causes Not Authorized type 1, a refused MQOPEN type 2.")
+def test_a_connection_without_authority_is_told(events: Events) -> None:
+    """Its user may leave a note, and not become a member."""
+    group, user = events.group, f"U{events.group.settings.group}"
+    client = group.group.client()
+    client.execute_command("ACL", "SETUSER", user, "on", ">secret", "~*", "&*", "+@all", "-zadd")
+    try:
+        at = urlsplit(str(group.settings.redis_url))
+        url = at._replace(netloc=f"{user}:secret@{at.netloc}").geturl()
+        for name in ("QM1", group.settings.group):
+            own = Group(group.settings.model_copy(update={"redis_url": url}))
+            with pytest.raises(MQIError, match="NOT_AUTHORIZED"):
+                connect_to(own, name, appl_name="shop")
+            own.leave()
+    finally:
+        client.execute_command("ACL", "DELUSER", user)
+    found = [fields for fields, _ in events.read(formats.QMGR_QUEUE)]
+    assert len(found) == 2
+    for fields in found:
+        assert (fields["reasonName"], fields["reasonQualifier"]) == ("MQRC_NOT_AUTHORIZED", "CONN_NOT_AUTHORIZED")
+        assert (fields["applName"], fields["userIdentifier"]) == ("shop", Giver().user)
+        assert "qName" not in fields
 
 
 def test_refused_calls_are_not_noted_unless_asked_for(events: Events) -> None:
