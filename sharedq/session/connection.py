@@ -418,6 +418,15 @@ class Connection:
         status, self.put_status = self.put_status, PutStatus()
         return status
 
+    @property
+    def last_handle_number(self) -> int:
+        """The number of the handle opened last; 0 before the first."""
+        return self._next_handle
+
+    def number_handles_after(self, number: int) -> None:
+        """Give the next handle the number after *number*. A connection that replaces another one keeps its numbers."""
+        self._next_handle = number
+
     def next_handle_number(self) -> int:
         """A number for a new handle."""
         self._next_handle += 1

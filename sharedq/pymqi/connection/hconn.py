@@ -17,6 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from sharedq import verbs
 from sharedq.members.forks import after_fork
+from sharedq.mqi.errors import MQIError
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
@@ -48,9 +49,18 @@ class Hconn:
         """The open queue with this number."""
         return self.connection.handles.get(number)
 
+    def is_usable(self) -> bool:
+        """Whether the connection still stands."""
+        # Not a call of the connection's own: another thread may be waiting in one.
+        try:
+            self.connection.check()
+        except MQIError:
+            return False
+        return True
+
     def drop_handle(self, number: int) -> None:
         """Close a queue with the next call. Safe in a destructor."""
-        handle = self.connection.handles.get(number)
+        handle = self.handle(number)
         if handle is not None:
             self._dropped.append(handle)
 

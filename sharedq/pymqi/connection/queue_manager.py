@@ -14,8 +14,10 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import CONN_TAG_LENGTH
 from sharedq.mqi.structures import MQCNO, MQOD
 from sharedq.pymqi import CMQC, CMQXC
+from sharedq.pymqi.connection.addresses import names_at
 from sharedq.pymqi.connection.hconn import Hconn, settle
 from sharedq.pymqi.connection.messages import common_q_args, message_bytes, put_message
+from sharedq.pymqi.connection.reconnection import LATER, ReconnectableHconn, mode_of
 from sharedq.pymqi.errors import PYIFError, check
 from sharedq.pymqi.structures.client import CD
 from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor
@@ -70,7 +72,8 @@ class QueueManager:
 
         Args:
             args: an MQCD and an MQSCO, in this order, as old programs pass them.
-            kwargs: ``opts``: MQCNO_* options; ``cd``, ``sco``: how a client would connect, not used;
+            kwargs: ``opts``: MQCNO_* options, MQCNO_RECONNECT among them; ``cd``, ``sco``: how a client would connect.
+                Of these the ConnectionName (see ``addresses.py``) and DefReconnect count.
                 ``user``, ``password``: not used; ``conn_tag``: the connection tag that MQCNO_SERIALIZE_CONN_TAG_*
                 and MQCNO_RESTRICT_CONN_TAG_* are about, at most 128 bytes (not in pymqi).
 
@@ -94,7 +97,8 @@ class QueueManager:
             raise PYIFError(f"conn_tag has {len(tag)} bytes, allowed: at most {CONN_TAG_LENGTH}")
         options = kwargs.get("opts", CMQC.MQCNO_NONE)
         cno = MQCNO(version=3, options=options, conn_tag=tag.ljust(CONN_TAG_LENGTH, b"\0"))
-        self.__connect(name, cno)
+        mode = mode_of(options, CMQXC.MQRCN_NO if cd is None else cd.DefReconnect)
+        self.__connect(name, cno, b"" if cd is None else cd.ConnectionName, mode)
 
     connectWithOptions = connect_with_options
 
@@ -116,19 +120,23 @@ class QueueManager:
 
     connectTCPClient = connect_tcp_client
 
-    def __connect(self, name: str | bytes, cno: MQCNO) -> None:
+    def __connect(self, name: str | bytes, cno: MQCNO, addresses: bytes = b"", mode: int = 0) -> None:
         settle()
         try:
             group = group_for()
         except ConfigError as error:
             raise PYIFError(error) from error
         text = ensure_bytes(name, "utf-8").partition(b"\0")[0].decode("utf-8", "replace").strip()
-        connection, comp, reason = verbs.mqconnx(group, text, cno)
+        names = names_at(group, text, addresses)
+        for each in names:
+            connection, comp, reason = verbs.mqconnx(group, each, cno)
+            if connection is not None or reason not in LATER:
+                break
         if connection is not None:
             if self.__hconn is not None and self.__disconnect_on_exit:
                 self.__hconn.drop()
             self.__qmobj = None
-            self.__hconn = Hconn(connection)
+            self.__hconn = ReconnectableHconn(connection, group, names, cno, mode) if mode else Hconn(connection)
             if not self.__disconnect_on_exit:
                 self.__hconn.keep_at_exit()
         check(comp, reason)
@@ -154,12 +162,10 @@ class QueueManager:
     @property
     def is_connected(self) -> bool:
         """Whether the queue manager runs and this connection to it still stands."""
-        if self.__hconn is None:
+        if self.__hconn is None or not self.__hconn.is_usable():
             return False
         connection = self.__hconn.connection
         try:
-            # Not a call of the connection's own: another thread may be waiting in one.
-            connection.check()
             member = connection.group.member(connection.qmgr_name)
         except MQIError:
             return False
