@@ -92,7 +92,7 @@ ATTRIBUTES = {
     "default": "ccsid bytes_encoding",
     "QueueManager": "is_connected",
     "MQMIError": "comp reason errStringDicts",
-    "RFH2": "initial_opts",
+    "RFH2": "initial_opts big_endian_encodings",
     "FilterOperator": "operator_mapping",
     "PCFExecute": "qm iaStringDict caStringDict command_queue_name convert reply_queue reply_queue_name "
     "response_wait_interval",

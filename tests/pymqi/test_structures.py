@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -155,6 +156,43 @@ def test_bytes_that_are_no_header_are_refused() -> None:
             pymqi.RFH2().unpack(buffer)
     with pytest.raises(pymqi.PYIFError, match="XML"):
         header.add_folder(b"<usr>")
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda good: b"XXXX" + good[4:], "RFH2 - StrucId not MQRFH_STRUC_ID. Value: b'XXXX'"),
+        (lambda good: good[:30], "RFH2 - Buffer too short. Should be 36+ bytes instead of 30"),
+        (lambda good: good[:40], "RFH2 - Buffer too short. Expected: 60 Buffer Length: 40"),
+        (lambda good: good[:11] + b"\xff" + good[12:], 'RFH2 - "StrucLength" is negative. Check numeric encoding.'),
+    ],
+)
+def test_a_broken_header_is_described_as_pymqi_does(change: Callable[[bytes], bytes], text: str) -> None:
+    header = pymqi.RFH2()
+    header.add_folder(b"<usr><a>1</a></usr>")
+    with pytest.raises(pymqi.PYIFError) as caught:
+        pymqi.RFH2().unpack(change(header.pack()))
+    assert str(caught.value) == f"PYMQI Error: {text}"
+
+
+def test_the_fixed_part_of_a_header_can_be_read_alone() -> None:
+    header = pymqi.RFH2(Format=CMQC.MQFMT_STRING)
+    header.add_folder(b"<usr><a>1</a></usr>")
+    front = header.pack()[:36]
+    found = pymqi.RFH2()
+    found.unpack(front)
+    assert (found["StrucLength"], found["Format"], len(found.get())) == (60, CMQC.MQFMT_STRING, 8)
+    assert take_rfh2_headers(front, CMQC.MQFMT_RF_HEADER_2) == ([], front)
+
+
+@pytest.mark.parametrize("encoding", [0x1, 0x10, 0x100, 0x300, 0x11, 0x101, 0x110, 0x111, 0x311])
+def test_large_ends_come_first_for_these_encodings(encoding: int) -> None:
+    assert pymqi.RFH2().pack(encoding)[4:8] == b"\0\0\0\2"
+
+
+@pytest.mark.parametrize("encoding", [None, 0, 0x2, 0x20, 0x200, 0x22, 0x202, 0x220, 0x222, 0x302])
+def test_small_ends_come_first_for_these_encodings(encoding: int | None) -> None:
+    assert pymqi.RFH2().pack(encoding)[4:8] == b"\2\0\0\0"
 
 
 _TEXTS = st.text("abcdefgh", min_size=1, max_size=9).filter(lambda name: name not in dir(pymqi.RFH2()))

@@ -60,14 +60,14 @@ class Queue:
         if len(opts) > 1:
             raise TypeError(f"a queue and open options, not {len(opts) + 1} arguments")
         if self.__handle is not None:
-            raise PYIFError("the queue is already open")
+            raise PYIFError("The Queue is already open")
         self.__od = make_q_desc(qDesc)
         if opts:
             self.__open(opts[0])
 
     def __open(self, options: int) -> None:
         if self.__od is None:
-            raise PYIFError("no queue was named")
+            raise PYIFError("The Queue Descriptor has not been set.")
         hconn, od = self.__qMgr._hconn(), object_descriptor(self.__od)
         handle, comp, reason = hconn.call(verbs.mqopen, od, options)
         check(comp, reason)

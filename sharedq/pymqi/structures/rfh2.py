@@ -15,9 +15,6 @@ from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
 from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.text import ensure_not_unicode
 
-#: MQENC_INTEGER_MASK's value for big-endian integers.
-_BIG_ENDIAN = CMQC.MQENC_INTEGER_NORMAL
-
 
 class RFH2(MQOpts):
     """An MQRFH2. Each folder adds two members: its name, with the XML, and its name and ``Length``."""
@@ -31,6 +28,18 @@ class RFH2(MQOpts):
         ("Format", CMQC.MQFMT_NONE, "8s"),
         ("Flags", 0, LONG),
         ("NameValueCCSID", CMQC.MQCCSI_Q_MGR, LONG),
+    )
+
+    #: Encodings that say, or whose other parts suggest, that the large end of integers comes first.
+    big_endian_encodings = (
+        CMQC.MQENC_INTEGER_NORMAL,
+        CMQC.MQENC_DECIMAL_NORMAL,
+        CMQC.MQENC_FLOAT_IEEE_NORMAL,
+        CMQC.MQENC_FLOAT_S390,
+        CMQC.MQENC_INTEGER_NORMAL | CMQC.MQENC_DECIMAL_NORMAL,
+        CMQC.MQENC_INTEGER_NORMAL | CMQC.MQENC_FLOAT_IEEE_NORMAL,
+        CMQC.MQENC_DECIMAL_NORMAL | CMQC.MQENC_FLOAT_IEEE_NORMAL,
+        CMQC.MQENC_INTEGER_NORMAL | CMQC.MQENC_DECIMAL_NORMAL | CMQC.MQENC_FLOAT_IEEE_NORMAL,
     )
 
     def __init__(self, **kw: Any) -> None:
@@ -63,18 +72,20 @@ class RFH2(MQOpts):
             encoding: of its numbers; None finds it out.
 
         Raises:
-            PYIFError: no MQRFH2, one that is cut, or a folder that is not well-formed XML or whose name is taken.
+            PYIFError: no MQRFH2, one that is cut, or a folder that is not well-formed XML or whose name is taken. Of
+                one that is cut after its fixed part that part is read.
         """
         ensure_not_unicode(buff)
-        self.read(buff, 0, encoding)
+        self.read(buff, 0, encoding, may_lack_folders=len(buff) == CMQC.MQRFH_STRUC_LENGTH_FIXED_2)
 
-    def read(self, buff: bytes, at: int, encoding: int | None = None) -> None:
+    def read(self, buff: bytes, at: int, encoding: int | None = None, *, may_lack_folders: bool = False) -> None:
         """`unpack` of the header at *at*; what follows it is not copied."""
         left = len(buff) - at
+        # Programs may compare these texts, which are those of pymqi.
         if buff[at : at + 4] != CMQC.MQRFH_STRUC_ID:
-            raise PYIFError(f"RFH2: StrucId is {buff[at : at + 4]!r}")
+            raise PYIFError(f"RFH2 - StrucId not MQRFH_STRUC_ID. Value: {buff[at : at + 4]!r}")
         if left < CMQC.MQRFH_STRUC_LENGTH_FIXED_2:
-            raise PYIFError(f"RFH2: {left} bytes, at least {CMQC.MQRFH_STRUC_LENGTH_FIXED_2} are needed")
+            raise PYIFError(f"RFH2 - Buffer too short. Should be 36+ bytes instead of {left}")
         # The version is a small number: its first byte is null only if the large end comes first.
         is_big = buff[at + 4] == 0 if encoding is None else _is_big(encoding)
         self._encoding = CMQC.MQENC_INTEGER_NORMAL if is_big else CMQC.MQENC_INTEGER_REVERSED
@@ -84,24 +95,32 @@ class RFH2(MQOpts):
         self._define(self.opts)
         fixed = self._packer(is_big).unpack_from(buff, at)
         self.set(**{member[0]: value for member, value in zip(self.opts, fixed, strict=True)})
-        if self["Version"] != CMQC.MQRFH_VERSION_2:
-            raise PYIFError(f"RFH2: Version is {self['Version']} (numbers of another encoding?)")
         length = self["StrucLength"]
-        if not CMQC.MQRFH_STRUC_LENGTH_FIXED_2 <= length <= left:
-            raise PYIFError(f"RFH2: StrucLength is {length} (numbers of another encoding?), {left} bytes are there")
+        if length < 0:
+            raise PYIFError('RFH2 - "StrucLength" is negative. Check numeric encoding.')
+        if length > left and not may_lack_folders:
+            raise PYIFError(f"RFH2 - Buffer too short. Expected: {length} Buffer Length: {left}")
+        if self["Version"] != CMQC.MQRFH_VERSION_2 or length < CMQC.MQRFH_STRUC_LENGTH_FIXED_2:
+            raise PYIFError(f"RFH2: Version {self['Version']}, StrucLength {length} (numbers of another encoding?)")
         number = struct.Struct(">i" if is_big else "<i")
-        place, end = at + CMQC.MQRFH_STRUC_LENGTH_FIXED_2, at + length
+        place, end = at + CMQC.MQRFH_STRUC_LENGTH_FIXED_2, at + min(length, left)
         folders: list[bytes] = []
-        while place < end:
+        wrong = ""
+        while place < end and not wrong:
             if place + number.size > end:
-                raise PYIFError("RFH2: a folder's length is cut off")
+                wrong = "a folder's length is cut off"
+                break
             (length,) = number.unpack_from(buff, place)
             place += number.size
             if not 0 <= length <= end - place:
-                raise PYIFError(f"RFH2: a folder of {length} bytes where {end - place} are left")
-            folders.append(buff[place : place + length])
-            place += length
+                wrong = f"a folder of {length} bytes where {end - place} are left"
+            else:
+                folders.append(buff[place : place + length])
+                place += length
+        # The length of one may be wrong because the one before it is.
         self._add(folders)
+        if wrong:
+            raise PYIFError(f"RFH2: {wrong}")
 
     def _add(self, folders: list[bytes]) -> None:
         kept = self.get()
@@ -112,7 +131,7 @@ class RFH2(MQOpts):
             try:
                 name = ET.fromstring(folder).tag
             except (ET.ParseError, ValueError, LookupError) as error:
-                raise PYIFError(f"RFH2: a folder is not well-formed XML: {error}") from error
+                raise PYIFError(f"RFH2 - XML Folder not well formed. Exception: {error}") from error
             members = {f"{name}Length", name}
             if members & taken:
                 raise PYIFError(f"RFH2: a folder cannot be named {name}: there is something of that name already")
@@ -145,4 +164,4 @@ def take_rfh2_headers(msg: bytes, message_format: bytes) -> tuple[list[RFH2], by
 
 
 def _is_big(encoding: int) -> bool:
-    return encoding & CMQC.MQENC_INTEGER_MASK == _BIG_ENDIAN
+    return encoding & CMQC.MQENC_INTEGER_MASK == CMQC.MQENC_INTEGER_NORMAL or encoding in RFH2.big_endian_encodings
