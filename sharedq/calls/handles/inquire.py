@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sharedq.calls.handles.qmgr_defaults import NUMBERS, STRINGS
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import resolve
 from sharedq.calls.unit.pending import flush_pending
@@ -33,6 +34,7 @@ SETTABLE: Mapping[int, MQRC] = {
 #: CURDEPTH counts these besides the available set: uncommitted puts, locked messages, members of groups.
 _NOT_IN_AVAILABLE = ("pu", "lk", "gm")
 _ANY_QUEUE = QueueLocal(name="ANY")
+Q_MGR_IDENTIFIER_LENGTH = 48
 #: MQIAV_NOT_APPLICABLE
 _NO_NUMBER = -1
 #: MQINQ returns these for attributes that this type of queue does not have.
@@ -135,14 +137,26 @@ def inquire_qmgr(connection: Connection, selectors: Sequence[int]) -> dict[int, 
     Raises:
         MQIError: 2067 a selector that queue managers do not have.
     """
-    attributes = Repository(connection.group, connection.qmgr_name).qmgr_attributes(connection.qmgr_name)
+    name = connection.qmgr_name
+    attributes = Repository(connection.group, name).qmgr_attributes(name)
     known = by_selector(QueueManagerAttributes)
     values: dict[int, int | bytes] = {}
-    for selector in selectors:
-        attribute = known.get(int(selector))
-        if attribute is None:
-            raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", connection.qmgr_name, f"selector {selector}")
-        values[int(selector)] = _inquired(attribute, getattr(attributes, attribute.field))
+    for selector in map(int, selectors):
+        attribute = known.get(selector)
+        if attribute is not None:
+            values[selector] = _inquired(attribute, getattr(attributes, attribute.field))
+        elif selector in NUMBERS:
+            values[selector] = NUMBERS[selector]
+        elif selector in STRINGS:
+            length, value = STRINGS[selector]
+            values[selector] = value.ljust(length)
+        elif selector == CharSelector.Q_MGR_IDENTIFIER:
+            values[selector] = f"{name}.{connection.group.name}".encode().ljust(Q_MGR_IDENTIFIER_LENGTH)
+        elif selector == CharSelector.VERSION:
+            # VVRRMMFF; a level is VRM.
+            values[selector] = "".join(f"{int(digit):02}" for digit in str(attributes.command_level)).encode() + b"00"
+        else:
+            raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", name, f"selector {selector}")
     return values
 
 
