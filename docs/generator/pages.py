@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from docs.generator import columns, command_line, invariants, messages, metrics, mqsc, rest, rules, settings
+from docs.generator import columns, command_line, invariants, messages, metrics, mqsc, pcf, rest, rules, settings
 
 DOCS = Path(__file__).parents[1]
 _PART = re.compile(
@@ -30,6 +30,10 @@ _MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "mqsc words": mqsc.word_table,
         "mqsc attributes": mqsc.attribute_sections,
         "mqsc inert": mqsc.inert_table,
+        "pcf commands": pcf.command_table,
+        "pcf attributes": pcf.attribute_sections,
+        "pcf figures": pcf.figure_sections,
+        "pcf options": pcf.option_table,
         "rest resources": rest.resource_table,
         "rest headers": rest.header_table,
         "log messages": messages.log_table,

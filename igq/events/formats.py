@@ -23,6 +23,7 @@ from sharedq.mqi.constants.pcf import (
 from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN
 from sharedq.mqi.pcf.structures import MQCFBS, MQCFGR, MQCFH, MQCFIN, MQCFST, Parameter, PCFMessage
 from sharedq.objects.definitions.base import ObjectDefinition
+from sharedq.objects.definitions.parameters import as_parameter
 
 QMGR_QUEUE: Final = "SYSTEM.ADMIN.QMGR.EVENT"
 PERFM_QUEUE: Final = "SYSTEM.ADMIN.PERFM.EVENT"
@@ -202,14 +203,8 @@ def _object(definition: ObjectDefinition) -> Iterable[Parameter]:
     kinds: Mapping[str, int] = {"QMGR": _QMGR_TYPE, "CFSTRUCT": _STRUCTURE_TYPE}
     yield MQCFIN(PCFParameter.OBJECT_TYPE, kinds.get(definition.kind, int(ObjectType.Q)))
     for attribute in definition.attributes():
-        selector = attribute.mqsc.selector
-        if selector is None:
-            continue
-        value = attribute.inquired(getattr(definition, attribute.field))
-        if isinstance(value, int):
-            yield MQCFIN(int(selector), value)
-        else:
-            yield text(int(selector), value, attribute.mqsc.length)
+        if attribute.mqsc.selector is not None:
+            yield as_parameter(attribute, getattr(definition, attribute.field))
 
 
 def _context(qmgr: str, user: str, appl: str, origin: int = EventOrigin.CONSOLE) -> list[Parameter]:

@@ -22,6 +22,7 @@ from igq.manager.structure_watch import LOOK_S
 from igq.manager.worker import Worker
 from igq.operations.shutdown import STOP_TIMEOUT_S
 from igq.output.messages import trouble_id
+from igq.pcf.server import CommandServer
 from recovery.target import Target
 from recovery.watch import due
 from sharedq.members.group import PASSING
@@ -65,6 +66,7 @@ class Incarnation:
     Args:
         say: called with a message id of `igq.output.messages` and its fields.
         agent_kind: how the agent runs.
+        has_command_server: whether it answers the requests on SYSTEM.ADMIN.COMMAND.QUEUE.
         on_beat: called after each attempt to renew the lease, with the manager's state and the monotonic time until
             which the lease is surely held.
 
@@ -83,6 +85,7 @@ class Incarnation:
         say: Callable[..., None],
         *,
         agent_kind: type[AgentChild] = AgentChild,
+        has_command_server: bool = False,
         on_beat: Callable[[str, float], None] = lambda *_: None,
     ) -> None:
         self._membership, self._inbox, self._say, self._on_beat = membership, inbox, say, on_beat
@@ -92,6 +95,8 @@ class Incarnation:
         #: Number of changes of structures that the group knew at the last renewal, and when to look at them anyway.
         self._failures_told = 0
         self._structures_due_s = math.inf
+        self._has_command_server = has_command_server
+        self._command_server: CommandServer | None = None
         self._agent: AgentChild | None = None
         self._agent_due_s: float | None = None
         self._agent_started_s = 0.0
@@ -132,6 +137,8 @@ class Incarnation:
         self.worker.end()
         if ending is Ending.LEASE_LOST:
             self._process.lose()
+            if self._command_server is not None:
+                self._command_server.stop()
         if self._agent is not None:
             self._agent.kill()
         return ending
@@ -157,6 +164,8 @@ class Incarnation:
         self._is_open = True
         self.tell_health()
         self._start_agent()
+        if self._has_command_server:
+            self._command_server = CommandServer(self._membership.group, self._process, self._say)
 
     def _could_not_open(self, error: Exception) -> None:
         if not isinstance(error, MQIError):
@@ -405,9 +414,11 @@ class Incarnation:
         return [self._process.token, *([self._agent.token] if self._agent is not None else [])]
 
     def _shut_down(self) -> None:
-        """End the agent, the programs that are left, and the membership. Runs in the worker's thread."""
+        """End the services, the programs that are left, and the membership. Runs in the worker's thread."""
         agent, membership = self._agent, self._membership
         try:
+            if self._command_server is not None:
+                self._command_server.stop()
             if agent is not None:
                 self._say("CSQM051I")
                 if not agent.stop():

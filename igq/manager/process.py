@@ -117,7 +117,11 @@ class QueueManager:
         scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True})
         try:
             incarnation = self._incarnation = Incarnation(
-                membership, self._inbox, self._say, on_beat=partial(self._tell_health, membership.lease.length_s)
+                membership,
+                self._inbox,
+                self._say,
+                has_command_server=True,
+                on_beat=partial(self._tell_health, membership.lease.length_s),
             )
             self._events = EventWriter(self._group, self.name, incarnation.worker.connection, self._say)
             ending = incarnation.run(

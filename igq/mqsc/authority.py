@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter
 from igq.mqsc.display import Shown, read_request, shown, two_columns
+from igq.mqsc.parameters import keywords
 from igq.mqsc.parser import Command, MqscSyntaxError
 from sharedq.objects.definitions.names import matches
 from sharedq.objects.repository import Repository
@@ -16,7 +17,7 @@ _RECORD = ("PROFILE", "OBJTYPE", "PRINCIPAL")
 _CHANGES = ("AUTHADD", "AUTHRMV")
 #: The values of AUTHADD and AUTHRMV. NONE changes nothing, but makes the record.
 AUTHORITIES = {PUT: (PUT,), "ALL": (PUT,), "ALLMQI": (PUT,), "NONE": ()}
-_SHOWN = ("PROFILE", "ENTITY", "ENTTYPE", "OBJTYPE", "AUTHLIST")
+_SHOWN = keywords("AUTHREC")
 
 
 def set_authority(command: Command, repository: Repository) -> list[str]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, two_columns
+from igq.mqsc.parameters import REPORTS, keywords
 from igq.mqsc.parser import Command
 from igq.output.plural import counted
 from sharedq.admin.backup.restore import purge, recover
@@ -21,10 +22,6 @@ from sharedq.objects.repository import Repository
 from sharedq.objects.store.failures import failure_of, structure_state
 
 _EXCLUDED_S = range(30, 601)
-_SHOWN = {
-    "SUMMARY": ("CFTYPE", "ENTSUSED", "FAILDATE", "FAILTIME", "STATUS"),
-    "BACKUP": ("BKUPDATE", "BKUPSIZE", "BKUPTIME", "ENTSUSED", "STATUS"),
-}
 
 
 def backup_structure(command: Command, repository: Repository) -> list[str]:
@@ -70,8 +67,8 @@ def recover_structure(command: Command, repository: Repository) -> list[str]:
 
 def display_structure_status(command: Command, repository: Repository) -> list[str]:
     """DISPLAY CFSTATUS TYPE(SUMMARY|BACKUP): show the state of structures, or their latest backup on this machine."""
-    kind = read_choice(command, "TYPE", tuple(_SHOWN), "SUMMARY")
-    request = read_request(command, ("TYPE",), ("CFSTATUS", "TYPE", *_SHOWN[kind]), all_by_default=True)
+    kind = read_choice(command, "TYPE", tuple(REPORTS["CFSTATUS"]), "SUMMARY")
+    request = read_request(command, ("TYPE",), keywords("CFSTATUS", kind), all_by_default=True)
     record_of = _summary if kind == "SUMMARY" else _backup
     lines: list[str] = []
     for structure in repository.structures():

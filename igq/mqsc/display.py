@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from igq.mqsc.parser import Command, Parameter
@@ -133,6 +133,26 @@ def two_columns(record: Sequence[Shown]) -> list[str]:
     if left:
         lines.append(RecordLine.of(left.text, left))
     return lines
+
+
+def records_in(lines: Iterable[str]) -> Iterator[list[Shown]]:
+    """Yield the objects that *lines* show, each as its attributes.
+
+    A line that is no part of an object, or an attribute once more, begins the next one.
+    """
+    record: dict[str, Shown] = {}
+    for line in lines:
+        attributes = line.attributes if isinstance(line, RecordLine) else ()
+        if not attributes and record:
+            yield list(record.values())
+            record = {}
+        for each in attributes:
+            if each.keywords[0] in record:
+                yield list(record.values())
+                record = {}
+            record[each.keywords[0]] = each
+    if record:
+        yield list(record.values())
 
 
 def _everything(_: Sequence[Shown]) -> bool:

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 
 from igq.agent.queues.tags import ServingHandle, serving_handles
 from igq.mqsc import messages
-from igq.mqsc.actions.connections import CONNECTION_KEYWORDS, connection_record
+from igq.mqsc.actions.connections import connection_record
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
 from igq.mqsc.in_doubt import display_in_doubt
+from igq.mqsc.parameters import keywords
 from igq.mqsc.parser import Command
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -25,16 +26,9 @@ from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
 from sharedq.objects.store.connections import connections_of
 from sharedq.reading.activity import QueueActivity, read_activity
 
-_COUNTS = ("CURDEPTH", "IPPROCS", "OPPROCS")
 _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
-#: Blank while a queue is not monitored.
-_MONITORED = ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MSGAGE", "QTIME")
-_STATUS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ", "QSGDISP", *_MONITORED)
 #: The largest number that is displayed: seconds of MSGAGE, microseconds of QTIME.
 _AGE_MAX_S = 999_999_999
-_HANDLE = ("APPLTAG", "BROWSE", "CONN", "INPUT", "INQUIRE", "OUTPUT", "PID", "QMNAME", "QSGDISP", "SET")
-#: Keywords that a DISPLAY takes for what has no definition.
-STATUS_KEYWORDS = {"QSTATUS": ("QUEUE", *_STATUS, *_HANDLE), "CONN": CONNECTION_KEYWORDS}
 #: The name that DISPLAY GROUP gives to each state of a member.
 _MEMBER_STATUS = {
     "STARTING": "PENDING",
@@ -56,7 +50,7 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
     filter_by = find_parameter(command, "CFSTRUCT")
     if filter_by is not None and filter_by.values is not None:
         options.add("CFSTRUCT")
-    known = {keyword for kind in QUEUE_KINDS.values() for keyword in by_keyword(kind)} | {*_COUNTS, "TYPE", "QTYPE"}
+    known = {keyword for kind in QUEUE_KINDS.values() for keyword in by_keyword(kind)} | {*keywords("QUEUE"), "QTYPE"}
     request = read_request(command, options, known, all_by_default=not is_generic(command.name))
     lines, serving = [], serving_handles(repository.group)
     pattern = filter_by.value if filter_by is not None and "CFSTRUCT" in options else "*"
@@ -100,7 +94,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     """DISPLAY QSTATUS: counts of each queue, or its open handles."""
     kind = read_choice(command, "TYPE", ("QUEUE", "HANDLE"), "QUEUE")
     is_by_queue = kind == "QUEUE"
-    known = ("QUEUE", *(_STATUS if is_by_queue else _HANDLE))
+    known = [keyword for keyword in keywords("QSTATUS", kind) if keyword != "TYPE"]
     open_type = read_choice(command, "OPENTYPE", ("ALL", "INPUT", "OUTPUT"), "ALL")
     request = read_request(command, ("TYPE", "OPENTYPE", "CMDSCOPE"), known, all_by_default=True)
     queues, left_out = repository.display_queues_and_left_out(command.name, (QueueLocal.kind,))
@@ -166,6 +160,23 @@ def display_group(command: Command, repository: Repository) -> list[str]:
             ]
         )
     return lines
+
+
+def display_qmgr_status(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY QMSTATUS: the state of the manager, and how many connections of programs it has."""
+    request = read_request(command, ("CMDSCOPE",), keywords("QMSTATUS"), all_by_default=True)
+    group, qmgr = repository.group, repository.qmgr or ""
+    member = group.member(qmgr)
+    record = [
+        shown("QMNAME", qmgr),
+        shown("STATUS", member.state if member else "RUNNING"),
+        shown("CHINIT", "STOPPED"),
+        shown("CMDSERV", "RUNNING"),
+        shown("CONNS", sum(not each.is_own for each in connections_of(group, qmgr))),
+        shown("HOSTNAME", member.host if member else ""),
+        shown("QSGNAME", group.name),
+    ]
+    return [messages.details(command), *two_columns(request.select(record, always=1))]
 
 
 def display_thread(command: Command, repository: Repository) -> list[str]:
@@ -249,7 +260,7 @@ def _status_record(
     is_known = level != "OFF" and (age_ms is not None or not queue.state.available)
     yield shown("MSGAGE", min((age_ms or 0) // 1000, _AGE_MAX_S) if is_known else "")
     short, long = (_microseconds(seconds) for seconds in (activity.short_s, activity.long_s))
-    yield Shown(("QTIME",), short, f"QTIME({short or ' '},{long or ' '})")
+    yield Shown(("QTIME",), f"{short},{long}", f"QTIME({short or ' '},{long or ' '})")
     for keyword, at_ms in (("LPUT", activity.last_put_ms), ("LGET", activity.last_get_ms)):
         moment = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
         yield shown(f"{keyword}DATE", f"{moment:%Y-%m-%d}" if moment else "")

@@ -66,6 +66,7 @@ class Answer:
         is_passed_over: it does not exist here and was passed over.
         must_stop: its outcome is unknown, so nothing more can be done.
         reason: why the queue manager refused it; 0 if that is not the fault.
+        error: the fault.
     """
 
     lines: list[str]
@@ -74,6 +75,7 @@ class Answer:
     is_passed_over: bool = False
     must_stop: bool = False
     reason: int = 0
+    error: Exception | None = None
 
     @property
     def result(self) -> str:
@@ -177,18 +179,18 @@ class Commands:
                 return Answer([], is_passed_over=True)
             return Answer([*lines, self._completed.format(what)])
         except MqscSyntaxError as error:
-            return Answer(messages.syntax_failure(error), "syntax")
+            return Answer(messages.syntax_failure(error), "syntax", error=error)
         except ValueError as error:
-            return Answer([messages.value_failure(command.line, error)], "syntax")
+            return Answer([messages.value_failure(command.line, error)], "syntax", error=error)
         except messages.PartlyDoneError as error:
             lines = [*error.lines, messages.ABNORMAL.format(what)]
-            return Answer(lines, "failed", must_stop=error.is_outcome_unknown, reason=error.reason)
+            return Answer(lines, "failed", must_stop=error.is_outcome_unknown, reason=error.reason, error=error)
         except BackupError as error:
-            return Answer([str(error), messages.ABNORMAL.format(what)], "failed")
+            return Answer([str(error), messages.ABNORMAL.format(what)], "failed", error=error)
         except MQIError as error:
             lines = [messages.failure(_subject(command, self._repository), error), messages.ABNORMAL.format(what)]
             is_lost = error.reason == MQRC.CONNECTION_BROKEN
-            return Answer(lines, "failed", must_stop=is_lost, reason=int(error.reason))
+            return Answer(lines, "failed", must_stop=is_lost, reason=int(error.reason), error=error)
 
     def _execute(self, command: Command, warnings: list[str]) -> list[str] | None:
         """Do *command*, maybe without parameters that do not exist here. None: all of it was passed over.
@@ -309,7 +311,13 @@ class Executor:
         return []
 
     def _define_structure(self, command: Command) -> list[str]:
-        values = read_values(command, CFStruct, ("REPLACE", "NOREPLACE"))
+        values = read_values(command, CFStruct, ("LIKE", "REPLACE", "NOREPLACE"))
+        like = find_parameter(command, "LIKE")
+        if like is not None:
+            base = next((each for each in self._repository.structures() if each.name == like.value), None)
+            if base is None:
+                raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", like.value, f"there is no CFSTRUCT({like.value})")
+            values = base.model_dump(exclude={"name", "description", *CFStruct.dates}) | values
         structure = parse_definition(CFStruct, values | {"name": command.name})
         self._repository.define_structure(structure, replace=read_flag(command, "REPLACE", "NOREPLACE"))
         return []
@@ -352,6 +360,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "CFSTRUCT": displays.display_structure,
     "CFSTATUS": backup.display_structure_status,
     "GROUP": displays.display_group,
+    "QMSTATUS": displays.display_qmgr_status,
     "CONN": display_connections,
     "THREAD": displays.display_thread,
     "AUTHREC": authority.display_authority,
@@ -359,7 +368,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
 
 
 def _subject(command: Command, repository: Repository) -> str:
-    if command.object_type in ("QMGR", "GROUP"):
+    if command.object_type in ("QMGR", "QMSTATUS", "GROUP"):
         scope = find_parameter(command, "CMDSCOPE")
         where = scope.value.strip() if scope else ""
         return command.object_type if where == EVERYWHERE else f"{command.object_type} {where or repository.qmgr}"

@@ -1,4 +1,4 @@
-"""The verbs and objects of MQSC with their shortest abbreviations. Pure data."""
+"""The commands: verbs and objects of MQSC with their shortest abbreviations, and their numbers in PCF. Pure data."""
 
 from __future__ import annotations
 
@@ -7,18 +7,49 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
+from sharedq.mqi.constants import CharSelector as Char
+from sharedq.mqi.constants.pcf import PCFCommand
+from sharedq.mqi.constants.pcf import PCFParameter as Param
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the language. Any prefix of at least ``shortest`` letters means the same."""
+    """A word of the language. Any prefix of at least ``shortest`` letters means the same.
+
+    Attributes:
+        named_by: the parameter of PCF that names the object; 0 for none.
+        shows: the parameter of PCF that lists the attributes to show; 0 for none.
+    """
 
     name: str
     shortest: int
     operand: Literal["required", "optional", "none"] = "required"
+    named_by: int = 0
+    shows: int = 0
 
     def is_meant_by(self, text: str) -> bool:
         """Whether *text*, in upper case, is this word or an allowed abbreviation."""
         return len(text) >= self.shortest and self.name.startswith(text)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandWords:
+    """The commands of a verb for some objects, in MQSC and in PCF.
+
+    Attributes:
+        number: MQCMD_*; None for what PCF asks in another way.
+        like: the command of PCF that takes the attributes from another object, and the parameter that names the new
+            one.
+        names: the command of PCF that asks for names only, and the parameter that lists them.
+        named_by: the parameter of PCF that names the object, where the object's own does not.
+    """
+
+    verb: str
+    objects: tuple[str, ...]
+    number: PCFCommand | None = None
+    like: tuple[PCFCommand, Param] | None = None
+    names: tuple[PCFCommand, Param] | None = None
+    named_by: int = 0
 
 
 VERBS = (
@@ -40,43 +71,73 @@ VERBS = (
 )
 
 OBJECTS = (
-    Word("QLOCAL", 2),
-    Word("QREMOTE", 2),
-    Word("QALIAS", 2),
-    Word("QMODEL", 2),
-    Word("QMGR", 4, "none"),
-    Word("QUEUE", 1),
-    Word("QSTATUS", 2),
-    Word("QSTATS", 6),
-    Word("CFSTRUCT", 5),
-    Word("CFSTATUS", 5),
+    Word("QLOCAL", 2, named_by=Char.Q_NAME, shows=Param.Q_ATTRS),
+    Word("QREMOTE", 2, named_by=Char.Q_NAME, shows=Param.Q_ATTRS),
+    Word("QALIAS", 2, named_by=Char.Q_NAME, shows=Param.Q_ATTRS),
+    Word("QMODEL", 2, named_by=Char.Q_NAME, shows=Param.Q_ATTRS),
+    Word("QMGR", 4, "none", shows=Param.Q_MGR_ATTRS),
+    Word("QUEUE", 1, named_by=Char.Q_NAME, shows=Param.Q_ATTRS),
+    Word("QSTATUS", 2, named_by=Char.Q_NAME, shows=Param.Q_STATUS_ATTRS),
+    Word("QSTATS", 6, named_by=Char.Q_NAME),
+    Word("CFSTRUCT", 5, named_by=Char.CF_STRUC_NAME, shows=Param.CF_STRUC_ATTRS),
+    Word("CFSTATUS", 5, named_by=Char.CF_STRUC_NAME),
     Word("GROUP", 5, "none"),
-    Word("CONN", 4, "optional"),
+    Word("CONN", 4, "optional", named_by=Param.CONNECTION_ID, shows=Param.CONNECTION_ATTRS),
     Word("THREAD", 3, "optional"),
-    Word("INDOUBT", 3),
-    Word("AUTHREC", 4, "none"),
+    Word("INDOUBT", 3, named_by=Param.APPL_TAG),
+    Word("AUTHREC", 4, "none", shows=Param.AUTH_PROFILE_ATTRS),
+    Word("QMSTATUS", 3, "none", shows=Param.Q_MGR_STATUS_ATTRS),
+)
+
+_QUEUES = ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL")
+
+#: Every command.
+COMMANDS = (
+    CommandWords("ALTER", _QUEUES, PCFCommand.CHANGE_Q),
+    CommandWords("ALTER", ("QMGR",), PCFCommand.CHANGE_Q_MGR),
+    CommandWords("ALTER", ("CFSTRUCT",), PCFCommand.CHANGE_CF_STRUC),
+    CommandWords("BACKUP", ("CFSTRUCT",), PCFCommand.BACKUP_CF_STRUC),
+    CommandWords("CLEAR", ("QLOCAL",), PCFCommand.CLEAR_Q),
+    CommandWords("DEFINE", _QUEUES, PCFCommand.CREATE_Q, like=(PCFCommand.COPY_Q, Param.TO_Q_NAME)),
+    CommandWords(
+        "DEFINE",
+        ("CFSTRUCT",),
+        PCFCommand.CREATE_CF_STRUC,
+        like=(PCFCommand.COPY_CF_STRUC, Param.TO_CF_STRUC_NAME),
+    ),
+    CommandWords("DELETE", _QUEUES, PCFCommand.DELETE_Q),
+    CommandWords("DELETE", ("CFSTRUCT",), PCFCommand.DELETE_CF_STRUC),
+    CommandWords("DELETE", ("AUTHREC",), PCFCommand.DELETE_AUTH_REC),
+    CommandWords("DISPLAY", ("QUEUE",), PCFCommand.INQUIRE_Q, names=(PCFCommand.INQUIRE_Q_NAMES, Param.Q_NAMES)),
+    CommandWords("DISPLAY", _QUEUES),
+    CommandWords("DISPLAY", ("QMGR",), PCFCommand.INQUIRE_Q_MGR),
+    CommandWords("DISPLAY", ("QSTATUS",), PCFCommand.INQUIRE_Q_STATUS),
+    CommandWords(
+        "DISPLAY",
+        ("CFSTRUCT",),
+        PCFCommand.INQUIRE_CF_STRUC,
+        names=(PCFCommand.INQUIRE_CF_STRUC_NAMES, Param.CF_STRUC_NAMES),
+    ),
+    CommandWords("DISPLAY", ("GROUP",), PCFCommand.INQUIRE_QSG),
+    CommandWords("DISPLAY", ("CONN",), PCFCommand.INQUIRE_CONNECTION),
+    CommandWords("DISPLAY", ("THREAD",), PCFCommand.INQUIRE_THREAD),
+    CommandWords("DISPLAY", ("AUTHREC",), PCFCommand.INQUIRE_AUTH_RECS),
+    CommandWords("DISPLAY", ("CFSTATUS",), PCFCommand.INQUIRE_CF_STRUC_STATUS),
+    CommandWords("DISPLAY", ("QMSTATUS",), PCFCommand.INQUIRE_Q_MGR_STATUS),
+    CommandWords("MOVE", ("QLOCAL",), PCFCommand.MOVE_Q, named_by=Param.FROM_Q_NAME),
+    CommandWords("RECOVER", ("CFSTRUCT",), PCFCommand.RECOVER_CF_STRUC),
+    CommandWords("REFRESH", ("QMGR",), PCFCommand.REFRESH_Q_MGR),
+    CommandWords("RESET", ("QSTATS",), PCFCommand.RESET_Q_STATS),
+    CommandWords("RESOLVE", ("INDOUBT",), PCFCommand.RESOLVE_INDOUBT),
+    CommandWords("SET", ("AUTHREC",), PCFCommand.SET_AUTH_REC),
+    CommandWords("START", ("QMGR",), PCFCommand.START_Q_MGR),
+    CommandWords("STOP", ("QMGR",), PCFCommand.STOP_Q_MGR),
+    CommandWords("STOP", ("CONN",), PCFCommand.STOP_CONNECTION),
 )
 
 #: The objects that a verb takes.
 TAKES = {
-    "ALTER": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "QMGR", "CFSTRUCT"),
-    "BACKUP": ("CFSTRUCT",),
-    "CLEAR": ("QLOCAL",),
-    "DEFINE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT"),
-    "DELETE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT", "AUTHREC"),
-    "DISPLAY": (
-        *("QUEUE", "QLOCAL", "QREMOTE", "QALIAS", "QMODEL"),
-        *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD", "AUTHREC", "CFSTATUS"),
-    ),
-    "MOVE": ("QLOCAL",),
-    "RECOVER": ("CFSTRUCT",),
-    "REFRESH": ("QMGR",),
-    "RESET": ("QSTATS",),
-    "RESOLVE": ("INDOUBT",),
-    "SET": ("AUTHREC",),
-    "START": ("QMGR",),
-    "STOP": ("QMGR", "CONN"),
-    "END": (),
+    verb.name: tuple(name for each in COMMANDS if each.verb == verb.name for name in each.objects) for verb in VERBS
 }
 
 
@@ -91,7 +152,7 @@ OTHER_OBJECTS = (
     *(Word("CHSTATUS", 3), Word("CLUSQMGR", 5), Word("CLUSTER", 5), Word("CMDSERV", 4), Word("COMMINFO", 5)),
     *(Word("ENTAUTH", 4), Word("INDOUBT", 3), Word("LISTENER", 3), Word("LOG", 3), Word("LSSTATUS", 3)),
     *(Word("MAXSMSGS", 4), Word("NAMELIST", 2), Word("NL", 2), Word("POLICY", 3), Word("PROCESS", 3)),
-    *(Word("PSID", 4), Word("PUBSUB", 3), Word("QCLUSTER", 2), Word("QMSTATUS", 3), Word("QSTATS", 6)),
+    *(Word("PSID", 4), Word("PUBSUB", 3), Word("QCLUSTER", 2), Word("QSTATS", 6)),
     *(Word("SBSTATUS", 2), Word("SECURITY", 3), Word("SERVICE", 5), Word("SMDS", 4), Word("SMDSCONN", 5)),
     *(Word("STGCLASS", 3), Word("SUB", 3), Word("SVSTATUS", 3), Word("SYSTEM", 3), Word("TCLUSTER", 2)),
     *(Word("TOPIC", 3), Word("TPIPE", 3), Word("TPSTATUS", 3), Word("TRACE", 3), Word("USAGE", 3)),

@@ -14,7 +14,7 @@ from sharedq.scripts.members import member_state_call
 from sharedq.scripts.reads import lease_end_ms, server_ms
 from sharedq.settings.values import Settings
 
-__all__ = ["STOP_TIMEOUT_S", "require_running", "stop_manager"]
+__all__ = ["STOP_TIMEOUT_S", "ask_to_stop", "require_running", "stop_manager"]
 
 #: Seconds that programs have to end when a manager quiesces, by default.
 STOP_TIMEOUT_S = 30.0
@@ -36,7 +36,7 @@ def stop_manager(settings: Settings, name: str, *, is_immediate: bool, timeout_s
     group = Group(settings)
     try:
         member = require_running(group, name)
-        _ask(group, member, is_immediate=is_immediate, timeout_s=timeout_s)
+        ask_to_stop(group, member, is_immediate=is_immediate, timeout_s=timeout_s)
         _wait(group, member, time.monotonic() + (0 if is_immediate else timeout_s) + _GRACE_S)
     finally:
         group.leave()
@@ -75,7 +75,12 @@ def has_lease(group: Group, member: Member) -> bool:
     return end_ms is not None and end_ms > server_ms(group, group.keys.leases)
 
 
-def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
+def ask_to_stop(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
+    """Ask a running manager to stop, and do not wait.
+
+    Raises:
+        CommandError: it has meanwhile ended.
+    """
     # Separate fields: a request to quiesce must not take back an earlier one to stop at once.
     changes: dict[str, object] = {"stop_at_once": True} if is_immediate else {"stop_timeout_s": timeout_s}
     reply = group.call(*member_state_call(group.keys, member.name, member.incarnation, json.dumps(changes)))

@@ -71,6 +71,11 @@ MESSAGES = MappingProxyType(
         "CSQX501I": "{qmgr} mover of {queue} is no longer active",
         "CSQX599E": "{qmgr} mover of {queue}: {error}; retry {retry} in {wait_s:g} s",
         # The console and the REST interface.
+        # Its command server.
+        "CSQN200I": "{qmgr} command server serves {queue}",
+        "CSQN201I": "{qmgr} command server ends",
+        "CSQN208E": "{qmgr} command server cannot serve {queue}: {error}; next attempt in {wait_s:.1f} s",
+        "CSQN211E": "{qmgr} command server cannot put a reply to {queue}: {error}; {instead}",
         "IGQ0101I": "{qmgr} console serves {url}",
         "IGQ0102E": "{qmgr} console has ended: {why}; it is started again",
         "IGQ0103I": "{qmgr} console: {user} at {host}: {command}: {result}",

@@ -19,9 +19,16 @@ from sharedq.objects.definitions.queues import (
 )
 from sharedq.objects.repository import Repository
 
-__all__ = ["SYSTEM_DEAD_LETTER_QUEUE", "SYSTEM_QSG_TRANSMIT_QUEUE", "define_system_objects"]
+__all__ = [
+    "SYSTEM_ADMIN_COMMAND_QUEUE",
+    "SYSTEM_DEAD_LETTER_QUEUE",
+    "SYSTEM_QSG_TRANSMIT_QUEUE",
+    "define_system_objects",
+]
 
 SYSTEM_DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
+#: Commands as messages; a command server of each manager takes them.
+SYSTEM_ADMIN_COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
 #: The queues of event messages, with their descriptions.
 EVENT_QUEUES = {
     "SYSTEM.ADMIN.QMGR.EVENT": "Events of the queue manager and its programs",
@@ -60,6 +67,7 @@ def define_system_objects(repository: Repository, structure: str) -> None:
             description="Messages that could not be delivered",
             max_msg_length=MAX_MSG_LENGTH_LIMIT,
         ),
+        QueueLocal(name=SYSTEM_ADMIN_COMMAND_QUEUE, description="Commands for the command server"),
         *(QueueLocal(name=name, description=text) for name, text in EVENT_QUEUES.items()),
     )
     for definition in (transmit, *private):

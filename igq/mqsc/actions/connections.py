@@ -8,6 +8,7 @@ from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, two_columns
 from igq.mqsc.in_doubt import unit_record, units_in_doubt
+from igq.mqsc.parameters import keywords
 from igq.mqsc.parser import Command
 from igq.output.plural import counted
 from recovery.resolve import Outcome, recover
@@ -25,13 +26,9 @@ from sharedq.objects.store.connections import (
 )
 from sharedq.scripts.connections import wake_call
 
-_CONNECTION = (
-    *("APPLTAG", "CONNTAG", "EXTCONN", "PID", "QMNAME", "USERID"),
-    *("EXTURID", "QMURID", "UOWSTATE", "UOWSTDA", "UOWSTTI", "URTYPE", "URDISP"),
-)
-_HANDLE = ("EXTCONN", "OBJNAME", "OBJTYPE", "OPENOPTS", "QMNAME", "QSGDISP")
-#: Keywords of DISPLAY CONN.
-CONNECTION_KEYWORDS = ("CONN", *dict.fromkeys((*_CONNECTION, *_HANDLE)))
+_CONNECTION = keywords("CONN", "CONN")[1:]
+#: After the connection and the type of the report, which is an option too.
+_HANDLE = keywords("CONN", "HANDLE")[2:]
 #: How a handle was opened: its letters (prelude/handles), and IBM's names.
 _OPEN_OPTIONS = {
     "I": "MQOO_INPUT_SHARED",
@@ -92,6 +89,10 @@ def connection_record(connection: ConnectionInfo) -> Iterator[Shown]:
     yield shown("CONN", connection.token)
     yield shown("EXTCONN", extconn(connection.qmgr))
     yield shown("APPLTAG", connection.appl_name)
+    yield shown("APPLTYPE", "SYSTEM" if connection.is_own else "USER")
+    # There are no channels.
+    yield shown("CHANNEL", "")
+    yield shown("CONNAME", "")
     yield shown("CONNTAG", connection.tag)
     yield shown("PID", connection.pid)
     yield shown("QMNAME", connection.qmgr)

@@ -45,6 +45,13 @@ def scope_of(command: Command, repository: Repository) -> str:
     return named
 
 
+def active_members(repository: Repository) -> list[str]:
+    """Return the managers of CMDSCOPE(*): those that are running, the repository's own first."""
+    group = repository.group
+    active = [member.name for member in group.members() if member.state in UP and has_lease(group, member)]
+    return sorted(active, key=lambda each: (each != repository.qmgr, each))
+
+
 def without_scope(command: Command) -> Command:
     """Return the command without its CMDSCOPE."""
     return replace(command, parameters=tuple(each for each in command.parameters if each.keyword != "CMDSCOPE"))
@@ -61,9 +68,7 @@ def run_everywhere(command: Command, repository: Repository, execute: Callable[[
     lines: list[str] = []
     #: Reasons, 0 where no reason code says why.
     failed: list[int] = []
-    group = repository.group
-    active = [member.name for member in group.members() if member.state in UP and has_lease(group, member)]
-    for position, name in enumerate(sorted(active, key=lambda each: (each != repository.qmgr, each))):
+    for position, name in enumerate(active_members(repository)):
         lines.append(messages.RESPONSES.format(what, name))
         subject = f"{command.verb} {command.object_type}{f'({command.name})' if command.name else ''}"
         try:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from igq.errors import CommandError
-from igq.mqsc.display import RecordLine
+from igq.mqsc.display import records_in
 from igq.mqsc.executor import Answer
 from igq.mqsc.parser import Command, Parameter
 from igq.mqsc.words import find_object, find_verb
@@ -88,33 +88,14 @@ def _texts(answer: Answer) -> Iterator[dict[str, Any]]:
 
 def _records(answer: Answer) -> Iterator[dict[str, Any]]:
     """One element for each object that is displayed, or one for the command."""
-    codes, records = _codes(answer), list(_displayed(answer.lines))
+    codes, records = _codes(answer), list(records_in(answer.lines))
     if not answer.fault and records:
         for record in records:
-            yield {**codes, "parameters": record}
+            yield {**codes, "parameters": {each.keywords[0].lower(): each.value for each in record}}
     elif codes["completionCode"]:
         yield {**codes, "message": [visible(line, keep="\t") for line in answer.lines]}
     else:
         yield codes
-
-
-def _displayed(lines: list[str]) -> Iterator[dict[str, str | int]]:
-    """Yield the displayed objects. A line that belongs to none, or an attribute that comes again, begins the next."""
-    record: dict[str, str | int] = {}
-    for line in lines:
-        if not isinstance(line, RecordLine):
-            if record:
-                yield record
-            record = {}
-            continue
-        for each in line.attributes:
-            name = each.keywords[0].lower()
-            if name in record:
-                yield record
-                record = {}
-            record[name] = each.value
-    if record:
-        yield record
 
 
 def _codes(answer: Answer) -> dict[str, Any]:

@@ -16,9 +16,12 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 
 from sharedq.mqi.constants import CharSelector, IntSelector
+from sharedq.mqi.constants.pcf import PCFParameter
 
 #: Longer numbers are out of every range.
 _NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
+#: MQCA_FIRST; below it are MQIA_ and MQIACF_.
+_FIRST_CHARACTER_SELECTOR = 2001
 _NO_WORDS: Mapping[str, int] = MappingProxyType({})
 
 
@@ -28,24 +31,28 @@ class Mqsc:
 
     Attributes:
         keyword: the MQSC keyword; ``""`` for a field that MQSC does not show.
-        selector: IBM's MQIA_ or MQCA_ selector.
+        selector: IBM's MQIA_ or MQCA_ selector; for what has no definition, the parameter of PCF.
         words: MQSC's words with IBM's numbers. On a number field: words for special values.
         is_bare: the words are keywords themselves (``SHARE``, ``NOSHARE``).
         is_output: the queue manager sets it, never a command.
         length: of the blank-padded text that MQINQ returns, in bytes.
+        is_list: PCF has a list of values, MQSC has values with commas between them.
+        is_hex: PCF has bytes, MQSC has their hexadecimal digits.
     """
 
     keyword: str
-    selector: IntSelector | CharSelector | None
+    selector: IntSelector | CharSelector | PCFParameter | None
     words: Mapping[str, int] = field(default_factory=lambda: _NO_WORDS, hash=False)
     is_bare: bool = False
     is_output: bool = False
     length: int = 0
+    is_list: bool = False
+    is_hex: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of one kind of object."""
+    """One attribute of one kind of object, or a parameter of commands, which is no ``field`` of a definition."""
 
     field: str
     mqsc: Mqsc
@@ -62,6 +69,11 @@ class Attribute:
     def keywords(self) -> tuple[str, ...]:
         """Every keyword that names it: one, or its words if they stand without parentheses."""
         return tuple(self.mqsc.words) if self.mqsc.is_bare else (self.mqsc.keyword,)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether MQINQ and PCF have a number for it."""
+        return self.mqsc.selector is not None and int(self.mqsc.selector) < _FIRST_CHARACTER_SELECTOR
 
     @property
     def expected(self) -> str:
@@ -99,7 +111,7 @@ class Attribute:
 
     def inquired(self, value: str | int) -> str | int:
         """Return what MQINQ returns: IBM's number, or text that is not yet padded."""
-        if isinstance(self.mqsc.selector, IntSelector):
+        if self.is_integer:
             return value if isinstance(value, int) else self.mqsc.words[value]
         return str(value)
 

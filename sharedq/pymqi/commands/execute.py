@@ -43,6 +43,8 @@ Answer = dict[int, Any]
 _ATTRIBUTE_LISTS = frozenset(
     value for name, value in vars(CMQCFC).items() if name.startswith(("MQIACF_", "MQIACH_")) and name.endswith("_ATTRS")
 )
+#: Extended responses that are about the command, not about an object.
+_WITHOUT_OBJECT = (CMQCFC.MQCFT_XR_MSG, CMQCFC.MQCFT_XR_SUMMARY)
 _MS_PER_EXPIRY_UNIT = 100
 _FAMILY = "MQCMD_"
 
@@ -170,17 +172,22 @@ class PCFExecute(QueueManager):
             options.Options |= CMQC.MQGMO_CONVERT
         answers: list[Answer] = []
         failure: MQMIError | None = None
-        is_last = False
+        is_last = is_scope = is_scope_done = False
         while not is_last:
             try:
                 header, answer = _read(reply_queue.get(None, MD(CorrelId=request_id), options))
             except MQMIError as error:
                 raise failure or error from error
-            is_last = header.Control == CMQCFC.MQCFC_LAST
+            # With a CMDSCOPE each member has a set of answers of its own, and the last set says that all are there.
+            info = answer.get(CMQCFC.MQIACF_COMMAND_INFO) if header.Type == CMQCFC.MQCFT_XR_MSG else None
+            is_scope = is_scope or info == CMQCFC.MQCMDI_CMDSCOPE_ACCEPTED
+            is_scope_done = is_scope_done or info == CMQCFC.MQCMDI_CMDSCOPE_COMPLETED
+            is_last = header.Control == CMQCFC.MQCFC_LAST and (is_scope_done or not is_scope)
             if header.CompCode and failure is None:
                 # The rest of the answers must not stay on the queue.
                 failure = MQMIError(header.CompCode, header.Reason)
-            answers.append(answer)
+            if header.Type not in _WITHOUT_OBJECT:
+                answers.append(answer)
         if failure is not None:
             raise failure
         return answers

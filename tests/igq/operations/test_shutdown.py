@@ -94,7 +94,7 @@ class AtWork:
         """The output of `igq qmgr stop --timeout`, or ``--immediate``."""
         member = self.group.group.member("QM2")
         assert member is not None
-        stopping._ask(self.group.group, member, is_immediate=timeout_s is None, timeout_s=timeout_s or 0)
+        stopping.ask_to_stop(self.group.group, member, is_immediate=timeout_s is None, timeout_s=timeout_s or 0)
 
     def hear(self) -> None:
         """It renews its lease."""

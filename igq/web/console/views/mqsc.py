@@ -10,8 +10,8 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
-from igq.mqsc.displays import STATUS_KEYWORDS
 from igq.mqsc.executor import Answer
+from igq.mqsc.parameters import REPORTS
 from igq.mqsc.parser import Command
 from igq.mqsc.words import OBJECTS, TAKES, VERBS
 from igq.web.access.gate import Identity, Refused
@@ -33,6 +33,8 @@ _MODELS: Mapping[str, Sequence[type[BaseModel]]] = {
     "QMGR": (QueueManagerAttributes,),
     "CFSTRUCT": (CFStruct,),
 }
+#: The objects whose figures can be asked for one by one.
+_HAVE_FIGURES = ("QSTATUS", "CONN")
 _SCOPES = ("QMGR", "COPY", "GROUP", "SHARED")
 #: Keywords beside attributes, with their words: of a verb, and of one with an object.
 _OPTIONS: Mapping[str, Mapping[str, Sequence[str]]] = {
@@ -110,7 +112,8 @@ def keywords_of(verb: str, kind: str) -> Mapping[str, Sequence[str]]:
                 if verb == "DISPLAY" or not attribute.mqsc.is_output:
                     found[keyword] = () if attribute.mqsc.is_bare else tuple(attribute.mqsc.words)
     if verb == "DISPLAY":
-        found |= dict.fromkeys(STATUS_KEYWORDS.get(kind, ()), ())
+        for figures in REPORTS[kind].values() if kind in _HAVE_FIGURES else ():
+            found |= {each.keyword: () for each in figures if each.keyword not in found}
     is_queue = kind == "QUEUE" or kind in QUEUE_KINDS
     # DISPLAY THREAD shows all that it has.
     general = "" if kind == "THREAD" else verb

@@ -1,0 +1,239 @@
+"""Figures that DISPLAY shows, and options of commands: the table beside those of attributes. Pure data.
+
+Each is stated once, with its keyword in MQSC, its parameter in PCF and the numbers of its words, as a definition states
+its attributes. MQSC, PCF and JSON read these statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import chain
+from types import MappingProxyType
+from typing import Final
+
+from sharedq.mqi.constants import CharSelector as Char
+from sharedq.mqi.constants import IntSelector as Int
+from sharedq.mqi.constants.pcf import PCFParameter as Param
+from sharedq.objects.definitions import words
+from sharedq.objects.definitions.attributes import Attribute, Mqsc, by_keyword
+from sharedq.objects.definitions.inert import MODELS
+from sharedq.objects.definitions.queues import QUEUE_KINDS
+
+_QMGR, _NAME, _DATE, _TIME, _APPL, _USER = 48, 48, 12, 8, 28, 12
+
+
+def _number(keyword: str, selector: Int | Param) -> Attribute:
+    return Attribute("", Mqsc(keyword, selector), is_number=True)
+
+
+def _text(keyword: str, selector: Char | Param, length: int = 0, *, is_list: bool = False) -> Attribute:
+    return Attribute("", Mqsc(keyword, selector, length=length, is_list=is_list), is_number=False)
+
+
+def _bytes(keyword: str, selector: Param, *, is_hex: bool = False) -> Attribute:
+    return Attribute("", Mqsc(keyword, selector, is_hex=is_hex), is_number=False)
+
+
+def _words(keyword: str, selector: Int | Param, known: Mapping[str, int], *, is_list: bool = False) -> Attribute:
+    return Attribute("", Mqsc(keyword, selector, known, is_list=is_list), is_number=False)
+
+
+def _flag(yes: str, selector: Param, no: str) -> Attribute:
+    return Attribute("", Mqsc(yes, selector, {no: 0, yes: 1}, is_bare=True), is_number=False)
+
+
+_QSGDISP = _words("QSGDISP", Int.QSG_DISP, words.DISPOSITION)
+_QMNAME = _text("QMNAME", Char.Q_MGR_NAME, _QMGR)
+_QTYPE = _words("TYPE", Int.Q_TYPE, words.QUEUE_TYPE)
+_COUNTS = (
+    _number("CURDEPTH", Int.CURRENT_Q_DEPTH),
+    _number("IPPROCS", Int.OPEN_INPUT_COUNT),
+    _number("OPPROCS", Int.OPEN_OUTPUT_COUNT),
+)
+_STATUS_TYPE = _words("TYPE", Param.Q_STATUS_TYPE, words.STATUS_TYPE)
+_CONN = _bytes("CONN", Param.CONNECTION_ID)
+
+#: Object -> kind of report -> the figures that DISPLAY shows of it, in their order. The first ones are always shown.
+REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
+    "QUEUE": {"": (_text("QUEUE", Char.Q_NAME, _NAME), _QTYPE, *_COUNTS)},
+    "QSTATUS": {
+        "QUEUE": (
+            _text("QUEUE", Char.Q_NAME, _NAME),
+            _STATUS_TYPE,
+            *_COUNTS,
+            _words("UNCOM", Param.UNCOMMITTED_MSGS, words.YES),
+            _words("MONQ", Int.MONITORING_Q, words.MONITORING),
+            _QSGDISP,
+            _number("MSGAGE", Param.OLDEST_MSG_AGE),
+            Attribute("", Mqsc("QTIME", Param.Q_TIME_INDICATOR, is_list=True), is_number=True),
+            _text("LPUTDATE", Param.LAST_PUT_DATE, _DATE),
+            _text("LPUTTIME", Param.LAST_PUT_TIME, _TIME),
+            _text("LGETDATE", Param.LAST_GET_DATE, _DATE),
+            _text("LGETTIME", Param.LAST_GET_TIME, _TIME),
+        ),
+        "HANDLE": (
+            _text("QUEUE", Char.Q_NAME, _NAME),
+            _STATUS_TYPE,
+            _text("APPLTAG", Param.APPL_TAG, _APPL),
+            _CONN,
+            _words("INPUT", Param.OPEN_INPUT_TYPE, words.INPUT_TYPE),
+            _words("BROWSE", Param.OPEN_BROWSE, words.YES),
+            _words("INQUIRE", Param.OPEN_INQUIRE, words.YES),
+            _words("OUTPUT", Param.OPEN_OUTPUT, words.YES),
+            _words("SET", Param.OPEN_SET, words.YES),
+            _number("PID", Param.PROCESS_ID),
+            _QMNAME,
+            _QSGDISP,
+        ),
+    },
+    "QSTATS": {
+        "": (
+            _text("QSTATS", Char.Q_NAME, _NAME),
+            _QSGDISP,
+            _number("RESETINT", Int.TIME_SINCE_RESET),
+            _number("HIQDEPTH", Int.HIGH_Q_DEPTH),
+            _number("MSGSIN", Int.MSG_ENQ_COUNT),
+            _number("MSGSOUT", Int.MSG_DEQ_COUNT),
+        )
+    },
+    "CFSTATUS": {
+        "SUMMARY": (
+            _text("CFSTATUS", Char.CF_STRUC_NAME, 12),
+            _words("TYPE", Param.CF_STATUS_TYPE, words.STRUCTURE_STATUS_TYPE),
+            _words("CFTYPE", Param.CF_STRUC_TYPE, words.STRUCTURE_TYPE),
+            _number("ENTSUSED", Param.CF_STRUC_ENTRIES_USED),
+            _text("FAILDATE", Param.FAIL_DATE, _DATE),
+            _text("FAILTIME", Param.FAIL_TIME, _TIME),
+            _words("STATUS", Param.CF_STRUC_STATUS, words.STRUCTURE_STATUS),
+        ),
+        "BACKUP": (
+            _text("CFSTATUS", Char.CF_STRUC_NAME, 12),
+            _words("TYPE", Param.CF_STATUS_TYPE, words.STRUCTURE_STATUS_TYPE),
+            _text("BKUPDATE", Param.BACKUP_DATE, _DATE),
+            _number("BKUPSIZE", Param.CF_STRUC_BACKUP_SIZE),
+            _text("BKUPTIME", Param.BACKUP_TIME, _TIME),
+            _number("ENTSUSED", Param.CF_STRUC_ENTRIES_USED),
+            _words("STATUS", Param.CF_STRUC_STATUS, words.STRUCTURE_STATUS),
+        ),
+    },
+    "GROUP": {
+        "": (
+            _QMNAME,
+            _words("QMSTATUS", Param.Q_MGR_STATUS, words.MEMBER_STATUS),
+            _text("HOST", Param.HOST_NAME),
+            _number("PID", Param.PROCESS_ID),
+            _text("QSGNAME", Char.QSG_NAME, 4),
+            _words("IGQ", Int.INTRA_GROUP_QUEUING, words.EVENT),
+        )
+    },
+    "CONN": {
+        "CONN": (
+            _CONN,
+            _text("APPLTAG", Param.APPL_TAG, _APPL),
+            _words("APPLTYPE", Int.APPL_TYPE, words.APPL_TYPE),
+            _text("CHANNEL", Param.CHANNEL_NAME, 20),
+            _text("CONNAME", Param.CONNECTION_NAME),
+            _bytes("CONNTAG", Param.CONN_TAG, is_hex=True),
+            Attribute("", Mqsc("EXTCONN", None), is_number=False),
+            _number("PID", Param.PROCESS_ID),
+            _QMNAME,
+            _text("USERID", Param.USER_IDENTIFIER, _USER),
+            _bytes("EXTURID", Param.EXTERNAL_UOW_ID, is_hex=True),
+            _text("QMURID", Param.Q_MGR_UOW_ID),
+            _words("UOWSTATE", Param.UOW_STATE, words.UNIT_OF_WORK_STATE),
+            _text("UOWSTDA", Param.UOW_START_DATE, _DATE),
+            _text("UOWSTTI", Param.UOW_START_TIME, _TIME),
+            _words("URTYPE", Param.UOW_TYPE, words.UNIT_OF_WORK_TYPE),
+            _words("URDISP", Int.UR_DISP, words.DISPOSITION),
+        ),
+        "HANDLE": (
+            _CONN,
+            _words("TYPE", Param.CONN_INFO_TYPE, words.CONNECTION_INFO),
+            Attribute("", Mqsc("EXTCONN", None), is_number=False),
+            _text("OBJNAME", Param.OBJECT_NAME, _NAME),
+            _words("OBJTYPE", Param.OBJECT_TYPE, words.OBJECT_TYPE),
+            _words("OPENOPTS", Param.OPEN_OPTIONS, words.OPEN_OPTIONS),
+            _QMNAME,
+            _QSGDISP,
+        ),
+    },
+    "QMSTATUS": {
+        "": (
+            _QMNAME,
+            _words("STATUS", Param.Q_MGR_STATUS, words.MANAGER_STATUS),
+            _words("CHINIT", Param.CHINIT_STATUS, words.SERVICE_STATUS),
+            _words("CMDSERV", Param.CMD_SERVER_STATUS, words.SERVICE_STATUS),
+            _number("CONNS", Param.CONNECTION_COUNT),
+            _text("HOSTNAME", Param.HOST_NAME),
+            _text("QSGNAME", Char.QSG_NAME, 4),
+        )
+    },
+    "AUTHREC": {
+        "": (
+            _text("PROFILE", Param.AUTH_PROFILE_NAME, _NAME),
+            _text("ENTITY", Param.ENTITY_NAME, 64),
+            _words("ENTTYPE", Param.ENTITY_TYPE, words.ENTITY_TYPE),
+            _words("OBJTYPE", Param.OBJECT_TYPE, words.OBJECT_TYPE),
+            _words("AUTHLIST", Param.AUTHORIZATION_LIST, words.AUTHORITY, is_list=True),
+        )
+    },
+}
+# DISPLAY THREAD shows connections, and units of work as DISPLAY CONN shows them.
+_THREAD: Final = (
+    Attribute("", Mqsc("THREAD", None), is_number=False),
+    Attribute("", Mqsc("NID", None), is_number=False),
+    *REPORTS["CONN"]["CONN"],
+)
+
+#: The options of commands. A command takes those that it knows.
+OPTIONS: Final = (
+    _text("CMDSCOPE", Param.COMMAND_SCOPE, _QMGR),
+    _words("QSGDISP", Int.QSG_DISP, words.DISPOSITIONS_MEANT),
+    _words("TYPE", Int.Q_TYPE, words.QUEUE_TYPES_MEANT),
+    _words("TYPE", Param.Q_STATUS_TYPE, words.STATUS_TYPE),
+    _words("TYPE", Param.CF_STATUS_TYPE, words.STRUCTURE_STATUS_TYPE),
+    _words("TYPE", Param.CONN_INFO_TYPE, words.CONNECTION_INFO),
+    _words("TYPE", Param.MOVE_TYPE, words.MOVE_TYPE),
+    _words("TYPE", Param.REFRESH_TYPE, words.REFRESH_TYPE),
+    _words("OPENTYPE", Param.OPEN_TYPE, words.OPEN_TYPE),
+    _flag("REPLACE", Param.REPLACE, "NOREPLACE"),
+    _flag("PURGE", Param.PURGE, "NOPURGE"),
+    _flag("FORCE", Param.FORCE, ""),
+    _words("MODE", Param.MODE, words.MODE),
+    _text("LIKE", Param.FROM_Q_NAME, _NAME),
+    _text("LIKE", Param.FROM_CF_STRUC_NAME, 12),
+    _text("TOQLOCAL", Param.TO_Q_NAME, _NAME),
+    _number("EXCLINT", Param.EXCLUDE_INTERVAL),
+    _words("ACTION", Param.ACTION, words.IN_DOUBT_ACTION),
+    _text("NID", Param.Q_MGR_UOW_ID, is_list=True),
+    _text("QMNAME", Char.Q_MGR_NAME, _QMGR),
+    _words("OBJECT", Param.OBJECT_TYPE, words.REFRESHED_OBJECTS),
+    _text("NAME", Param.OBJECT_NAME, _NAME),
+    _text("PROFILE", Param.AUTH_PROFILE_NAME, _NAME),
+    _words("OBJTYPE", Param.OBJECT_TYPE, words.OBJECT_TYPE),
+    _text("PRINCIPAL", Param.PRINCIPAL_ENTITY_NAMES, is_list=True),
+    _text("PRINCIPAL", Param.ENTITY_NAME),
+    _words("ENTTYPE", Param.ENTITY_TYPE, words.ENTITY_TYPE),
+    _words("AUTHADD", Param.AUTH_ADD_AUTHS, words.AUTHORITY, is_list=True),
+    _words("AUTHRMV", Param.AUTH_REMOVE_AUTHS, words.AUTHORITY, is_list=True),
+    _words("OBSMSGS", Param.OBSOLETE_MSGS, words.YES),
+)
+
+
+def keywords(kind: str, report: str = "") -> tuple[str, ...]:
+    """Return the keywords of a report, in the order in which it is shown."""
+    return tuple(each.keyword for each in REPORTS[kind][report])
+
+
+@lru_cache(maxsize=64)
+def shown_by(kind: str) -> Mapping[str, Attribute]:
+    """Map the keywords that DISPLAY shows of an object to what they are: its definition's attributes, and figures."""
+    if kind == "THREAD":
+        return {each.keyword: each for each in _THREAD}
+    is_queue = kind == "QUEUE" or kind in QUEUE_KINDS
+    models = QUEUE_KINDS.values() if is_queue else [MODELS[kind]] if kind in MODELS else []
+    found = dict(chain.from_iterable(by_keyword(model).items() for model in models))
+    for figures in REPORTS.get("QUEUE" if is_queue else kind, {}).values():
+        found |= {each.keyword: each for each in figures}
+    return MappingProxyType(found)

@@ -1,0 +1,1 @@
+"""Commands as messages: PCF requests become commands of MQSC, and their answers become PCF responses."""
