@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench.streams import ThinStreams, plain_client
 from sharedq import connect
+from sharedq.api import Queue
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.settings.values import Settings
 
@@ -24,6 +25,7 @@ def main(arguments: list[str]) -> None:
     how, url, *of_igq = arguments
     begin: dict[str, Callable[..., Callable[[], object]]] = {
         "igq": _igq,
+        "igq-unit": _igq_in_unit,
         "blpop": _blpop,
         "blpop-redis-py": _blpop_plain,
         "xreadgroup": _xreadgroup,
@@ -35,11 +37,20 @@ def main(arguments: list[str]) -> None:
         sys.stdout.flush()
 
 
-def _igq(url: str, group: str, data_dir: str, qmgr: str, queue_name: str) -> Callable[[], object]:
-    settings = Settings(group=group, redis_url=url, data_dir=Path(data_dir), journal=False, lease_ms=600_000)
-    queue = connect(qmgr, settings=settings).open(queue_name, OpenOption.INPUT_SHARED)
-    options = int(GetOption.WAIT)
+def _igq(*arguments: str) -> Callable[[], object]:
+    queue, options = _open(*arguments), int(GetOption.WAIT)
     return lambda: queue.get(options, wait_ms=-1)
+
+
+def _igq_in_unit(*arguments: str) -> Callable[[], object]:
+    """The commit of what it got is a part of the next wait."""
+    queue, options = _open(*arguments), int(GetOption.WAIT | GetOption.SYNCPOINT)
+    return lambda: queue.commit_and_get(options, wait_ms=-1)
+
+
+def _open(url: str, group: str, data_dir: str, qmgr: str, queue_name: str) -> Queue:
+    settings = Settings(group=group, redis_url=url, data_dir=Path(data_dir), journal=False, lease_ms=600_000)
+    return connect(qmgr, settings=settings).open(queue_name, OpenOption.INPUT_SHARED)
 
 
 def _blpop(url: str) -> Callable[[], object]:

@@ -368,11 +368,19 @@ class Queue:
         with self.connection.lock:
             return getting.take_unseen(self.connection, self._open_handle(), count)
 
-    def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0) -> Message:
-        """MQCMIT and the next MQGET in one round trip."""
+    def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0, match: MQMD | None = None) -> Message:
+        """MQCMIT and the next MQGET in one round trip; a get that waits does so from the moment of the commit.
+
+        Args:
+            match: descriptor whose MsgId and CorrelId the message must have, as for ``get``.
+        """
         gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
-        with self.connection.lock:
-            return getting.commit_and_get(self.connection, self._open_handle(), gmo)[0]
+        try:
+            with self.connection.lock:
+                return getting.commit_and_get(self.connection, self._open_handle(), gmo, md=match)[0]
+        except (TypeError, AttributeError):
+            refuse_types("MQGET", self.name, match or MQMD())
+            raise
 
     def commit_and_get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """MQCMIT and the next up to *count* (1..100) messages in one round trip; 2033: committed, none there."""

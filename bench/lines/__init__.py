@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.lines import batch, depth, hop, idle, igq_wakeup, large_unit, memory, order, recovery, single, spark, wakeup
+from bench.lines import (
+    batch,
+    depth,
+    hop,
+    idle,
+    igq_wakeup,
+    large_unit,
+    memory,
+    order,
+    recovery,
+    request_reply,
+    single,
+    spark,
+    wakeup,
+)
 from bench.rows import Row
 from bench.site import Site
 
@@ -38,6 +52,7 @@ LINES = {
     "order": Line(order.measure, ONE),
     "large-unit": Line(large_unit.measure, ONE),
     "wakeup": Line(wakeup.measure, ONE),
+    "request-reply": Line(request_reply.measure),
     "igq-wakeup": Line(igq_wakeup.measure),
     "recovery": Line(recovery.measure),
     "memory": Line(memory.measure, ONE),

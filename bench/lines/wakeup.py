@@ -19,8 +19,8 @@ from bench.waiter import LIST_KEY, PLAIN_LIST_KEY, STREAM_KEY
 from sharedq.mqi.constants import OpenOption
 from tests.support.members import TestGroup
 
-LIMIT = 1.5
-QUEUE = "BENCH.WAKE"
+LIMIT, LIMIT_IN_UNIT = 1.5, 1.2
+QUEUE, IN_UNIT = "BENCH.WAKE", "BENCH.WAKE.UNIT"
 #: Wake-ups of one way come in a row, else what one measures is whose code the other ways drove out of the caches.
 BURST, PAUSE_S = 30, 0.001
 #: Unmeasured ones at its beginning, as is the whole first turn.
@@ -30,16 +30,22 @@ WARM_UP = 3
 def measure(site: Site) -> list[Row]:
     """MQPUT that wakes an MQGET; LPUSH that wakes a BLPOP; XADD that wakes an XREADGROUP BLOCK."""
     site.group.define_shared(QUEUE)
-    queue = site.connect().open(QUEUE, OpenOption.OUTPUT)
+    site.group.define_shared(IN_UNIT)
+    connection = site.connect()
+    queue, in_unit = connection.open(QUEUE, OpenOption.OUTPUT), connection.open(IN_UNIT, OpenOption.OUTPUT)
     site.streams.renew(STREAM_KEY)
     plain = plain_client(site.url)
     pushes: dict[str, Callable[[], object]] = {
         "igq": lambda: queue.put(BODY, persistent()),
+        "igq-unit": lambda: in_unit.put(BODY, persistent()),
         "blpop": lambda: site.streams.send(("LPUSH", LIST_KEY, BODY)),
         "blpop-redis-py": lambda: plain.lpush(PLAIN_LIST_KEY, BODY),
         "xreadgroup": lambda: site.streams.add(STREAM_KEY, BODY),
     }
-    waits = {how: (how,) for how in pushes} | {"igq": waits_on(site.group, QMGR, QUEUE)}
+    waits = {how: (how,) for how in pushes} | {
+        "igq": waits_on(site.group, QMGR, QUEUE),
+        "igq-unit": waits_on(site.group, QMGR, IN_UNIT, how="igq-unit"),
+    }
     samples = take_samples(site, pushes, waits, len(pushes))
     us = {how: statistics.median(found) for how, found in samples.items()}
     return [
@@ -53,6 +59,14 @@ def measure(site: Site) -> list[Row]:
             plain=us["igq"] / us["blpop-redis-py"],
         ),
         Row(
+            "wake-up under syncpoint : outside",
+            us["igq-unit"] / us["igq"],
+            floor=LIMIT_IN_UNIT,
+            is_limit=True,
+            ours=f"{us['igq-unit']:.0f} us",
+            theirs=f"{us['igq']:.0f} us",
+        ),
+        Row(
             "wake-up, XREADGROUP BLOCK : ours",
             us["xreadgroup"] / us["igq"],
             ours=f"{us['igq']:.0f} us",
@@ -61,9 +75,9 @@ def measure(site: Site) -> list[Row]:
     ]
 
 
-def waits_on(group: TestGroup, qmgr: str, queue: str) -> tuple[str, ...]:
+def waits_on(group: TestGroup, qmgr: str, queue: str, how: str = "igq") -> tuple[str, ...]:
     """Arguments of a ``bench.waiter`` that waits on *queue*, connected to *qmgr*; see `take_samples`."""
-    return "igq", group.settings.group, str(group.settings.data_dir), qmgr, queue
+    return how, group.settings.group, str(group.settings.data_dir), qmgr, queue
 
 
 def take_samples(
@@ -85,7 +99,7 @@ def take_samples(
                 break
             for how, push in pushes.items():
                 for number in range(BURST):
-                    _until_blocked(site.client, blocked)
+                    until_blocked(site.client, blocked)
                     time.sleep(PAUSE_S)
                     start_ns = time.monotonic_ns()
                     push()
@@ -108,7 +122,7 @@ def _waiter(site: Site, waits: Sequence[str]) -> Iterator[Iterator[bytes]]:
         process.stdout.close()
 
 
-def _until_blocked(client: redis.Redis, count: int) -> None:
+def until_blocked(client: redis.Redis, count: int) -> None:
     """Return when *count* clients wait: a push that comes earlier would measure no wake-up."""
     while int(client.info("clients")["blocked_clients"]) < count:
         time.sleep(0.001)

@@ -318,7 +318,8 @@ def _owners(tag: str, findings: Iterable[Finding]) -> dict[str, _Owner]:
 def _waiting(entry: str) -> str:
     """Return the owner in the entry of a waiting get."""
     length = _SELECTION.get(entry[:1], entry.find(" ") + 1)
-    return entry[length:].removeprefix("!")
+    after = entry[length:].removeprefix("!")
+    return after[1:].rpartition("/")[0] if after.startswith("+") else after
 
 
 def _tokens_in(finding: Finding) -> list[str]:

@@ -41,6 +41,48 @@ local function gets_in(element)
     return string.match(element, "^[GS](%d+)\n([^\n]*)\n([^\n]*)\n")
 end
 
+-- Waiting gets. An entry of `w` is a selection, and then the token of a connection that looks itself when it is woken; or
+-- "!" and the token of one that is handed its message, outside a unit of work; or "+" and the unit of work in which it is
+-- handed that, which begins with the token.
+local function register(waiters, queue, own, owner, name, entry)
+    redis.call("ZADD", waiters, 0, entry)
+    redis.call("HINCRBY", queue, "nw", 1)
+    redis.call("HSET", own, owner, "W" .. name .. "\n" .. entry)
+end
+
+-- The token in what follows a selection, which is handed its message if that begins so.
+local function is_to_be_handed(after)
+    return (string.byte(after) == 33 or string.byte(after) == 43)
+end
+
+local function token_in(after)
+    return (string.byte(after) == 33 and string.sub(after, 2) or string.match(after, "^%+(.*)/") or after)
+end
+
+-- A message becomes what a connection that waits got in its unit of work. The bases of keys differ in their last part.
+local function got_in_unit(wake_base, queue, token, unit_id, name, id, score)
+    local unit = string.sub(wake_base, 1, -6) .. "u:" .. token
+    local operation = "G1\n" .. name .. "\n" .. id .. "\n" .. score
+    if redis.call("EXISTS", unit) == 1 then
+        redis.call("RPUSH", unit, operation)
+    else
+        redis.call("RPUSH", unit, "A" .. unit_id, operation)
+    end
+    redis.call("HINCRBY", queue, "gu", 1)
+end
+
+-- Hands a message that is on no queue to the get of any message that waits there (`after`: its entry after the selection).
+-- In a unit of work its record stands with the others; what has no blank in front of its record has been got so.
+local function hand(own, wake_base, queue, name, after, id, score, record, stream, limit)
+    local unit_id = string.byte(after) == 43 and string.sub(after, 2)
+    local token = token_in(after)
+    redis.call("HINCRBY", queue, "nw", -1)
+    redis.call("HSET", own, token, "H" .. name)
+    if unit_id then got_in_unit(wake_base, queue, token, unit_id, name, id, score) end
+    redis.call("LPUSH", wake_base .. token, id .. (unit_id and "" or " " .. score) .. "\n" .. record)
+    journal(stream, limit, "e", "get", "o", token, "q", name, "u", unit_id or "", "i", id)
+end
+
 local function remove_records(messages, ids_text)
     local gone = {}
     for id in string.gmatch(ids_text, "[^ ]+") do gone[#gone + 1] = id end

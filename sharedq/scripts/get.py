@@ -21,18 +21,18 @@ _MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _LOCK = int(GetOption.LOCK)
 _CO_OP = int(OpenOption.CO_OP)
-#: In place of a waiter: the call ends a unit of work first.
+#: In front of the entry of a wait: the call ends a unit of work first.
 _COMMIT_FIRST = b"+"
-#: In place of a waiter: nothing is taken unless the commit in the same write has ended its unit of work.
-AFTER_COMMIT = b"="
-#: How a get of any message waits: it looks when it is woken; or it is handed the message and looks for none.
-_ANY, _ANY_HANDED = b"A", b"A!"
+#: The same: nothing is taken unless the commit in the same write has ended its unit of work.
+_AFTER_COMMIT = b"="
+#: Selections of waits that may be handed their message: any, and what the index finds.
+_HANDED = (b"A", b"C", b"M", b"X")
 #: Longer records are not handed over; see structure/get.
 _HANDED_MAX = 10240
 #: In place of whether a body may be cut.
 _BLIND = "2"
-#: A get that belongs to no unit of work.
-_OUTSIDE = "0"
+#: How a get belongs to a unit of work: not at all; always; if the message is persistent.
+_OUTSIDE, _INSIDE, _IF_PERSISTENT = "0", "1", "2"
 #: Letters of structure/get_grouped.
 _MARKING = (
     (int(GetOption.MARK_BROWSE_HANDLE), "h"),
@@ -74,7 +74,7 @@ class Gets(Protocol):
 
     #: Keys of structure/get, made at the first call.
     keys: tuple[str, ...]
-    #: A get may ride along with the commit before it: the last message was a plain one.
+    #: A get may ride along with the commit before it: the last message had no more than identifiers.
     rides: bool
 
     @property
@@ -146,6 +146,7 @@ class GetRequest:
         max_length: of a body.
         cursor: of a browse: the place after which it looks; None for a get.
         is_blind: the messages themselves are not returned, if they are plain.
+        waits_as: how it waits if it is made together with a commit and finds nothing; see `call`.
     """
 
     connection: Getter
@@ -157,6 +158,7 @@ class GetRequest:
     unit_id: str = ""
     cursor: int | None = None
     is_blind: bool = False
+    waits_as: bytes = b""
 
     @property
     def is_plain(self) -> bool:
@@ -181,21 +183,20 @@ class GetRequest:
         """The call that looks for messages.
 
         Args:
-            waiter: the entry that registers the connection if nothing is found; empty: it is not registered.
+            waiter: how the connection waits if nothing is found: the text of its selection; empty: it does not.
             horizon: the place up to which this search has looked.
         """
+        entry = self._entry(waiter) if waiter else b""
         if not self.is_plain:
-            return self._grouped_call(waiter, horizon)
+            return self._grouped_call(entry, horizon)
         if self.cursor is not None:
-            return self._browse_call(waiter, self.cursor)
-        if self._may_be_handed(waiter):
-            waiter = _ANY_HANDED
-        selection = self.selection
-        return self._plain_call(waiter, () if selection is ANY else selection.arguments)
+            return self._browse_call(entry, self.cursor)
+        return self._plain_call(entry, self._selected)
 
     def call_after_commit(self) -> ScriptCall:
         """The call, to be sent after a commit in the same write."""
-        return self.call(AFTER_COMMIT)
+        entry = _AFTER_COMMIT + self._entry(self.waits_as)
+        return self._plain_call(entry, self._selected) if self.is_plain else self._grouped_call(entry, 0)
 
     def with_commit(self, unit_id: str, operations: int, queues: Sequence[str]) -> ScriptCall:
         """The call that ends a unit of work first.
@@ -204,34 +205,69 @@ class GetRequest:
             operations, queues: gets of plain messages that it has recorded in the structure, and their queues.
         """
         structure = self.handle.structure.keys
-        name, keys, args = self._plain_call(_COMMIT_FIRST, (unit_id, operations, *queues))
+        entry = _COMMIT_FIRST + self._entry(self.waits_as)
+        name, keys, args = self._plain_call(entry, (unit_id, operations, *queues))
         # The selection's place in the arguments is free: a get after a commit takes any message.
         return name, (*keys, *[structure.queue(queue).queue for queue in queues]), args
 
     def may_ride(self, structure: str) -> bool:
         """Whether structure/commit_put of *structure* may make this get: for one message, under syncpoint."""
         handle = self.handle
-        return handle.gets.rides and self.count == 1 and self.is_plain and handle.structure.keys.name == structure
+        return (
+            handle.gets.rides
+            and self.count == 1
+            and (self.selection is ANY or self._is_by_index)
+            and self.is_plain
+            and handle.structure.keys.name == structure
+        )
 
     def riding(self) -> tuple[tuple[str, ...], tuple[Argument, ...]]:
         """The keys and arguments that structure/commit_put has of this get."""
         handle = self.handle
         queue = handle.queue
-        return (queue.queue, queue.available), (handle.name, handle.definition.version, self.unit_id, self.max_length)
+        keys = (queue.queue, queue.available, queue.waiters, queue.index)
+        how = (self.unit_id, self.max_length, self._entry(self.waits_as), self.selection.prefix)
+        return keys, (handle.name, handle.definition.version, *how)
 
     def is_handed(self, waiter: bytes) -> bool:
         """Whether a call with this *waiter* waits to be handed its message, where it has found none."""
-        return self._may_be_handed(waiter) and self.cursor is None and self.is_plain
+        return (
+            waiter[:1] in _HANDED
+            and self.count == 1
+            and self.cursor is None
+            and self.max_length >= _HANDED_MAX
+            and self._mode is not _IF_PERSISTENT
+            and self.is_plain
+        )
 
-    def _may_be_handed(self, waiter: bytes) -> bool:
-        return waiter == _ANY and self.count == 1 and self._mode is _OUTSIDE and self.max_length >= _HANDED_MAX
+    def _entry(self, waiter: bytes) -> bytes:
+        """The entry of a wait among the others; see ``lua/pasted.lua``."""
+        if not waiter:
+            return b""
+        if not self.is_handed(waiter):
+            return waiter + self.connection.token.encode()
+        if self._mode is _INSIDE:
+            return b"%b+%b" % (waiter, self.unit_id.encode())
+        return b"%b!%b" % (waiter, self.connection.token.encode())
+
+    @property
+    def _is_by_index(self) -> bool:
+        """Whether what the index has under one prefix is what is asked for."""
+        return bool(self.selection.prefix) and not self.selection.number
+
+    @property
+    def _selected(self) -> tuple[Argument, ...]:
+        """The arguments of structure/get that say which message is asked for."""
+        return () if self.selection is ANY else self.selection.arguments
 
     @property
     def _mode(self) -> str:
         """How it belongs to the unit of work."""
-        return "1" if self.options & _SYNCPOINT else "2" if self.options & _SYNCPOINT_IF_PERSISTENT else _OUTSIDE
+        if self.options & _SYNCPOINT:
+            return _INSIDE
+        return _IF_PERSISTENT if self.options & _SYNCPOINT_IF_PERSISTENT else _OUTSIDE
 
-    def _plain_call(self, waiter: bytes, more: tuple[Argument, ...]) -> ScriptCall:
+    def _plain_call(self, entry: bytes, more: tuple[Argument, ...]) -> ScriptCall:
         connection, handle = self.connection, self.handle
         return (
             "structure/get",
@@ -246,13 +282,13 @@ class GetRequest:
                 str(self.max_length),
                 _BLIND if self.is_blind else "1" if self.options & _ACCEPT_TRUNCATED else "0",
                 BATCH_BYTES,
-                waiter,
+                entry,
                 connection.journal_max,
                 *more,
             ),
         )
 
-    def _browse_call(self, waiter: bytes, cursor: int) -> ScriptCall:
+    def _browse_call(self, entry: bytes, cursor: int) -> ScriptCall:
         handle, token = self.handle, self.connection.token
         keys, queue = handle.structure.keys, handle.queue
         script_keys = (
@@ -265,12 +301,12 @@ class GetRequest:
             handle.definition.version,
             cursor,
             self.max_length,
-            waiter,
+            entry,
             self.connection.journal_max,
         )
         return "structure/browse", script_keys, (*words, *self.selection.arguments)
 
-    def _grouped_call(self, waiter: bytes, horizon: int) -> ScriptCall:
+    def _grouped_call(self, entry: bytes, horizon: int) -> ScriptCall:
         """The call that knows of groups, of locks and of marks."""
         connection, handle, options = self.connection, self.handle, self.options
         token, queue = connection.token, handle.queue
@@ -297,13 +333,13 @@ class GetRequest:
                 self.max_length,
                 1 if options & _ACCEPT_TRUNCATED else 0,
                 BATCH_BYTES,
-                waiter,
+                entry,
                 connection.journal_max,
                 self.cursor or 0,
                 horizon,
                 *self.selection.grouped_arguments,
                 1 if connection.unit.is_active or connection.pending else 0,
-                connection.max_uncommitted if waiter == AFTER_COMMIT else connection.unit_room,
+                connection.max_uncommitted if entry[:1] == _AFTER_COMMIT else connection.unit_room,
                 *(_handle_arguments(handle, options) if is_for_handle else ()),
             ),
         )
@@ -315,11 +351,6 @@ def handed_reply(handed: bytes) -> Reply | None:
     if not is_message:
         return None
     return [0, len(record) - int.from_bytes(record[3:5], "big"), head.partition(b" ")[0], [record]]
-
-
-def is_plain(reply: Reply) -> bool:
-    """Whether structure/get, or a get that rode along, found only plain messages."""
-    return not reply[0] and type(reply[2]) is bytes and b"x" not in reply[2]
 
 
 def members_text(handle: GetHandle) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from sharedq.messages.record import RECORD_GROUP, PutArguments, record_flags
+from sharedq.messages.record import RECORD_EXPIRY, RECORD_GROUP, PutArguments, record_flags
 from sharedq.redis.keys import QueueKeys
 from sharedq.redis.link import Argument, ScriptCall
 from sharedq.scripts.connections import Caller, Entered
@@ -177,7 +177,7 @@ def commit_put_call(
     queues: Sequence[str],
     rider: GetRequest | None,
 ) -> ScriptCall:
-    """Store plain messages, and commit the unit of work with them: else it is gets in the same structure.
+    """Store messages that may come along, and commit the unit of work with them: else it is gets in the same structure.
 
     Args:
         operations, queues: what the unit of work has recorded there, and the queues that it touches.
@@ -190,6 +190,7 @@ def commit_put_call(
         *head[:_KEYS_WITHOUT_JOURNAL],
         keys.unit_of_work + connection.token,
         keys.journal,
+        handle.queue.index,
         *[keys.queue(name).queue for name in queues],
         *rider_keys,
     )
@@ -204,6 +205,7 @@ def commit_put_call(
         "\n".join(details),
         len(arguments),
         0 if rider is None else 1,
+        arguments[0][1],
         *[word for base, _, record in arguments for word in (base, record)],
         *queues,
         *rider_arguments,
@@ -215,6 +217,22 @@ def are_plain(arguments: Sequence[PutArguments]) -> bool:
     """Whether none of these messages needs a look, and all have one place among the priorities."""
     shared, is_looked_at, _ = arguments[0]
     return not is_looked_at and (len(arguments) == 1 or not any(look or base != shared for base, look, _ in arguments))
+
+
+def may_come_along(arguments: Sequence[PutArguments], *, is_alone: bool) -> bool:
+    """Whether these messages can be put in the call that commits them: all plain, or all with no more than identifiers.
+
+    Args:
+        is_alone: nothing else is in the unit of work; then they must be plain.
+    """
+    looks = sum([bool(look) for _, look, _ in arguments])
+    if not looks:
+        return True
+    return (
+        not is_alone
+        and looks == len(arguments)
+        and not any(record_flags(record) & (RECORD_EXPIRY | RECORD_GROUP) for _, _, record in arguments)
+    )
 
 
 def has_members(arguments: Sequence[PutArguments]) -> bool:

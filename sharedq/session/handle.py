@@ -126,7 +126,7 @@ class Puts:
 class Gets:
     """The memory of a handle for its gets and browses."""
 
-    #: A get through it may ride along with the commit before it: the last message was a plain one.
+    #: A get through it may ride along with the commit before it: the last message had no more than identifiers.
     rides: bool = True
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
     #: Members of groups, or segments, were seen on the queue: gets go where those count (structure/get_grouped).

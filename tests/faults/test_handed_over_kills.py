@@ -92,3 +92,46 @@ def test_a_killed_process_has_the_message_or_gives_it_back(way: Way) -> None:
             assert way.drained() == [body for body, _ in here]
             group.group.client().delete(group.group.structure(way.structure).journal)
     assert bool(by_puts) == (way.agent is not None)
+
+
+@pytest.mark.invariant(1, 3, 8)
+@pytest.mark.parametrize("step", ["wait uncommitted", "request and wait"])
+def test_a_process_killed_in_its_unit_of_work_gives_the_message_back(way: Way, step: str) -> None:
+    """It is there once: it was never handed over, or has been backed out. What was committed with the wait stays so."""
+    group = way.group
+    if way.agent:
+        group.define_private("QM2", "OTHER")
+    else:
+        group.define_shared("OTHER")
+    chance = random.Random(11)
+    requests = by_puts = handed = 0
+    with group.connect(way.waits_at) as connection:
+        for number in range(ROUNDS // 3):
+            body = b"%d" % number
+            program = Program(group.settings, way.waits_at)
+            process = program.token.rpartition(".")[0]
+            program.ask(step)
+            waits = chance.random() < 0.7
+            if waits:
+                until(lambda: way.waiters == 1, "it waits")
+            time.sleep(chance.random() * SPREAD_S)
+            way.queue.put(body)
+            time.sleep(chance.random() * SPREAD_S)
+            program.process.kill()
+            told = program.process.communicate()[0].strip()
+            group.group.client().zadd(group.group.keys.leases, {process: 1}, xx=True)
+            assert recover(group.group, connection.connection, process).is_resolved
+            here = on_queue(group, "Q", way.structure) or on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, way.structure)
+            assert here in ([(body, 0)], [(body, 1)]), number
+            assert not told or (told.encode(), here) == (body, [(body, 1)])
+            assert here[0][1] <= taken(group, way.structure)[process] <= 1
+            handed += taken(group, way.structure)[process]
+            sent = len(on_queue(group, "OTHER", way.structure)) - requests
+            assert sent in ((1,) if waits else (0, 1)) if step == "request and wait" else sent == 0
+            requests += sent
+            assert way.waiters == 0
+            by_puts += moved_by_puts(group.group, "QM2")
+            assert way.drained() == [body]
+            group.group.client().delete(group.group.structure(way.structure).journal)
+    assert handed
+    assert bool(by_puts) == (way.agent is not None)

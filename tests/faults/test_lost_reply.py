@@ -37,6 +37,7 @@ class Lossy:
     connection: QueueManagerConnection
     queue: Queue
     other: Queue
+    empty: Queue
 
 
 @pytest.fixture
@@ -44,13 +45,14 @@ def lossy(group: TestGroup, redis_server: Server, tmp_path: Path) -> Iterator[Lo
     proxy = Proxy(redis_server.socket, tmp_path)
     group.define_structure("APPL2")
     group.define_shared("Q")
+    group.define_shared("EMPTY")
     group.define_shared("OTHER", "APPL2")
     with group.connect() as connection:
         for body, _ in FIRST:
             connection.put1("Q", body)
     seen_through = TestGroup(proxy.url, tmp_path, group=group.group.name)
     through = seen_through.connect()
-    yield Lossy(group, proxy, through, through.open("Q", BOTH), through.open("OTHER", BOTH))
+    yield Lossy(group, proxy, through, *[through.open(name, BOTH) for name in ("Q", "OTHER", "EMPTY")])
     seen_through.close()
     proxy.close()
 
@@ -91,6 +93,11 @@ def work_in_two_structures(lossy: Lossy) -> None:
 def take_and_put_later(lossy: Lossy) -> None:
     take(lossy)
     lossy.queue.put(b"3", options=LATER)
+
+
+def wait_for_more(lossy: Lossy) -> None:
+    """On an empty queue: the commit, the look and the wait are one write."""
+    lossy.empty.commit_and_get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=60_000)
 
 
 def take_and_fill(lossy: Lossy) -> None:
@@ -153,6 +160,17 @@ CASES = {
         BACK,
         before=take_and_put_later,
     ),
+    "get, asynchronous put, commit and a wait": Case(
+        "structure/commit_put", wait_for_more, ((b"2", 0), (b"3", 0)), BACK, before=take_and_put_later
+    ),
+    "asynchronous put, commit and a wait": Case(
+        "structure/commit_put",
+        wait_for_more,
+        (*FIRST, (b"3", 0)),
+        before=lambda s: s.queue.put(b"3", options=LATER),
+    ),
+    "commit of a get and a wait": Case("structure/get", wait_for_more, ((b"2", 0),), BACK, before=take),
+    "commit of a put and a wait": Case("structure/commit", wait_for_more, (*FIRST, (b"3", 0)), before=put_uncommitted),
     "decision of two structures": Case(
         "admin/decide", lambda s: s.connection.commit(), ((b"2", 0),), BACK, work_in_two_structures, ((b"4", 0),)
     ),
@@ -192,6 +210,7 @@ def test_a_lost_call_ends_with_2009_and_happened_once_or_not_at_all(lossy: Lossy
     other = case.other_done if is_done or case.done == case.undone else ()
     assert on_queue(lossy.group, "Q") == list(case.done if is_done else case.undone)
     assert on_queue(lossy.group, "OTHER", "APPL2") == list(other)
+    assert not lossy.group.group.client().exists(lossy.empty.handle.queue.waiters)
     assert stored(lossy.group) == len(on_queue(lossy.group, "Q"))
     assert stored(lossy.group, "APPL2") == len(other)
 

@@ -114,15 +114,24 @@ def test_a_commit_with_its_puts_is_refused_whole_and_can_be_repeated(full: Full)
     assert on_queue(full.group, "Q") == [(b"2", 0), (b"3", 0), (b"later", 0)]
 
 
-def test_a_commit_and_get_takes_nothing_when_its_puts_are_refused(full: Full) -> None:
+@pytest.mark.parametrize("has_got", [False, True])
+def test_a_commit_and_get_is_refused_whole_and_can_be_repeated(full: Full, has_got: bool) -> None:
+    """Also where it would wait: nobody waits afterwards."""
+    if has_got:
+        assert full.queue.get(GetOption.SYNCPOINT).body == b"1"
     full.queue.put(b"later", options=LATER)
+    before = dump(full.group)
     full.fill()
-    with pytest.raises(MQIError) as caught:
-        full.queue.commit_and_get(GetOption.SYNCPOINT)
-    assert caught.value.reason == MQRC.BACKED_OUT
-    assert on_queue(full.group, "Q") == [(b"1", 0), (b"2", 0), (b"3", 0)]
-    assert full.queue.commit_and_get(GetOption.SYNCPOINT).body == b"1"
+    for options in (GetOption.SYNCPOINT, GetOption.SYNCPOINT | GetOption.WAIT):
+        with pytest.raises(MQIError) as caught:
+            full.queue.commit_and_get(options, wait_ms=1000)
+        assert caught.value.reason == MQRC.STORAGE_MEDIUM_FULL
+        assert dump(full.group) == before
+    full.limit(0)
+    expected = [b"1", b"2", b"3", b"later"][has_got:]
+    assert full.queue.commit_and_get(GetOption.SYNCPOINT).body == expected[0]
     full.connection.commit()
+    assert on_queue(full.group, "Q") == [(body, 0) for body in expected[1:]]
 
 
 @pytest.mark.invariant(7)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sharedq.admin.backup.restore import recover
@@ -97,6 +99,36 @@ def test_messages_of_the_get_sent_with_such_a_commit_are_put_back(used: TestGrou
     assert reason_of(lambda: other.commit_and_get(GetOption.SYNCPOINT)) == MQRC.OUTCOME_MIXED
     connection.commit()
     assert drain(other) == [b"second"]
+
+
+@pytest.mark.parametrize("is_handed", [False, True])
+def test_a_wait_that_began_with_such_a_commit_is_over(
+    used: TestGroup, monkeypatch: pytest.MonkeyPatch, is_handed: bool
+) -> None:
+    """What came for it in that moment is for others: the program learns of the commit alone."""
+    connection, putter = used.connect(), used.connect()
+    queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
+    other.put(b"first")
+    assert other.get(GetOption.SYNCPOINT).body == b"first"
+    queue.put(b"lost", options=PutOption.SYNCPOINT)
+    lose(used)
+    call_apart = connection.connection.call_apart
+    waiters = used.group.structure(other.handle.structure.keys.name).queue("OTHER").waiters
+
+    def call_and_put(calls: Any) -> Any:
+        replies = call_apart(calls)
+        assert used.group.client().zcard(waiters) == 1
+        if is_handed:
+            putter.put1("OTHER", b"second")
+        return replies
+
+    monkeypatch.setattr(connection.connection, "call_apart", call_and_put)
+    wait = GetOption.SYNCPOINT | GetOption.WAIT
+    assert reason_of(lambda: other.commit_and_get(wait, wait_ms=60_000)) == MQRC.OUTCOME_MIXED
+    assert used.group.client().zcard(waiters) == 0
+    monkeypatch.undo()
+    connection.commit()
+    assert drain(other) == ([b"second"] if is_handed else [])
 
 
 @pytest.mark.parametrize("end", ["MQBACK", "MQDISC"])

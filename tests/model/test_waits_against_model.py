@@ -204,6 +204,21 @@ class Waits(RuleBasedStateMachine):
             self.model.backout(number)
         self._settle()
 
+    @rule(number=getters, correl_id=st.sampled_from(CORREL_IDS))
+    def commit_and_wait(self, number: int, correl_id: bytes) -> None:
+        """The commit, the look and the wait are one call where the queue is all that the unit of work has touched."""
+        if number in self.waits:
+            return
+        self.model.commit(number)
+        match = MQMD(version=2, correl_id=correl_id) if correl_id else None
+        options = GetOption.SYNCPOINT | GetOption.WAIT
+        call = self.queues[number].commit_and_get
+        self.waits[number] = (
+            Ask(in_unit=True, correl_id=correl_id),
+            self.pool.submit(call, options, wait_ms=LONG_MS, match=match),
+        )
+        self._settle()
+
     @rule(number=getters)
     def unlock(self, number: int) -> None:
         if number not in self.waits:

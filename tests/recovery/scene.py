@@ -356,7 +356,19 @@ def register_wait(queue: Queue, waiter: bytes) -> None:
             keys.journal,
             keys.wake,
         ],
-        [token, queue.handle.name, queue.handle.definition.version, *limits, waiter, "0", "", "", prefix, "", correl],
+        [
+            token,
+            queue.handle.name,
+            queue.handle.definition.version,
+            *limits,
+            waiter + token.encode(),
+            "0",
+            "",
+            "",
+            prefix,
+            "",
+            correl,
+        ],
     )
     if reply[0] == 0:
         raise AssertionError("there was a message")

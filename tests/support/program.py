@@ -76,6 +76,11 @@ def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]
         with connection.open("OTHER", OpenOption.OUTPUT) as other:
             other.put(b"other", options=PutOption.SYNCPOINT)
 
+    def request_and_wait() -> Message:
+        with connection.open("OTHER", OpenOption.OUTPUT) as other:
+            other.put(b"request", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+            return queue.commit_and_get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=-1)
+
     def deliver() -> None:
         transmit_queue = TransmitQueue(connection.connection, own_part(connection.connection.qmgr_name))
         while True:
@@ -100,6 +105,7 @@ def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]
         "get marked": lambda: queue.get(GetOption.SYNCPOINT | GetOption.MARK_SKIP_BACKOUT),
         "wait": lambda: queue.get(GetOption.WAIT, wait_ms=-1),
         "wait uncommitted": lambda: queue.get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=-1),
+        "request and wait": request_and_wait,
         "browse": lambda: queue.get(GetOption.BROWSE_FIRST),
         "commit": connection.commit,
         "back out": connection.backout,

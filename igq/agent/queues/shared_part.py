@@ -157,7 +157,7 @@ class TransmitQueue(TransmissionQueue):
     def _moved_and_taken(self, wake_key: str, block_s: float) -> tuple[Moved, list[Message]]:
         get, made_messages = getting.get_later(self._connection, self.handle, BATCH_MESSAGES)
         # Do not register as a waiter again; the get that follows would cancel it.
-        _, (moved, got) = self._connection.block_then_call(wake_key, block_s, self._transfer_call(""), get)
+        _, (moved, got) = self._connection.block_then_call(wake_key, block_s, self._transfer_call(b""), get)
         messages = self._taken(partial(made_messages, got))
         try:
             return self._moved([moved], learns_later=bool(messages)), messages
@@ -199,11 +199,12 @@ class TransmitQueue(TransmissionQueue):
     def _writes(self) -> int:
         return min(BATCHES_PER_WRITE, 1 + self._backlog // BATCH_MESSAGES)
 
-    def _transfer_call(self, waiter: str | bytes) -> ScriptCall:
+    def _transfer_call(self, waiter: bytes) -> ScriptCall:
+        entry = waiter and waiter + self._connection.token.encode()
         handle, facts = self.handle, self.handle.definition.facts
         arguments = (
             *(handle.definition.version, BATCH_MESSAGES, self._connection.journal_max, int(facts.is_fifo)),
-            *(self._authority_version, waiter, self.destinations.moves(facts.max_msg_length)),
+            *(self._authority_version, entry, self.destinations.moves(facts.max_msg_length)),
         )
         targets = [(each.queue, each.arguments(facts.max_msg_length)) for each in self.destinations]
         return transfer_call(self._access.keys, handle.queue, self._connection.token, arguments, targets)

@@ -12,18 +12,19 @@ from sharedq.calls.get.lock import unlock_after_nothing
 from sharedq.calls.get.order import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
 from sharedq.calls.get.parts import get_from_parts
 from sharedq.calls.get.selection import full_length, selection_for
-from sharedq.calls.get.wait import call_or_wait
+from sharedq.calls.get.wait import FirstCall, call_or_wait, give_up_wait
 from sharedq.calls.put.confirm import confirm_delivery
 from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.routes.refresh import refresh_definition
-from sharedq.calls.unit.commit import commit
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.messages.context import context_of
 from sharedq.messages.message import Message
+from sharedq.messages.record import RECORD_EXPIRY, RECORD_GROUP, RECORD_REPORT, record_flags
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
-from sharedq.mqi.errors import NoMsgAvailable, error_for
+from sharedq.mqi.errors import MQIError, NoMsgAvailable, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
@@ -44,6 +45,8 @@ UNSEEN_MESSAGES, _CALLS_TOGETHER = 500, 2
 #: Longest body that can exist (MAXMSGL's limit).
 LENGTH_MAX = 104_857_600
 
+#: What a get that rides along with a commit does not look at.
+_UNUSUAL = RECORD_EXPIRY | RECORD_GROUP | RECORD_REPORT
 #: Messages of one operation in a unit of work, where structure/get_grouped takes more.
 _OPERATION_MESSAGES = 100
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
@@ -106,7 +109,8 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
             # A look alone leaves nothing to pass on.
             handle.gets.saved_context = None
     else:
-        message = _take(connection, handle, selection, options, 1, max_length, wait_ms)[0]
+        request = GetRequest(connection, handle, selection, options, 1, max_length, connection.unit.id)
+        message = _take(connection, handle, request, wait_ms)[0]
     _convert(connection, md, options, [message], max_length)
     gmo.resolved_q_name = handle.name.encode()
     if message.has_group:
@@ -140,8 +144,8 @@ def get_many(
         _check_unit(connection, handle, options, count)
     flush_pending(connection)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
-    messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
-    return _convert(connection, None, options, messages, max_length)
+    request = GetRequest(connection, handle, ANY, options, count, max_length, connection.unit.id)
+    return _convert(connection, None, options, _take(connection, handle, request, wait_ms), max_length)
 
 
 def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
@@ -185,7 +189,7 @@ def get_later(
 
     def taken(reply: Reply) -> list[Message]:
         try:
-            return _take(connection, handle, ANY, options, count, max_length, 0, first_reply=reply)
+            return _take(connection, handle, request, 0, first=lambda _: reply)
         except NoMsgAvailable:
             return []
 
@@ -194,9 +198,20 @@ def get_later(
 
 
 def commit_and_get(
-    connection: Connection, handle: Handle, gmo: MQGMO, count: int = 1, *, max_length: int = LENGTH_MAX
+    connection: Connection,
+    handle: Handle,
+    gmo: MQGMO,
+    count: int = 1,
+    *,
+    md: MQMD | None = None,
+    max_length: int = LENGTH_MAX,
 ) -> list[Message]:
-    """MQCMIT and the next MQGET of any *count* (1..100) messages, in one round trip where all lives in one structure.
+    """MQCMIT and the next MQGET of *count* (1..100) messages, in one round trip where all lives in one structure.
+
+    Where nothing is there, a get that waits does so from the moment of the commit.
+
+    Args:
+        md: what one message must match, as for ``get``; else any message is asked for.
 
     Raises:
         MQIError: 2003 the commit failed and was backed out (nothing was taken); 2033 committed, nothing to get.
@@ -207,26 +222,39 @@ def commit_and_get(
     if options & _IN_UNIT and count > connection.max_uncommitted:
         raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQGET", handle.object_name)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
-    if options & (GROUPING | _MARK_SKIP_BACKOUT):
+    if options & (GROUPING | _MARK_SKIP_BACKOUT) or (md is not None and handle.order is not UNUSED):
         # The retained order decides what is got, and a commit that fails restores it: one after the other. But what
         # is refused anyhow commits nothing.
+        md = MQMD(version=2) if md is None else md
         with suppress(NoMsgAvailable):
-            _selection(handle, MQMD(version=2), gmo, options)
+            _selection(handle, md, gmo, options)
         commit(connection)
-        return [get(connection, handle, MQMD(version=2), gmo, max_length=max_length)]
+        return [get(connection, handle, md, gmo, max_length=max_length)]
+    selection = ANY if md is None else selection_for(handle, *full_length(handle, md, gmo))
     if handle.gets.parts is not None:
         commit(connection)
+        if md is not None:
+            return [get(connection, handle, md, gmo, max_length=max_length)]
         return get_many(connection, handle, gmo, count, max_length=max_length)
+    # The get belongs to the next unit of work, whose id follows from this one's.
+    request = GetRequest(connection, handle, selection, options, count, max_length, connection.next_unit_id)
+
+    def commit_first(waiter: bytes) -> Reply:
+        request.waits_as = waiter
+        try:
+            return commit(connection, and_then=request)
+        except MQIError:
+            # The program learns of the commit alone. It may have begun to wait, and may have been handed a message.
+            if waiter and give_up_wait(connection, handle) is not None:
+                connection.unit.add(handle.structure.keys.name, handle.name, 1)
+                backout(connection)
+            raise
+
+    first: FirstCall | None = commit_first
     if not options & _SYNCPOINT or handle.definition.facts.is_get_inhibited:
         commit(connection)
-        messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
-        return _convert(connection, None, options, messages, max_length)
-    # The get belongs to the next unit of work, whose id follows from this one's.
-    unit_id = connection.next_unit_id
-    request = GetRequest(connection, handle, ANY, options, count, max_length, unit_id)
-    reply = commit(connection, and_then=request)
-    messages = _take(connection, handle, ANY, options, count, max_length, wait_ms, first_reply=reply)
-    return _convert(connection, None, options, messages, max_length)
+        first = None
+    return _convert(connection, md, options, _take(connection, handle, request, wait_ms, first=first), max_length)
 
 
 def _check_batch(handle: Handle, options: int, count: int, match_options: int) -> None:
@@ -303,25 +331,20 @@ def _selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Selection:
 
 
 def _take(
-    connection: Connection,
-    handle: Handle,
-    selection: Selection,
-    options: int,
-    count: int,
-    max_length: int,
-    wait_ms: int,
-    first_reply: Reply = None,
+    connection: Connection, handle: Handle, request: GetRequest, wait_ms: int, *, first: FirstCall | None = None
 ) -> list[Message]:
-    request = GetRequest(connection, handle, selection, options, count, max_length, connection.unit.id)
-    reply = first_reply
-    if reply is None and not wait_ms and not handle.definition.facts.is_get_inhibited:
-        reply = connection.call(*request.call())
+    """Take the messages of *request*. *first* makes the first call, where that is not the request's own."""
+    options, reply = request.options, None
+    if not wait_ms and (first or not handle.definition.facts.is_get_inhibited):
+        reply, first = connection.call(*request.call()) if first is None else first(b""), None
     if reply is None or reply[0]:
-        waiter = selection.waiter_text(is_browse=False)
-        reply = call_or_wait(connection, handle, request, waiter, wait_ms, reply)
+        waiter = request.selection.waiter_text(is_browse=False)
+        reply = call_or_wait(connection, handle, request, waiter, wait_ms, reply, first)
     is_grouped = type(reply[2]) is list
+    needs_look = is_grouped or b"x" in reply[2]
+    handle.gets.rides = not (needs_look and (is_grouped or record_flags(reply[3][0]) & _UNUSUAL))
     segments = int(reply[2][2]) if is_grouped else 0
-    messages, seen = decode(handle, reply, max_length, connection.redis_ms)
+    messages, seen = decode(handle, reply, request.max_length, connection.redis_ms)
     if seen:
         handle.gets.learn(seen)
     # Where structure/get has looked, there is no member of a group.
@@ -341,7 +364,7 @@ def _take(
     if taken and (has_members or handle.order.gets is not NOTHING):
         _retain(connection, handle, options, messages)
     # Only an id that ends in "x" can be that of a message that asks for reports.
-    if taken and (is_grouped or b"x" in reply[2]):
+    if taken and needs_look:
         _confirm(connection, handle, options, messages)
     return messages
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sharedq.calls.routes.refresh import changed_path, refresh_definition, take_definition
@@ -23,6 +24,9 @@ _STALE, _LOOK_AGAIN, _GROUPED, _MARKED = _NOT_LOOKED = 1, 2, 3, 4
 #: Where a reply without a message tells when the next mark ends, ms from now.
 _MARK_ENDS = 2
 _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
+#: Makes a call that registers as the waiter it is given, and nobody if that is empty; None where nothing was looked at.
+#: Where it raises MQIError it has ended that wait.
+FirstCall = Callable[[bytes], Reply]
 
 
 def call_or_wait(
@@ -32,6 +36,7 @@ def call_or_wait(
     waiter: bytes,
     wait_ms: int,
     reply: Reply,
+    first: FirstCall | None = None,
 ) -> Reply:
     """Call until something fits or the wait interval ends; the reply of the call that succeeded.
 
@@ -39,16 +44,20 @@ def call_or_wait(
         request: what is asked for.
         waiter: as what the connection waits, where it waits.
         reply: of a call made already without registering, or None.
+        first: makes the first call, where that is not the request's own.
 
     Raises:
         MQIError: 2033, 2016 (also while waiting), 2161, ...
     """
     search = _Search(connection, handle, request, waiter, wait_ms)
     try:
-        return search.run(reply)
+        return search.run(reply, first)
     except MQIError:
-        search.give_up()
-        raise
+        reply = search.give_up()
+        if reply is None:
+            raise
+        # It was handed a message in that moment, and has it in its unit of work.
+        return reply
     except BaseException:
         # Interrupted: it may be woken, or handed a message that it would never take. Its recovery passes that on.
         connection.break_off()
@@ -76,10 +85,13 @@ class _Search:
     horizon: int = 0
     is_handed: bool = False
 
-    def run(self, reply: Reply) -> Reply:
+    def run(self, reply: Reply, first: FirstCall | None) -> Reply:
         deadline_s = None if self.wait_ms == UNLIMITED_WAIT else time.monotonic() + self.wait_ms / 1000
         while True:
             left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
+            if first is not None:
+                reply = self._call_first(first)
+                first = None
             if reply is None:
                 reply = self._call(left_s)
             is_found_nothing = reply[0] == MQRC.NO_MSG_AVAILABLE and self.is_waiting
@@ -92,6 +104,14 @@ class _Search:
             else:
                 self._learn(reply, left_s)
                 reply = None
+
+    def _call_first(self, first: FirstCall) -> Reply:
+        self.is_waiting = self.wait_ms != 0
+        waiter = self.waiter if self.is_waiting else b""
+        self.is_handed = self.request.is_handed(waiter)
+        reply = first(waiter)
+        self.may_be_waiter = self.is_waiting
+        return reply
 
     def _call(self, left_s: float) -> Reply:
         """Make the call; unless gets are inhibited."""
@@ -137,10 +157,10 @@ class _Search:
         if left_s <= 0:
             raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", name, f"waited {self.wait_ms} ms")
 
-    def give_up(self) -> None:
-        """It ends without a message: see `give_up_wait`."""
-        if self.may_be_waiter:
-            give_up_wait(self.connection, self.handle)
+    def give_up(self) -> Reply:
+        """It ends without a message: see `give_up_wait`. Returns None, or the message that it was handed."""
+        handed = give_up_wait(self.connection, self.handle) if self.may_be_waiter else None
+        return handed and handed_reply(handed)
 
     def _learn(self, reply: Reply, left_s: float) -> None:
         """Learn for the next call from the reply; raise where there is no next call."""
@@ -170,26 +190,33 @@ def _until_mark_ends(reply: Reply, left_s: float) -> float:
     return min(left_s, int(reply[_MARK_ENDS]) / 1000) if len(reply) > _MARK_ENDS else left_s
 
 
-def stop_waiting(connection: Connection, handle: Handle) -> None:
-    """Take the connection off the waiters; a wake-up that it got meanwhile goes to another."""
+def stop_waiting(connection: Connection, handle: Handle) -> bytes | None:
+    """Take the connection off the waiters; a wake-up that it got meanwhile goes to another.
+
+    Returns:
+        The message that it was handed in its unit of work meanwhile, as it stands in its wake list; or None.
+    """
     call = unwait_call(handle.structure.keys, handle.queue, connection.token, connection.journal_max)
-    connection.checked_call(*call)
+    return next(iter(connection.checked_call(*call)[1:]), None)
 
 
-def give_up_wait(connection: Connection, handle: Handle) -> None:
+def give_up_wait(connection: Connection, handle: Handle) -> bytes | None:
     """It ends without a message: it must not be woken any more, or handed one that it would never take.
+
+    Returns:
+        As `stop_waiting`.
 
     Raises:
         MQIError: 2009, Redis refuses that now: the recovery of the connection does it.
     """
     if connection.is_ended or handle.structure.has_failed:
-        return
+        return None
     try:
-        stop_waiting(connection, handle)
+        return stop_waiting(connection, handle)
     except MQIError as error:
         if not connection.has_entered(handle.structure):
             # It has failed, and with it the wait.
-            return
+            return None
         connection.break_off()
         detail = f"the wait cannot be ended ({error}): the group ends it"
         raise connection.error(MQRC.CONNECTION_BROKEN, "MQGET", handle.object_name, detail) from error

@@ -17,7 +17,8 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.connections import forget_decisions_call
-from sharedq.scripts.get import GetRequest, is_plain
+from sharedq.scripts.get import GetRequest
+from sharedq.scripts.selection import ANY
 from sharedq.scripts.unit import NOTHING_SKIPPED, End, decide_call, end_unit_call
 from sharedq.session.connection import Connection
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
@@ -41,7 +42,7 @@ def commit(connection: Connection, *, and_then: GetRequest | None = None) -> Rep
     Args:
         and_then: a get under syncpoint for the unit of work that follows. It leaves in the same write if one call
             commits everything in the structure of its queue, or if the get itself can commit the earlier gets
-            there; else after the commit.
+            there; else after the commit. If it waits and finds nothing, it has begun to wait.
 
     Returns:
         The reply to *and_then*; None where that is still to be called.
@@ -90,7 +91,9 @@ def _may_end_part(connection: Connection, get: GetRequest) -> bool:
     """Whether the call *get* can end what the unit of work did in the structure of its queue: few gets, all plain."""
     unit = connection.unit
     part = unit.parts.get(get.handle.structure.keys.name)
-    return get.is_plain and part is not None and part.is_only_gets and unit.messages <= part.chunk
+    return (
+        get.is_plain and get.selection is ANY and part is not None and part.is_only_gets and unit.messages <= part.chunk
+    )
 
 
 def _commit_within(connection: Connection, get: GetRequest) -> Reply:
@@ -148,9 +151,7 @@ def _commit_one(
     unit.begin_next()
     if not followed or not (is_riding or after):
         return None
-    got = replies[-1] if after else next(iter(decided[_RIDER:]), None)
-    followed.handle.gets.rides = got is not None and is_plain(got)
-    return got
+    return replies[-1] if after else next(iter(decided[_RIDER:]), None)
 
 
 def _back_out_failed_puts(connection: Connection) -> None:

@@ -21,6 +21,7 @@ from sharedq.scripts.put import (
     batch_ends,
     commit_put_call,
     has_members,
+    may_come_along,
     put_call,
 )
 from sharedq.session.async_puts import PendingPuts
@@ -175,8 +176,9 @@ def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
 def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: GetRequest | None) -> Sending | None:
     """One call that puts the buffered messages and commits; None where that takes several.
 
-    The messages must be plain, for one queue and few enough for one call, and what the unit of work has recorded
-    must be gets in the same structure. Nothing recorded at all: then the put is the whole unit of work.
+    The messages must be for one queue and few enough for one call, all plain or all with identifiers alone. What the
+    unit of work has recorded must be gets in the same structure. Nothing recorded, and no get that comes along: then
+    the put is the whole unit of work, of plain messages.
 
     Args:
         is_followed: a get leaves in the same write, and must be undone if this call fails: by its unit of work.
@@ -189,20 +191,19 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: Get
     part = parts.get(structure)
     if (
         len(parts) > (part is not None)
-        or (part is None and is_followed)
+        or (part is None and is_followed and not rider)
         or (part is not None and (part.has_puts or connection.unit.messages > CHUNK_MESSAGES))
         or others
         or handle.definition.checks
         or handle.is_intra_group
-        or any(look for _, look, _ in arguments)
+        or not may_come_along(arguments, is_alone=part is None and not rider)
         or len(batch_ends(arguments)) > 1
     ):
         return None
     # None of these is a segment.
     count = len(arguments)
-    if part is None:
+    if part is None and not rider:
         return Sending(put_call(connection, handle, arguments, details, False, puts.version), count, handle)
-    call = commit_put_call(
-        connection, handle, arguments, details, puts.version, part.operations, list(part.queues), rider
-    )
+    recorded, queues = (part.operations, list(part.queues)) if part else (0, [])
+    call = commit_put_call(connection, handle, arguments, details, puts.version, recorded, queues, rider)
     return Sending(call, count, handle)

@@ -42,30 +42,45 @@ local function end_expired(queue, messages, expiry, id, score, record)
     return false
 end
 
--- Takes the message that has come, outside a unit of work, for a get that waits for any. Returns nil if that get would
--- take another message, or must check conditions: it then looks itself. A message that needs a look is handed over only
--- if identifiers are the one reason for the look.
-local function take_for(queue, token, id, known)
+-- Takes the message that has come for a get that waits to be handed it: its entry is `asked` (any, or what the index finds)
+-- and `after` (see lua/pasted.lua). Returns nil if that get would take another message, or must check conditions: it then
+-- looks itself. A message that needs a look is handed over only if identifiers are the one reason for the look.
+local function take_for(queue, wake_base, asked, after, token, id, known)
     if needs_look(id) and (not known or bit.band(string.byte(known, 1), EXPIRY + GROUP + REPORT) ~= 0) then return nil end
-    if redis.call("ZRANGE", queue.a, 0, 0)[1] ~= id then return nil end
     local state = redis.call("HMGET", queue.q, "gm", "mk", "lg", "al")
     if (state[1] or "0") ~= "0" or state[2] or state[3] or state[4] then return nil end
-    local record, score = redis.call("HGET", queue.hand.messages, id), redis.call("ZPOPMIN", queue.a)[2]
-    redis.call("HDEL", queue.hand.messages, id)
+    local score = redis.call("ZSCORE", queue.a, id)
+    if not score then return nil end
+    if asked == "A" then
+        if redis.call("ZRANGE", queue.a, 0, 0)[1] ~= id then return nil end
+    elseif redis.call("ZRANGEBYLEX", queue.i, "[" .. asked, "(" .. asked .. "\255", "LIMIT", 0, 1)[1]
+        ~= asked .. place_text(tonumber(score), id) then
+        return nil
+    end
+    local messages, unit_id = queue.hand.messages, string.byte(after) == 43 and string.sub(after, 2) or ""
+    local record = redis.call("HGET", messages, id)
+    redis.call("ZREM", queue.a, id)
     queue.handed = (queue.handed or 0) + 1
-    if needs_look(id) then look_after(queue, queue.hand.messages, nil, -1, id, tonumber(score), record) end
-    journal(queue.hand.journal, queue.hand.journal_max, "e", "get", "o", token, "q", queue.name, "i", id)
-    return id .. " " .. score .. "\n" .. record
+    if needs_look(id) then look_after(queue, messages, nil, -1, id, tonumber(score), record) end
+    journal(queue.hand.journal, queue.hand.journal_max, "e", "get", "o", token, "q", queue.name, "u", unit_id, "i", id,
+        unpack(asked == "A" and {} or { "c", "1" }))
+    if unit_id == "" then
+        redis.call("HDEL", messages, id)
+        return id .. " " .. score .. "\n" .. record
+    end
+    INLINE.got_in_unit(wake_base, queue.q, token, unit_id, queue.name, id, score)
+    return id .. "\n" .. record
 end
 
 local function wake(queue, own, wake_base, member, token, more, id, record)
     redis.call("ZREM", queue.w, member)
     local left = redis.call("HINCRBY", queue.q, "nw", -1)
     local handed
-    -- "A!": a get that waits for any message and takes it from here.
-    if string.byte(token) == 33 then
-        token = string.sub(token, 2)
-        handed = id and queue.hand and take_for(queue, token, id, record)
+    if INLINE.is_to_be_handed(token) then
+        local after = token
+        token = INLINE.token_in(after)
+        handed = id and queue.hand
+            and take_for(queue, wake_base, string.sub(member, 1, -1 - #after), after, token, id, record)
     end
     -- It may take another message, and then owes others a wake-up for this one.
     if not more and id and left > 0 and not handed then more = "\n" .. id end

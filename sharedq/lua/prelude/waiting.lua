@@ -2,7 +2,8 @@
 A connection's own waiting: what stands in own[owner] is "" (none), "W"+queue+"\n"+member (waiting) or
 "K"+queue (woken, not yet back); a newline after that: others are still to be woken (prelude/place); a newline and an id: by
 which message, where others waited, too. "H"+queue: it was
-handed a message, which stands in its wake list until its connection has it; it waits no more.
+handed a message, which stands in its wake list until its connection has it; it waits no more. Where it was handed that
+in its unit of work, it has got it, whatever becomes of the wake list.
 USES place
 ]]
 -- Wakes all that wait on the queue: nobody knows for which message another one was woken in vain.
@@ -31,17 +32,16 @@ local function stop_waiting(queue, own, owner, state, wake_key)
 end
 
 -- What it was handed on this queue and never got: back where it was, and it counts as woken for that. True if there was
--- any. A queue that was deleted meanwhile takes it along.
+-- any. A queue that was deleted meanwhile takes it along; what it got in its unit of work so is that one's to give back.
 local function take_back(queue, owner, wake_key)
     local handed, is_any = redis.call("LPOP", wake_key), false
     while handed do
-        local head_end = string.find(handed, "\n", 1, true)
-        if head_end and redis.call("HEXISTS", queue.q, "ver") == 1 then
-            local id, score = string.match(string.sub(handed, 1, head_end - 1), "^(%S+) (%S+)$")
-            redis.call("HSET", queue.hand.messages, id, string.sub(handed, head_end + 1))
+        local id, score, head_end = string.match(handed, "^(%S+) (%S+)()\n")
+        if id and redis.call("HEXISTS", queue.q, "ver") == 1 then
+            local record = string.sub(handed, head_end + 1)
+            redis.call("HSET", queue.hand.messages, id, record)
             redis.call("ZADD", queue.a, score, id)
             if needs_look(id) then
-                local record = string.sub(handed, head_end + 1)
                 look_after(queue, queue.hand.messages, nil, 1, id, tonumber(score), record)
             end
             journal(queue.hand.journal, queue.hand.journal_max, "e", "return", "o", owner, "q", queue.name, "i", id)
@@ -52,9 +52,17 @@ local function take_back(queue, owner, wake_key)
     return is_any
 end
 
-local function start_waiting(queue, own, owner, selection_text)
-    local member = selection_text .. owner
-    redis.call("ZADD", queue.w, 0, member)
-    redis.call("HINCRBY", queue.q, "nw", 1)
-    redis.call("HSET", own, owner, "W" .. queue.name .. "\n" .. member)
+-- The message that it was handed in its unit of work and has not seen yet: id, record. Nil where there is none.
+local function take_arrived(own, owner, wake_key)
+    local handed = redis.call("LRANGE", wake_key, 0, 0)[1] or ""
+    local id, record = string.match(handed, "^([^ \n]+)\n(.*)$")
+    if id then
+        redis.call("DEL", wake_key)
+        redis.call("HSET", own, owner, "")
+    end
+    return id, record
+end
+
+local function start_waiting(queue, own, owner, entry)
+    INLINE.register(queue.w, queue.q, own, owner, queue.name, entry)
 end

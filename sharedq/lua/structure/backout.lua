@@ -58,6 +58,10 @@ local function with_backout_counted(record)
     return string.sub(record, 1, 2) .. string.char(backouts) .. string.sub(record, 4)
 end
 
+-- What a dead owner was handed and has not seen comes back as it was (see prelude/waiting).
+local unseen = caller ~= owner
+    and string.match(redis.call("LRANGE", wake_base .. owner, 0, 0)[1] or "", "^([^ \n]+)\n")
+
 -- Returns how many of the operation's gets went back before there were enough bytes.
 local bytes = 0
 local function undo_gets(queue, ids, added)
@@ -67,7 +71,7 @@ local function undo_gets(queue, ids, added)
         local records, stored = redis.call("HMGET", messages, unpack(ids, done + 1, to)), {}
         for position, record in ipairs(records) do
             bytes = bytes + #record
-            records[position] = with_backout_counted(record)
+            if ids[done + position] ~= unseen then records[position] = with_backout_counted(record) end
             stored[2 * position - 1], stored[2 * position] = ids[done + position], records[position]
         end
         redis.call("HSET", messages, unpack(stored))

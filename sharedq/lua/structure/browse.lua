@@ -17,7 +17,7 @@ ARGV
   3  version      of the definition the caller decided by
   4  cursor       score after which to look; 0 from the start
   5  length_max   longest body the caller takes, bytes; more is cut
-  6  wait         "" or the waiter's text: wait when nothing fits
+  6  wait         "" or the entry of its wait: wait when nothing fits
   7  journal_max
   8  id, 9 number, 10 prefix, 11 msgid, 12 correl   the selection
 REPLY       { 0, length of the body, id, record, score } | { 1, version, definition } stale

@@ -2,11 +2,12 @@
 structure/commit_put.lua - MQCMIT whose puts come along: apply the unit of work's gets and its buffered puts at once.
 
 Asynchronous puts that were never sent need not be recorded first: this call is both their put and the decision. For
-a unit of work of one structure in which only gets are recorded, and puts of plain messages (see structure/put_plain)
-on one queue.
+a unit of work of one structure in which only gets are recorded, and puts on one queue: all of plain messages (see
+structure/put_plain), or all of messages with identifiers.
 
-The next get may ride along: of one plain message that fits, from the front of a queue, in the unit of work that follows.
-Where there is no such message, or anything else must be looked at, nothing is got, and the caller asks again.
+The next get may ride along, in the unit of work that follows: of one message with no more than identifiers, which fits,
+from the front of a queue or by the index. Where nothing is there it waits from this moment on. Where anything else must be
+looked at, nothing is got, and the caller asks again.
 
 KEYS
   1  own        hash    registered owners (the fence)
@@ -18,7 +19,8 @@ KEYS
   7  wake_base  base    keys that waiting connections block on
   8  unit       list    the unit of work
   9  journal    stream
-  10.. for each queue got from: queue; then, where a get rides, queue and available of its queue
+  10 index      zset    selection index of the queue put to
+  11.. for each queue got from: queue; then, where a get rides, of its queue: queue, available, waiters, index
 ARGV
   1  owner        owner token of the caller, whose unit of work it is
   2  queue_name   of the queue put to
@@ -30,12 +32,14 @@ ARGV
   8  details      the journal's text about the messages put
   9  count        messages put, at least 1
   10 rides        1: the next get rides along; 0: there is none
-  11.. for each of them: score base, record; then the names of the queues got from, in the order of their keys; then,
-     where a get rides: name of its queue, version it was decided by, unit of work it belongs to, longest body it takes
+  11 look         "x": the messages put have identifiers; "": they are plain
+  12.. for each of them: score base, record; then the names of the queues got from, in the order of their keys; then,
+     where a get rides: name of its queue, version it was decided by, unit of work it belongs to, longest body it takes,
+     "" or the entry of its wait, "" or what it asks the index for
 REPLY       { 0, 0, messages applied } | { 0, 0, messages applied, { 0, length of the body, id, { record } } } got, too
-            | { reason }
+            | { 0, 0, messages applied, { 2033 } } nothing is there: it waits now, if it said how | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2003 BACKED_OUT (an operation is missing, or a message cannot be put: nothing was
-            applied)
+            applied) | in the list: 2033 NO_MSG_AVAILABLE
 INVARIANTS  1 one state, 2 fencing, 3 one decision, 5 position, 8 once
 MEMORY      refused when Redis is full
 RIGHTS      asked by structure/attach
@@ -43,31 +47,47 @@ COST        O(messages * log depth)
 USES        place
 ]]
 local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
-local count, rides, FIRST = tonumber(ARGV[9]), ARGV[10] == "1", 11
-if redis.call("HEXISTS", KEYS[1], owner) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "ev")
+local count, rides, look, FIRST = tonumber(ARGV[9]), ARGV[10] == "1", ARGV[11], 12
+local waiting = redis.call("HGET", KEYS[1], owner)
+if not waiting then return { MQRC.CONNECTION_BROKEN } end
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "ev", "mk", "al")
 if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT } end
 if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then return { MQRC.BACKED_OUT } end
 local elements = redis.call("LRANGE", KEYS[8], 0, -1)
-if elements[1] ~= "A" .. unit_id or #elements - 1 ~= tonumber(ARGV[6]) then return { MQRC.BACKED_OUT } end
+local is_as_expected = elements[1] == "A" .. unit_id and #elements - 1 == tonumber(ARGV[6])
+if not is_as_expected and (elements[1] or ARGV[6] ~= "0") then return { MQRC.BACKED_OUT } end
 
 local first = redis.call("INCRBY", KEYS[2], count) - count + 1
 local stored, added, ids, is_long = {}, {}, {}, false
 for position = 1, count do
     local at, number = FIRST + 2 * (position - 1), first + position - 1
-    stored[2 * position - 1], stored[2 * position] = number, ARGV[at + 1]
-    added[2 * position - 1], added[2 * position] = ARGV[at] + number, number
-    ids[position] = number
+    local id = look == "" and number or number .. look
+    stored[2 * position - 1], stored[2 * position] = id, ARGV[at + 1]
+    added[2 * position - 1], added[2 * position] = ARGV[at] + number, id
+    ids[position] = id
     is_long = is_long or #ARGV[at + 1] > CONST.LONG
 end
 redis.call("HSET", messages, unpack(stored))
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
-redis.call("ZADD", KEYS[5], unpack(added))
-if state[6] then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, 0) end
+-- A lone get that waits for any message is handed it as structure/put_plain does that.
+local handed_to
+if state[2] == "1" and count == 1 and look == "" and not is_long
+    and (state[5] or "0") == "0" and not state[7] and not state[8] and redis.call("ZCARD", KEYS[5]) == 0 then
+    local waiter = redis.call("ZRANGE", KEYS[6], 0, 0)[1]
+    local after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
+    handed_to = after and INLINE.is_to_be_handed(after) and after
+    if handed_to then redis.call("ZREM", KEYS[6], waiter) end
+end
+-- Messages with identifiers are made available below.
+if look == "" and not handed_to then redis.call("ZADD", KEYS[5], unpack(added)) end
+if state[6] then
+    local went = handed_to and 1 or 0
+    INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, went)
+end
 
 local names, queues, away = FIRST + 2 * count, {}, {}
-local queue_count = #KEYS - 9 - (rides and 2 or 0)
-for at = 1, queue_count do queues[ARGV[names + at - 1]] = KEYS[9 + at] end
+local queue_count = #KEYS - 10 - (rides and 4 or 0)
+for at = 1, queue_count do queues[ARGV[names + at - 1]] = KEYS[10 + at] end
 local applied = count
 for position = 2, #elements do
     local taken, queue_name, ids_text = INLINE.gets_in(elements[position])
@@ -79,43 +99,80 @@ for position = 2, #elements do
     end
     applied = applied + taken
 end
-redis.call("DEL", KEYS[8])
+if elements[1] then redis.call("DEL", KEYS[8]) end
 if ARGV[7] ~= "0" then
     local ids_text = table.concat(ids, " ")
     INLINE.entry(KEYS[9], ARGV[7], "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", ARGV[8])
     INLINE.entry(KEYS[9], ARGV[7], "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
 end
-local reply = { 0, 0, applied }
+local reply, got = { 0, 0, applied }, nil
+if handed_to then
+    local id, score, record = ids[1], string.format("%.0f", added[1]), stored[2]
+    INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, KEYS[9], ARGV[7])
+    if string.byte(handed_to) == 33 then redis.call("HDEL", messages, id) end
+end
 if rides then
-    -- As structure/get takes a message whose id needs no look. A queue that may have long ones is not for this.
-    local source, available, at = KEYS[10 + queue_count], KEYS[11 + queue_count], names + queue_count
+    -- As structure/get takes a message. A queue that may have long ones is not for this.
+    local source, available, at = KEYS[11 + queue_count], KEYS[12 + queue_count], names + queue_count
     local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg", "ev")
     if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4]
         and tonumber(ARGV[at + 3]) >= CONST.LONG then
-        local id, score = unpack(redis.call("ZPOPMIN", available))
-        if id and string.byte(id, -1) == 120 then
+        local index, prefix, id, score = KEYS[14 + queue_count], ARGV[at + 5], nil, nil
+        if prefix == "" then
+            id, score = unpack(redis.call("ZPOPMIN", available))
+        else
+            local found = redis.call("ZRANGEBYLEX", index, "[" .. prefix, "(" .. prefix .. "\255", "LIMIT", 0, 1)[1]
+            if found then
+                -- As prelude/record has it: the place, and the id unless that is the usual one.
+                score, id = string.format("%.0f", struct.unpack(">I7", found, #prefix + 1)), string.sub(found, #prefix + 8)
+                if id == "" then id = string.format("%.0fx", score % CONST.PRIORITY_STEP) end
+                redis.call("ZREM", available, id)
+            end
+        end
+        local needs_look, record = id and string.byte(id, -1) == 120, id and redis.call("HGET", messages, id)
+        -- It expires, is in a group, or asks for a report.
+        if needs_look and bit.band(string.byte(record), 50) ~= 0 then
             redis.call("ZADD", available, score, id)
         elseif id then
-            local record = redis.call("HGET", messages, id)
+            if needs_look then got = { id = id, score = tonumber(score), record = record, name = ARGV[at], i = index } end
+            local chosen = prefix == "" and {} or { "c", "1" }
             if there[5] then INLINE.note(there[5], source, available, ARGV[at], owner, 0, 1) end
             away[source] = (away[source] or 0) + 1
             redis.call("RPUSH", KEYS[8], "A" .. ARGV[at + 2], "G1\n" .. ARGV[at] .. "\n" .. id .. "\n" .. score)
-            INLINE.journal(KEYS[9], ARGV[7], "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id)
+            INLINE.journal(KEYS[9], ARGV[7], "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id,
+                unpack(chosen))
             local _, _, _, high, low = string.byte(record, 1, 5)
             reply[4] = { 0, #record - high * 256 - low, id, { record } }
+        elseif ARGV[at + 4] == "" then
+            reply[4] = { MQRC.NO_MSG_AVAILABLE }
+        elseif waiting == "" or (string.byte(waiting) == 72 and not INLINE.is_on_its_way(KEYS[7] .. owner)) then
+            local waiters, name, entry = KEYS[13 + queue_count], ARGV[at], ARGV[at + 4]
+            INLINE.register(waiters, source, KEYS[1], owner, name, entry)
+            reply[4] = { MQRC.NO_MSG_AVAILABLE }
         end
     end
 end
 for key, number in pairs(away) do
     if number ~= 0 then redis.call("HINCRBY", key, "gu", number) end
 end
-if (state[2] or "0") == "0" then return reply end
+local is_done = handed_to or (look == "" and (state[2] or "0") == "0")
+if is_done and not got then return reply end
 -- PRELUDE
-local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], w = KEYS[6] }
+if got then look_after(got, messages, nil, -1, got.id, got.score, got.record) end
+if is_done then return reply end
+local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[10], w = KEYS[6] }
 queue.hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[7] }
-local waiting = tonumber(state[2])
-for _, number in ipairs(ids) do
-    if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], tostring(number), "") end
+if look == "" then
+    local left = tonumber(state[2])
+    for _, id in ipairs(ids) do
+        if left > 0 then left = left - wake_for(queue, KEYS[1], KEYS[7], tostring(id), "") end
+    end
+else
+    local records = {}
+    for position = 1, count do records[position] = stored[2 * position] end
+    -- The get that rides may be one of those that wait by now.
+    local left = tonumber(redis.call("HGET", KEYS[4], "nw") or 0)
+    make_available(queue, messages, KEYS[1], KEYS[7], nil, left, added, records)
 end
 if state[6] and queue.handed then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, 0, queue.handed) end
 return reply

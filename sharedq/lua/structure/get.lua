@@ -31,8 +31,8 @@ ARGV
   8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080); 2: no body is returned, and
                   none is too long
   9  bytes_max    stop filling a batch after this many bytes; at least CONST.LONG a message wanted
-  10 wait         "" or the waiter's selection text: wait when nothing fits; "=": sent after a commit in the same
-                  write, do nothing unless that has ended its unit of work; "+": end that first
+  10 wait         "" or the entry of its wait: wait when nothing fits. Before that "=": sent after a commit in the same
+                  write, do nothing unless that has ended its unit of work; or "+": end that first
   11 journal_max
   12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; absent for any message, and with "+":
   12 ended_id, 13 expected   the unit of work to end, and how many operations must be there, all of them gets
@@ -50,7 +50,9 @@ USES        place, select, waiting, unit_of_work, journal
 local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
 local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
-local is_blind = ARGV[8] == "2"
+local is_blind, entry, after = ARGV[8] == "2", ARGV[10], string.byte(ARGV[10])
+local is_after, ends_first = after == 61, after == 43
+if is_after or ends_first then entry = string.sub(entry, 2) end
 
 local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg", "ev")
 local version, may_be_long = state[1], state[4]
@@ -62,8 +64,8 @@ if is_handed and not INLINE.is_on_its_way(KEYS[9]) then
 end
 -- Sent in one write after a commit, which failed or has chunks left: its unit of work is still there.
 local is_any = not ARGV[12]
-if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
-if ARGV[10] == "+" then
+if is_after and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
+if ends_first then
     -- As structure/commit ends such a one.
     is_any = true
     local expected = tonumber(ARGV[13])
@@ -142,7 +144,7 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
                 redis.call("HINCRBY", KEYS[3], "gu", count)
                 -- As prelude/unit_of_work has it; scores are whole numbers, and Redis writes them without an exponent.
                 local operation = "G" .. count .. "\n" .. ARGV[2] .. "\n" .. ids_text .. "\n" .. scores_text
-                if ARGV[10] == "=" or ARGV[10] == "+" then
+                if is_after or ends_first then
                     redis.call("RPUSH", unit, "A" .. unit_id, operation)
                 elseif redis.call("RPUSH", unit, operation) == 1 then
                     redis.call("LPUSH", unit, "A" .. unit_id)
@@ -153,6 +155,10 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
             local _, _, _, high, low = string.byte(records[1], 1, 5)
             return { 0, #records[1] - high * 256 - low, ids_text, records }
         end
+    elseif count == 0 and entry ~= "" and not may_be_long then
+        if is_woken then redis.call("DEL", KEYS[9]) end
+        INLINE.register(KEYS[6], KEYS[3], own, owner, ARGV[2], entry)
+        return { MQRC.NO_MSG_AVAILABLE }
     end
 end
 -- PRELUDE
@@ -165,6 +171,8 @@ if not is_any then
 end
 if is_handed then
     if waiting ~= "H" .. queue.name then return { MQRC.CALL_IN_PROGRESS } end
+    local id, record = take_arrived(own, owner, KEYS[9])
+    if id then return { 0, #record - body_offset(record), id, { record } } end
     queue.hand = { messages = messages, journal = KEYS[10], journal_max = ARGV[11] }
     redis.call("HSET", own, owner, take_back(queue, owner, KEYS[9]) and "K" .. queue.name or "")
     return { LOOK_AGAIN, "" }
@@ -199,7 +207,7 @@ if #ids == 0 then
         local mine = selection.number ~= "" and "N" .. selection.number .. " " .. owner or ""
         pass_on(queue, messages, own, KEYS[11], mine, woken_by)
     end
-    if ARGV[10] ~= "" and ARGV[10] ~= "=" and ARGV[10] ~= "+" then start_waiting(queue, own, owner, ARGV[10]) end
+    if entry ~= "" then start_waiting(queue, own, owner, entry) end
     if may_be_long and selection.prefix == "" then
         -- Nothing is left that could come back, either.
         local away = redis.call("HMGET", queue.q, "pu", "gu", "lk")

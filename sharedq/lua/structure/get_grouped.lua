@@ -36,8 +36,8 @@ ARGV
   7  length_max   longest body the caller takes, bytes
   8  truncate     1: a longer body is accepted (2079); 0: the message stays (2080)
   9  bytes_max    stop filling a batch after this many bytes
-  10 wait         "" or the waiter's text: wait when nothing fits; "=": sent after a commit in the same write, do
-                  nothing unless that has ended its unit of work
+  10 wait         "" or the entry of its wait: wait when nothing fits. Before that "=": sent after a commit in the same
+                  write, do nothing unless that has ended its unit of work
   11 journal_max
   12 cursor       score after which to look; 0 from the start
   13 horizon      score up to which an earlier call of this search has looked; 0 none
@@ -93,7 +93,11 @@ local STALE, LOOK_AGAIN, MARKED, EXPIRED_MAX, OPERATION_MAX = 1, 2, 4, 100, 100
 
 local waiting = redis.call("HGET", own, owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
-if wait_text == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
+if string.byte(wait_text) == 61 then
+    if redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
+    wait_text = string.sub(wait_text, 2)
+end
+local asked_as = string.sub(wait_text, 1, 1)
 local version, left, marked, armed = unpack(redis.call("HMGET", queue.q, "ver", "gm", "mk", "ev"))
 -- A woken waiter owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
@@ -108,7 +112,7 @@ if not version then return { MQRC.Q_DELETED } end
 -- From here to `settle` what the handle has locked is on the queue, for this call to find.
 local mine = handle and take_lock_off(queue, messages, expiry, handle, marks) or {}
 -- With what it has locked something may be complete for this handle alone: it is asked as who waits for certain messages.
-if #mine > 0 and string.find(wait_text, "^[AED]") then wait_text = "V" end
+if #mine > 0 and string.find(wait_text, "^[AED]") then wait_text = "V" .. owner end
 
 local function asks(letter)
     return string.find(marking, letter, 1, true) ~= nil
@@ -216,13 +220,13 @@ local function leave_to_others()
         -- It counts as a get when waiters are chosen, but has looked after its cursor only. From now on it waits as a
         -- browse, so that two of this kind do not wake each other for ever.
         wake_everyone(queue, own, KEYS[11])
-        if wait_text ~= "" then wait_text = "B" end
+        if wait_text ~= "" then wait_text = "B" .. owner end
         return
     end
     -- A get of any message, or of any that begins something, found nothing that others could want.
     if kind ~= "A" and kind ~= "B" and kind ~= "D" then
         local by_number = want.number ~= "" and "N" .. want.number .. " " .. owner or ""
-        pass_on(queue, messages, own, KEYS[11], wait_text ~= "" and wait_text .. owner or by_number, woken_by)
+        pass_on(queue, messages, own, KEYS[11], wait_text ~= "" and wait_text or by_number, woken_by)
     end
 end
 
@@ -233,7 +237,7 @@ local function share()
     if woken_by and score_of(queue, woken_by) then
         wake_for_what_is_left(queue, messages, own, KEYS[11], woken_by)
     elseif is_woken and (kind == "V" or kind == "E" or kind == "") and is_anything_on(queue) then
-        pass_on(queue, messages, own, KEYS[11], kind ~= "" and wait_text .. owner or "", woken_by)
+        pass_on(queue, messages, own, KEYS[11], wait_text, woken_by)
     end
 end
 
@@ -283,8 +287,8 @@ if not items then
     -- A lock ends before the wait begins: what was locked must not wake the one who had it.
     reply = finish(reply)
     -- Also where it has to look again: whatever comes from now on wakes it, and its search begins anew.
-    if wait_text ~= "" and wait_text ~= "=" then start_waiting(queue, own, owner, wait_text) end
-    if wait_text == "B" and ARGV[10] ~= "B" then reply[#reply + 1] = wait_text end
+    if wait_text ~= "" then start_waiting(queue, own, owner, wait_text) end
+    if string.byte(wait_text) == 66 and asked_as ~= "B" then reply[#reply + 1] = "B" end
     -- What is passed over because it is marked becomes eligible then.
     if not horizon and asks("s") and asks("t") and mark_ends_in then
         reply[2], reply[3] = reply[2] or "", mark_ends_in

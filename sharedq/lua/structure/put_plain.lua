@@ -64,17 +64,18 @@ if KEYS[10] then
     code = "." .. code
 end
 -- A lone get that waits for any message is served as prelude/place does it, but without making its functions: this is
--- the time between a request and its answer. What it is handed need not be stored.
+-- the time between a request and its answer. What it is handed outside a unit of work need not be stored.
 local token, handed
 if state[2] == "1" then
     local waiter = KEYS[10] and redis.call("ZRANGE", KEYS[6], 0, 0)[1] or redis.call("ZPOPMIN", KEYS[6])[1]
-    token = waiter and string.match(waiter, "^A!?(.*)$")
-    if waiter and not token and not KEYS[10] then redis.call("ZADD", KEYS[6], 0, waiter) end
+    local after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
+    token = after and INLINE.token_in(after)
+    if waiter and not after and not KEYS[10] then redis.call("ZADD", KEYS[6], 0, waiter) end
     -- Nothing is before it, and neither it nor the queue has what a get must look at.
     local is_lone = token and count == 1 and #ARGV[at + 1] <= CONST.LONG
         and (state[5] or "0") == "0" and not state[6] and not state[7] and redis.call("ZCARD", KEYS[5]) == 0
     if is_lone and not KEYS[10] then
-        handed = string.byte(waiter, 2) == 33 and { token = token, name = ARGV[2], q = KEYS[4], base = base }
+        handed = INLINE.is_to_be_handed(after) and { after = after, name = ARGV[2], q = KEYS[4], base = base }
     elseif is_lone then
         -- What the agent said counts for its own wait, for the definition of its queue and for the authority records.
         local said = redis.call("HGET", KEYS[4], "mv") or ""
@@ -89,9 +90,10 @@ if state[2] == "1" then
         if there and there[1] == version and there[2] == "1" and there[3] == string.sub(code, 2) and (there[4] or "0") == "0"
             and not (there[5] or there[6] or there[7]) and redis.call("ZCARD", KEYS[12]) == 0 then
             waiter = redis.call("ZPOPMIN", KEYS[13])[1]
-            if waiter and string.sub(waiter, 1, 2) == "A!" then
+            after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
+            if after and INLINE.is_to_be_handed(after) then
                 its_base = its_base ~= "" and its_base or base
-                handed = { token = string.sub(waiter, 3), name = ARGV[7], q = KEYS[11], base = its_base, by = token }
+                handed = { after = after, name = ARGV[7], q = KEYS[11], base = its_base, by = token }
                 state[8] = there[8]
             elseif waiter then
                 redis.call("ZADD", KEYS[13], 0, waiter)
@@ -103,6 +105,7 @@ end
 local first, ids, is_long = redis.call("INCRBY", KEYS[2], count) - count + 1, nil, nil
 if handed then
     ids = code and first .. code or first
+    if string.byte(handed.after) == 43 then redis.call("HSET", KEYS[3], ids, ARGV[at + 1]) end
 elseif count == 1 then
     ids, is_long = code and first .. code or first, #ARGV[at + 1] > CONST.LONG
     redis.call("HSET", KEYS[3], ids, ARGV[at + 1])
@@ -139,17 +142,15 @@ if journal then
 end
 if (state[2] or "0") == "0" then return { 0, first } end
 if handed then
-    redis.call("HINCRBY", handed.q, "nw", -1)
-    redis.call("HSET", KEYS[1], handed.token, "H" .. handed.name)
-    local head = ids .. " " .. string.format("%.0f", handed.base + first) .. "\n"
-    redis.call("LPUSH", KEYS[7] .. handed.token, head .. ARGV[at + 1])
-    if handed.by then redis.call("HINCRBY", KEYS[4], "mvd", 1) end
-    if journal then
-        if handed.by then
+    if handed.by then
+        redis.call("HINCRBY", KEYS[4], "mvd", 1)
+        if journal then
             INLINE.entry(journal, ARGV[5], "e", "transfer", "o", handed.by, "q", ARGV[2], "t", handed.name, "i", ids)
         end
-        INLINE.entry(journal, ARGV[5], "e", "get", "o", handed.token, "q", handed.name, "i", ids)
     end
+    local q, name, after, score = handed.q, handed.name, handed.after, string.format("%.0f", handed.base + first)
+    local record, limit = ARGV[at + 1], journal and ARGV[5] or "0"
+    INLINE.hand(KEYS[1], KEYS[7], q, name, after, ids, score, record, journal, limit)
     return { 0, first, 1 }
 elseif token then
     if KEYS[10] then redis.call("ZPOPMIN", KEYS[6]) end

@@ -30,7 +30,7 @@ ARGV
   5  journal_max
   6  is_fifo      1 when the transmit queue does not order by priority
   7  authorities  version of the authority records that the caller knows: with any, it moves nothing
-  8  wait         "" or the waiter's selection text: wait when there is nothing
+  8  wait         "" or the entry of its wait: wait when there is nothing
   9  moves        lines of destinations that a put may move a message to while it waits: code, version ("~" before it
                   where no persistent message may come), score base
   10.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
@@ -114,7 +114,8 @@ for _, run in ipairs(runs) do
         local waiter = redis.call("ZRANGE", run.w, 0, 0)[1]
         if waiter and string.byte(waiter) == 65 then
             -- A lone message is handed over, as prelude/place does it; of several the waiter takes its own.
-            run.is_handed = all == 1 and string.byte(waiter, 2) == 33
+            local after = string.sub(waiter, 2)
+            run.is_handed = all == 1 and INLINE.is_to_be_handed(after)
             local can_be = not run.is_handed or (state[7] or "0") == "0" and redis.call("ZCARD", run.a) == 0
                 and not (may_be_long or state[4] or state[8] or state[9])
             run.waiter = can_be and waiter
@@ -158,17 +159,17 @@ if is_all then
             "i", run.ids_text or table.concat(run.ids, " "))
         if run.waiter then
             -- As prelude/place wakes it.
-            local token, id = string.match(run.waiter, "^A!?(.*)$"), run.ids[1]
+            local after, id = string.sub(run.waiter, 2), run.ids[1]
             redis.call("ZREM", run.w, run.waiter)
-            redis.call("HINCRBY", run.q, "nw", -1)
-            redis.call("HSET", own, token, (run.is_handed and "H" or "K") .. run.name)
             if run.is_handed then
-                local head = id .. " " .. string.format("%.0f", added[1]) .. "\n"
-                redis.call("LPUSH", wake_base .. token, head .. redis.call("HGET", messages, id))
-                redis.call("HDEL", messages, id)
-                INLINE.journal(KEYS[9], ARGV[5], "e", "get", "o", token, "q", run.name, "i", id)
+                local record, score, q, name = redis.call("HGET", messages, id), string.format("%.0f", added[1]), run.q, run.name
+                INLINE.hand(own, wake_base, q, name, after, id, score, record, KEYS[9], ARGV[5])
+                if string.byte(after) == 33 then redis.call("HDEL", messages, id) end
             else
-                redis.call("RPUSH", wake_base .. token, "1")
+                local waiting_token = INLINE.token_in(after)
+                redis.call("HINCRBY", run.q, "nw", -1)
+                redis.call("HSET", own, waiting_token, "K" .. run.name)
+                redis.call("RPUSH", wake_base .. waiting_token, "1")
             end
         end
     end

@@ -17,7 +17,7 @@ ARGV
   1  owner
   2  queue_name
   3  journal_max
-REPLY       { 0 } | { reason }
+REPLY       { 0 [, the message that it was handed in its unit of work: id, newline, record] } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing
 COST        O(log waiters); waiters, at most 256, where a wake-up is passed on
@@ -29,6 +29,10 @@ local own, owner = KEYS[1], ARGV[1]
 local state = redis.call("HGET", own, owner)
 if not state then return { MQRC.CONNECTION_BROKEN } end
 if state == "" then return { 0 } end
+if string.byte(state) == 72 then
+    local id, record = take_arrived(own, owner, KEYS[5])
+    if id then return { 0, id .. "\n" .. record } end
+end
 if state == "H" .. queue.name and take_back(queue, owner, KEYS[5]) then state = "K" .. queue.name end
 stop_waiting(queue, own, owner, state, KEYS[5])
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.

@@ -117,6 +117,29 @@ def test_what_a_commit_hands_to_a_waiting_get_is_counted(
     assert counted(events.group) == (3, 3, 1)
 
 
+@pytest.mark.parametrize("md", [MQMD(), MQMD(correl_id=b"c" * 24)], ids=["plain", "looked at"])
+@pytest.mark.parametrize("way", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
+@pytest.mark.parametrize("how", [GetOption.NO_SYNCPOINT, GetOption.SYNCPOINT])
+def test_what_is_handed_to_a_waiting_get_counts_once(events: Events, md: MQMD, way: PutOption, how: GetOption) -> None:
+    connection, queue = both(events.group, **PLAIN)
+    events.group.define_shared("FROM")
+    source = connection.open("FROM", OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
+    waiter = events.group.connect("QM1").open("Q", OpenOption.INPUT_SHARED)
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(2):
+            # With a get in the unit of work a buffered put and its commit are one call.
+            source.put(b"x")
+            source.get(GetOption.SYNCPOINT)
+            got = pool.submit(waiter.get, GetOption.WAIT | how, wait_ms=60_000)
+            until_waiting(events.group, "Q", 1)
+            queue.put(b"x", md, options=way)
+            connection.commit()
+            got.result()
+    counts = counted(events.group)
+    assert counts is not None
+    assert counts[1:] == (2, 2)
+
+
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_hop_counts_at_its_destination(events: Events, count: int) -> None:
     group = events.group

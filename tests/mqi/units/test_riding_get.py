@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sharedq import MQIError
@@ -80,12 +82,17 @@ def test_one_that_was_got_so_is_backed_out_by_its_recovery(transactions: Transac
     assert on_queue(transactions.group, "TARGET") == [(b"1", 0)]
 
 
-def test_a_message_that_needs_a_look_is_got_alone_the_next_in_one_write(
-    transactions: Transactions,
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    # Refused and sent again; commit and get, twice; after a plain one the get leaves with the commit again.
+    [({"correl_id": b"C" * 24}, [1, 1, 1, 1]), ({"correl_id": b"C" * 24, "expiry": 60_000}, [2, 2, 2, 1])],
+)
+def test_a_message_that_expires_is_got_alone_and_the_next_in_one_write(
+    transactions: Transactions, fields: dict[str, Any], expected: list[int]
 ) -> None:
     transactions.source.put(b"0")
     for n in (1, 2, 3, 4):
-        transactions.source.put(b"%d" % n, MQMD(correl_id=b"C" * 24) if n < 3 else MQMD())
+        transactions.source.put(b"%d" % n, MQMD(**fields) if n < 3 else MQMD())
     calls = []
     for n in (1, 2, 3, 4):
         if n == 1:
@@ -98,8 +105,9 @@ def test_a_message_that_needs_a_look_is_got_alone_the_next_in_one_write(
         # A refused get left it in its place.
         assert transactions.state("SOURCE") == (4 - n, 0, 1)
 
-    # Refused and sent again; commit and get, twice; after a plain one the get leaves with the commit again.
-    assert calls == [2, 2, 2, 1]
+    assert calls == expected
+    client, queue = transactions.group.group.client(), transactions.source.handle.queue
+    assert client.zcard(queue.index) == 0
 
 
 @pytest.mark.parametrize("rides", [True, False])

@@ -89,6 +89,7 @@ def test_a_getter_interrupted_before_it_blocks_waits_no_more(
 
     with monkeypatch.context() as patch:
         patch.setattr(Connection, "block_then_call", interrupt)
+        patch.setattr(Connection, "block", interrupt)
         with pytest.raises(TimeoutError):
             queue.get(GetOption.WAIT | how, wait_ms=LONG_MS)
     with pytest.raises(MQIError) as caught:
@@ -255,7 +256,8 @@ def test_all_browses_are_woken_and_one_get(
 
 @pytest.mark.rule("mqi/waiting", "A getter that is woken too late for the message waits for the rest of its interval.")
 @pytest.mark.parametrize(
-    "options", [GetOption.SYNCPOINT, GetOption.BROWSE_FIRST, GetOption.SYNCPOINT | GetOption.LOGICAL_ORDER]
+    "options",
+    [GetOption.SYNCPOINT_IF_PERSISTENT, GetOption.BROWSE_FIRST, GetOption.SYNCPOINT | GetOption.LOGICAL_ORDER],
 )
 def test_a_getter_that_is_too_late_waits_for_the_rest_of_its_interval(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, options: int

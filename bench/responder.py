@@ -1,0 +1,74 @@
+"""``python -m bench.responder HOW URL [GROUP DATA_DIR]``: the process that answers requests, in lines about replies.
+
+It never ends by itself. A reply is the request's body.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.site import persistent
+from bench.streams import PlainStreams, Streams, ThinStreams
+from sharedq import connect
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.settings.values import Settings
+
+QMGR = "QM1"
+_LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+_IN_UNIT, _OUTSIDE = int(GetOption.SYNCPOINT | GetOption.WAIT), int(GetOption.WAIT)
+
+
+def requests_of(how: str) -> str:
+    """The name of the queue, or stream, of requests of a way to ask."""
+    return f"BENCH.REQUESTS.{how.upper()}"
+
+
+def replies_of(how: str) -> str:
+    """That of its replies."""
+    return f"BENCH.REPLIES.{how.upper()}"
+
+
+def main(arguments: list[str]) -> None:
+    """Answer *how* for ever."""
+    how, url, *of_igq = arguments
+    begin: dict[str, Callable[..., None]] = {
+        "unit": _in_units,
+        "outside": _outside,
+        "streams": lambda: _streams(ThinStreams(url), how),
+        "redis-py": lambda: _streams(PlainStreams(url), how),
+    }
+    begin[how](*([url, *of_igq] if of_igq else []))
+
+
+def _in_units(url: str, group: str, data_dir: str) -> None:
+    connection = connect(QMGR, settings=_settings(url, group, data_dir))
+    requests = connection.open(requests_of("unit"), OpenOption.INPUT_SHARED)
+    replies = connection.open(replies_of("unit"), OpenOption.OUTPUT)
+    body = requests.get(_IN_UNIT, wait_ms=-1).body
+    while True:
+        replies.put(body, persistent(), options=_LATER)
+        body = requests.commit_and_get(_IN_UNIT, wait_ms=-1).body
+
+
+def _outside(url: str, group: str, data_dir: str) -> None:
+    connection = connect(QMGR, settings=_settings(url, group, data_dir))
+    requests = connection.open(requests_of("outside"), OpenOption.INPUT_SHARED)
+    replies = connection.open(replies_of("outside"), OpenOption.OUTPUT)
+    while True:
+        replies.put(requests.get(_OUTSIDE, wait_ms=-1).body, persistent())
+
+
+def _streams(streams: Streams, how: str) -> None:
+    requests, replies = requests_of(how), replies_of(how)
+    while True:
+        streams.pass_on(requests, replies, streams.read(requests, 1, block_ms=0))
+
+
+def _settings(url: str, group: str, data_dir: str) -> Settings:
+    return Settings(group=group, redis_url=url, data_dir=Path(data_dir), journal=False, lease_ms=600_000)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
