@@ -299,3 +299,25 @@ def test_the_context_of_a_message_is_passed_on_by_its_handle(qmgr: pymqi.QueueMa
     passed = pymqi.MD()
     assert source.get(None, passed) == b"goes"
     assert (passed.UserIdentifier.rstrip(), passed.ApplIdentityData.rstrip()) == (b"somebody", b"identity")
+
+
+@pytest.mark.parametrize("options", [CMQC.MQCNO_NONE, CMQC.MQCNO_RECONNECT])
+def test_the_queue_manager_can_be_opened_as_an_object(qsg: TestGroup, options: int) -> None:  # noqa: ARG001
+    qmgr = pymqi.connect("QM1", cno_options=options)
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    manager = pymqi.Queue(qmgr, pymqi.OD(ObjectType=CMQC.MQOT_Q_MGR), CMQC.MQOO_INQUIRE)
+    later = pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INQUIRE)
+    assert len({queue.get_handle(), manager.get_handle(), later.get_handle()}) == 3
+    assert manager.inquire(CMQC.MQCA_Q_MGR_NAME) == b"QM1".ljust(48)
+    with pytest.raises(pymqi.MQMIError) as caught:
+        manager.put(b"x")
+    assert reason_of(caught) == CMQC.MQRC_NOT_OPEN_FOR_OUTPUT
+    handle = manager.get_handle()
+    assert handle is not None
+    manager.close()
+    borrower = pymqi.Queue(qmgr)
+    borrower.set_handle(handle)
+    with pytest.raises(pymqi.MQMIError) as caught:
+        borrower.inquire(CMQC.MQCA_Q_MGR_NAME)
+    assert reason_of(caught) == CMQC.MQRC_HOBJ_ERROR
+    assert later.inquire(CMQC.MQIA_CURRENT_Q_DEPTH) == 0

@@ -19,7 +19,7 @@ from sharedq import verbs
 from sharedq.members.forks import after_fork
 from sharedq.mqi.errors import MQIError
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle
+from sharedq.session.handle import Handle, QMgrHandle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,7 +33,9 @@ class Hconn:
     def __init__(self, connection: Connection) -> None:
         self.number = next(_numbers)
         self.connection = connection
-        self._dropped: deque[Handle] = deque()
+        self._dropped: deque[Handle | QMgrHandle] = deque()
+        #: Open handles of the queue manager itself: the connection does not number these.
+        self._managers: dict[int, QMgrHandle] = {}
         # The connection has a lock of its own; this one can also be tried.
         self._turn = threading.RLock()
         _live[self.number] = self
@@ -45,9 +47,18 @@ class Hconn:
                 verbs.mqclose(self.connection, self._dropped.popleft())
             return verb(self.connection, *args, **kwargs)
 
-    def handle(self, number: int) -> Handle | None:
-        """The open queue with this number."""
-        return self.connection.handles.get(number)
+    def handle(self, number: int) -> Handle | QMgrHandle | None:
+        """The open object with this number."""
+        return self.connection.handles.get(number) or self._managers.get(number)
+
+    def number_of(self, handle: Handle | QMgrHandle) -> int:
+        """The number of an object that was opened now."""
+        if isinstance(handle, Handle):
+            return handle.number
+        self._managers = {number: known for number, known in self._managers.items() if not known.is_closed}
+        number = self.connection.next_handle_number()
+        self._managers[number] = handle
+        return number
 
     def is_usable(self) -> bool:
         """Whether the connection still stands."""

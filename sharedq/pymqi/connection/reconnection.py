@@ -24,7 +24,7 @@ from sharedq.pymqi import CMQC, CMQXC
 from sharedq.pymqi.connection.hconn import Hconn
 from sharedq.pymqi.errors import MQMIError
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle
+from sharedq.session.handle import Handle, QMgrHandle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,10 +97,10 @@ class ReconnectableHconn(Hconn):
         """A child of this process makes its own connections."""
         self._is_given_up = True
 
-    def handle(self, number: int) -> Handle | None:
-        """The open queue with this number, also while the connection is broken."""
+    def handle(self, number: int) -> Handle | QMgrHandle | None:
+        """The open object with this number, also while the connection is broken."""
         opened = self._opened.get(number)
-        return None if opened is None else opened.handle
+        return self._managers.get(number) if opened is None else opened.handle
 
     def is_usable(self) -> bool:
         """Whether the connection stands, or could be made again."""
@@ -142,9 +142,10 @@ class ReconnectableHconn(Hconn):
 
     def _made(self, verb: Callable[..., T], args: Sequence[Any], kwargs: dict[str, Any]) -> T:
         while self._dropped:
-            dropped = self._opened.pop(self._dropped.popleft().number, None)
-            if dropped is not None:
-                verbs.mqclose(self.connection, dropped.handle)
+            dropped = self._current(self._dropped.popleft())
+            verbs.mqclose(self.connection, dropped)
+            if isinstance(dropped, Handle):
+                self._opened.pop(dropped.number, None)
         given = copy(args[0]) if verb is verbs.mqopen else None
         current = [self._current(each) for each in args]
         outcome = verb(self.connection, *current, **kwargs)
