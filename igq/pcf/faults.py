@@ -7,7 +7,7 @@ from typing import Final
 
 from igq.mqsc.executor import Answer
 from igq.mqsc.parser import MqscSyntaxError
-from sharedq.mqi.constants import MQRC
+from sharedq.mqi.constants import MQRC, IntSelector
 from sharedq.mqi.constants.pcf import MQRCCF, PCFType
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.pcf.structures import (
@@ -101,7 +101,8 @@ def missing(parameter: int, detail: str = "") -> RequestError:
 
 def invalid(keyword: str, parameter: Parameter, detail: str) -> RequestError:
     """Make the error for a value that the parameter does not have."""
-    reason = _OF_VALUE.get(keyword, MQRCCF.PARM_VALUE_ERROR)
+    is_queue_type = parameter.parameter == IntSelector.Q_TYPE
+    reason = MQRCCF.Q_TYPE_ERROR if is_queue_type else _OF_VALUE.get(keyword, MQRCCF.PARM_VALUE_ERROR)
     return RequestError(reason, detail, parameter.parameter)
 
 

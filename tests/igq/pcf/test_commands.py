@@ -266,6 +266,7 @@ def test_commands_that_have_nothing_to_do_say_so(asked: Asked) -> None:
         (PCFCommand.INQUIRE_Q, {}, (MQRCCF.PARM_MISSING, NAME)),
         (PCFCommand.CREATE_Q, {NAME: "A"}, (MQRCCF.PARM_MISSING, TYPE)),
         (PCFCommand.CREATE_Q, {NAME: "A", TYPE: 7}, (MQRCCF.Q_TYPE_ERROR, TYPE)),
+        (PCFCommand.INQUIRE_Q, {NAME: "*", TYPE: 7}, (MQRCCF.Q_TYPE_ERROR, TYPE)),
         (PCFCommand.CREATE_Q, {NAME: "A B", TYPE: 1}, (MQRCCF.OBJECT_NAME_ERROR, 0)),
         (PCFCommand.CREATE_Q, {NAME: "A", TYPE: 1, 1999: 1}, (MQRCCF.CFIN_PARM_ID_ERROR, 1999)),
         (PCFCommand.CREATE_Q, {NAME: "A", TYPE: 1, 3999: "x"}, (MQRCCF.CFST_PARM_ID_ERROR, 3999)),
