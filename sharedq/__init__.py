@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from sharedq.api import Queue, QueueManagerConnection, connect
     from sharedq.messages.message import Message
     from sharedq.mqi.errors import MQIError
+    from sharedq.properties.handle import MessageHandle
 
-__all__ = ["MQIError", "Message", "Queue", "QueueManagerConnection", "connect"]
+__all__ = ["MQIError", "Message", "MessageHandle", "Queue", "QueueManagerConnection", "connect"]
 
 _HOMES = {
     "MQIError": "sharedq.mqi.errors",
     "Message": "sharedq.messages.message",
+    "MessageHandle": "sharedq.properties.handle",
     "Queue": "sharedq.api",
     "QueueManagerConnection": "sharedq.api",
     "connect": "sharedq.api",

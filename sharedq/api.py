@@ -13,10 +13,12 @@ from types import TracebackType
 
 from sharedq.calls.get import get as getting
 from sharedq.calls.get import lock as locking
+from sharedq.calls.get.properties import PROPERTY_OPTIONS
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.handles.inquire import inquire, set_attributes
 from sharedq.calls.put import put as putting
+from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.unit import in_doubt
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.members.group import Group
@@ -31,12 +33,14 @@ from sharedq.mqi.constants import (
     IntSelector,
     MatchOption,
     OpenOption,
+    PutAction,
     PutOption,
 )
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import NULL_MSG_TOKEN
 from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
+from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.settings.loader import load_settings
@@ -100,14 +104,23 @@ class QueueManagerConnection:
         od = MQOD(dynamic_q_name=_name(dynamic_name))
         return self._open(od, name, qmgr_name, options, may_create=True)
 
-    def put1(self, name: str, body: bytes, md: MQMD | None = None, *, qmgr_name: str = "", options: int = 0) -> MQMD:
+    def put1(
+        self,
+        name: str,
+        body: bytes,
+        md: MQMD | None = None,
+        *,
+        qmgr_name: str = "",
+        options: int = 0,
+        properties: MessageHandle | None = None,
+    ) -> MQMD:
         """MQPUT1: open, put one message, close. Logical order needs a handle that stays open (2046)."""
         refused = check_put_options(int(options), is_put1=True)
         if refused:
             raise error_for(refused, "MQPUT1", name)
         open_options, put_options = split_put1_options(int(options))
         with self._open(MQOD(), name, qmgr_name, open_options, may_create=False) as queue:
-            return queue.put(body, md, options=put_options)
+            return queue.put(body, md, options=put_options, properties=properties)
 
     def _open(self, od: MQOD, name: str, qmgr_name: str, options: OpenOption | int, *, may_create: bool) -> Queue:
         od.object_name, od.object_q_mgr_name = _name(name), _name(qmgr_name)
@@ -284,17 +297,29 @@ class Queue:
         *,
         options: PutOption | int = 0,
         context: Queue | None = None,
+        properties: MessageHandle | None = None,
+        original: MessageHandle | None = None,
+        action: PutAction | int = PutAction.NEW,
     ) -> MQMD:
         """MQPUT one message; returns its descriptor with the identifiers it was given.
 
         Args:
             context: for ``PutOption.PASS_*_CONTEXT``; opened with ``OpenOption.SAVE_ALL_CONTEXT``. What was got from it
                 last gives its context to this message.
+            properties: of the message (NewMsgHandle).
+            original: of the message that this one forwards, answers or reports (OriginalMsgHandle), as *action* says.
         """
         md = MQMD() if md is None else md
         try:
             with self.connection.lock:
-                self.warning = putting.put(self.connection, self._open_handle(), md, _pmo(options, context), body)
+                pmo = _pmo(options, context)
+                if properties is not None or original is not None:
+                    pmo.action = int(action)
+                    self.warning = put_with_properties(
+                        self.connection, self._open_handle(), md, pmo, body, original=original, new=properties
+                    )
+                else:
+                    self.warning = putting.put(self.connection, self._open_handle(), md, pmo, body)
         except (TypeError, AttributeError):
             refuse_types("MQPUT", self.name, md, body)
             raise
@@ -328,6 +353,7 @@ class Queue:
         match_options: MatchOption | int | None = None,
         msg_token: bytes = NULL_MSG_TOKEN,
         max_length: int = getting.LENGTH_MAX,
+        properties: MessageHandle | None = None,
     ) -> Message:
         """MQGET one message, taking or browsing it.
 
@@ -335,6 +361,8 @@ class Queue:
             wait_ms: with ``GetOption.WAIT``; -1 waits for ever.
             match: descriptor whose fields *match_options* name (default: MsgId and CorrelId, nulls match anything).
             msg_token: of an earlier message, for ``MatchOption.MATCH_MSG_TOKEN``.
+            properties: takes the properties of the message, which leave its data, unless *options* or PROPCTL of the
+                queue say otherwise.
 
         Raises:
             MQIError: 2033 nothing fits, ...
@@ -345,6 +373,10 @@ class Queue:
         md = MQMD(version=2) if match is None else match
         try:
             with self.connection.lock:
+                if properties is not None or gmo.options & PROPERTY_OPTIONS:
+                    return getting.get_with_properties(
+                        self.connection, self._open_handle(), md, gmo, properties, max_length=max_length
+                    )
                 return getting.get(self.connection, self._open_handle(), md, gmo, max_length=max_length)
         except (TypeError, AttributeError):
             refuse_types("MQGET", self.name, md)

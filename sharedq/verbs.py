@@ -14,21 +14,51 @@ from typing import TypeVar
 
 from sharedq.calls.get import get as getting
 from sharedq.calls.get import lock as locking
+from sharedq.calls.get.properties import PROPERTY_OPTIONS
 from sharedq.calls.handles import inquire as inquiry
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.put import put as putting
+from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.members.group import Group
 from sharedq.messages.message import Message
-from sharedq.mqi.constants import MQCC, MQRC, GetOption, ObjectType
+from sharedq.mqi.constants import (
+    MQCC,
+    MQRC,
+    Encoding,
+    GetOption,
+    HandleToBufferOption,
+    InquirePropertyOption,
+    ObjectType,
+    PutOption,
+)
+from sharedq.mqi.constants.properties import NO_MSG_HANDLE, UNUSABLE_MSG_HANDLE
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.limits import NULL_CONN_TAG
+from sharedq.mqi.limits import DEFAULT_CCSID, NULL_CONN_TAG
 from sharedq.mqi.options import check_put_options, split_put1_options
-from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
-from sharedq.mqi.wire import GMO, MD, OD, PMO
+from sharedq.mqi.structures import (
+    MQBMHO,
+    MQCMHO,
+    MQCNO,
+    MQDMHO,
+    MQDMPO,
+    MQGMO,
+    MQIMPO,
+    MQMD,
+    MQMHBO,
+    MQOD,
+    MQPD,
+    MQPMO,
+    MQSMPO,
+    MQSTS,
+)
+from sharedq.mqi.wire import BMHO, CMHO, DMHO, DMPO, GMO, IMPO, MD, MHBO, OD, PD, PMO, SMPO
+from sharedq.properties.handle import Inquired, MessageHandle
+from sharedq.properties.values import Value, length_of
 from sharedq.redis.deployment import DeploymentError
+from sharedq.session import message_handles
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle, QMgrHandle
 
@@ -40,7 +70,11 @@ Outcome = tuple[MQCC, MQRC]
 _CNO_VERSIONS, _STS_VERSIONS = range(1, 9), range(1, 3)
 #: The version of MQCNO that has ConnTag.
 _VERSION_WITH_TAG = 3
+#: The versions of MQPMO and MQGMO that have message handles.
+_PMO_WITH_HANDLES, _GMO_WITH_HANDLE = 3, 4
 _UNLOCK = int(GetOption.UNLOCK)
+_FOR_OUTPUT_ONLY = int(PutOption.MD_FOR_OUTPUT_ONLY)
+_DELETE_PROPERTIES = int(HandleToBufferOption.DELETE_PROPERTIES)
 _BROWSES = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR)
 #: Selectors of one MQINQ or MQSET.
 SELECTORS_MAX = 256
@@ -102,7 +136,13 @@ def mqput(connection: Connection, handle: Handle | QMgrHandle, md: MQMD, pmo: MQ
     def call() -> MQRC:
         PMO.check_version(pmo)
         MD.check_version(md)
-        return putting.put(connection, _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT), md, pmo, body)
+        queue = _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT)
+        if pmo.version < _PMO_WITH_HANDLES or not _has_handles(pmo):
+            return putting.put(connection, queue, md, pmo, body)
+        connection.check()
+        original = message_handles.find_if_given(connection, pmo.original_msg_handle, "MQPUT")
+        new = message_handles.find_if_given(connection, pmo.new_msg_handle, "MQPUT")
+        return put_with_properties(connection, queue, md, pmo, body, original=original, new=new)
 
     warning, comp_code, reason = _outcome(connection.lock, call)
     return _with_warning(warning, comp_code, reason)
@@ -154,6 +194,11 @@ def mqget(
         MD.check_version(md)
         is_browse = int(gmo.options) & _BROWSES
         queue = _queue(handle, MQRC.NOT_OPEN_FOR_BROWSE if is_browse else MQRC.NOT_OPEN_FOR_INPUT)
+        number = gmo.msg_handle if gmo.version >= _GMO_WITH_HANDLE else NO_MSG_HANDLE
+        if number or int(gmo.options) & PROPERTY_OPTIONS:
+            connection.check()
+            properties = message_handles.find_if_given(connection, number, "MQGET")
+            return getting.get_with_properties(connection, queue, md, gmo, properties, max_length=buffer_length)
         return getting.get(connection, queue, md, gmo, max_length=buffer_length)
 
     if int(gmo.options) & _UNLOCK:
@@ -168,6 +213,124 @@ def mqget(
         setattr(md, name, getattr(message.md, name))
     comp_code, reason = _with_warning(message.reason, comp_code, reason)
     return message.body, message.data_length, comp_code, reason
+
+
+# -- message handles -------------------------------------------------------------------------------------------------
+
+
+def mqcrtmh(connection: Connection | None, cmho: MQCMHO) -> tuple[int, MQCC, MQRC]:
+    """MQCRTMH; the number of the message handle, or MQHM_UNUSABLE_HMSG.
+
+    Args:
+        connection: None (MQHC_UNASSOCIATED_HCONN): calls of every connection of this process may use it.
+    """
+
+    def call() -> MessageHandle:
+        CMHO.check_version(cmho)
+        handle = MessageHandle(cmho.options)
+        message_handles.register(connection, handle)
+        return handle
+
+    made, comp_code, reason = _outcome(_turn(connection), call)
+    return UNUSABLE_MSG_HANDLE if made is None else made.number, comp_code, reason
+
+
+def mqdltmh(connection: Connection | None, number: int, dmho: MQDMHO) -> Outcome:
+    """MQDLTMH."""
+
+    def call() -> None:
+        DMHO.check_version(dmho)
+        _check_no_options("MQDLTMH", dmho.options)
+        message_handles.forget(connection, number, "MQDLTMH")
+
+    return _done(connection, call)
+
+
+def mqsetmp(
+    connection: Connection | None, number: int, smpo: MQSMPO, name: str, pd: MQPD, type_: int, value: Value
+) -> Outcome:
+    """MQSETMP; *value* is a Python value of that type, see ``sharedq.properties.values``."""
+
+    def call() -> None:
+        SMPO.check_version(smpo)
+        PD.check_version(pd)
+        handle = message_handles.find(connection, number, "MQSETMP")
+        handle.set(name, value, type_, options=smpo.options, descriptor=pd)
+
+    return _done(connection, call)
+
+
+def mqinqmp(
+    connection: Connection | None, number: int, impo: MQIMPO, name: str, pd: MQPD, type_: int, buffer_length: int
+) -> tuple[Inquired | None, int, MQCC, MQRC]:
+    """MQINQMP into a buffer of *buffer_length* bytes; *impo* and *pd* return what is known of the property.
+
+    Returns:
+        The property (also with 2469 and 2467), the length of its value in bytes, and the codes.
+    """
+
+    def call() -> Inquired:
+        IMPO.check_version(impo)
+        PD.check_version(pd)
+        handle = message_handles.find(connection, number, "MQINQMP")
+        return handle.inquire(name, options=impo.options, wanted=type_)
+
+    found, comp_code, reason = _outcome(_turn(connection), call)
+    if found is None:
+        return None, 0, comp_code, reason
+    impo.returned_name, impo.type_string = found.name, found.unknown_type.encode()[:8]
+    impo.returned_encoding, impo.returned_ccsid = int(Encoding.NATIVE), DEFAULT_CCSID
+    for field in fields(MQPD):
+        setattr(pd, field.name, getattr(found.descriptor, field.name))
+    length = length_of(found.type_, found.value)
+    if length > buffer_length and not impo.options & InquirePropertyOption.QUERY_LENGTH:
+        return found, length, MQCC.FAILED, MQRC.PROPERTY_VALUE_TOO_BIG
+    if found.unknown_type:
+        return found, length, MQCC.WARNING, MQRC.PROP_TYPE_NOT_SUPPORTED
+    return found, length, comp_code, reason
+
+
+def mqdltmp(connection: Connection | None, number: int, dmpo: MQDMPO, name: str) -> Outcome:
+    """MQDLTMP."""
+
+    def call() -> None:
+        DMPO.check_version(dmpo)
+        message_handles.find(connection, number, "MQDLTMP").delete(name, options=dmpo.options)
+
+    return _done(connection, call)
+
+
+def mqbufmh(
+    connection: Connection | None, number: int, bmho: MQBMHO, md: MQMD, buffer: bytes
+) -> tuple[bytes, MQCC, MQRC]:
+    """MQBUFMH; the data that are left in the buffer, which *md* describes then."""
+
+    def call() -> bytes:
+        BMHO.check_version(bmho)
+        return message_handles.find(connection, number, "MQBUFMH").from_buffer(md, buffer, options=bmho.options)
+
+    left, comp_code, reason = _outcome(_turn(connection), call)
+    return buffer if left is None else left, comp_code, reason
+
+
+def mqmhbuf(
+    connection: Connection | None, number: int, mhbo: MQMHBO, name: str, md: MQMD, buffer_length: int
+) -> tuple[bytes, int, MQCC, MQRC]:
+    """MQMHBUF into a buffer of *buffer_length* bytes; the header, which *md* describes then, and its length."""
+
+    def call() -> bytes:
+        MHBO.check_version(mhbo)
+        handle = message_handles.find(connection, number, "MQMHBUF")
+        described = replace(md)
+        found = handle.to_buffer(name, described, options=mhbo.options & ~_DELETE_PROPERTIES)
+        if len(found) <= buffer_length:
+            handle.to_buffer(name, md, options=mhbo.options)
+        return found
+
+    found, comp_code, reason = _outcome(_turn(connection), call)
+    if found is not None and len(found) > buffer_length:
+        return b"", len(found), MQCC.FAILED, MQRC.PROPERTIES_TOO_BIG
+    return found or b"", len(found or b""), comp_code, reason
 
 
 def mqbegin(connection: Connection) -> Outcome:
@@ -246,6 +409,24 @@ def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
         sts.object_name = failure.object_name.encode() if failure else b""
 
     return _locked(connection, call)
+
+
+def _has_handles(pmo: MQPMO) -> bool:
+    return bool(pmo.original_msg_handle or pmo.new_msg_handle or pmo.action or int(pmo.options) & _FOR_OUTPUT_ONLY)
+
+
+def _turn(connection: Connection | None) -> AbstractContextManager[None]:
+    return nullcontext() if connection is None else connection.lock
+
+
+def _done(connection: Connection | None, call: Callable[[], None]) -> Outcome:
+    _, comp_code, reason = _outcome(_turn(connection), call)
+    return comp_code, reason
+
+
+def _check_no_options(verb: str, options: int) -> None:
+    if options:
+        raise error_for(MQRC.OPTIONS_ERROR, verb, "", f"options {options:#x}")
 
 
 def _locked(connection: Connection, call: Callable[[], None]) -> Outcome:

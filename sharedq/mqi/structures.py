@@ -1,4 +1,4 @@
-"""The structures that an MQI call takes and returns: MQMD, MQGMO, MQPMO, MQOD, MQCNO, MQSTS.
+"""The structures that an MQI call takes and returns: MQMD, MQGMO, MQPMO, MQOD, MQCNO, MQSTS, and those of properties.
 
 They are mutable, as IBM's are: a call reads what the program set and leaves its answers in the same place.
 Fields are IBM's in snake_case and start with IBM's initial values. Nothing is checked here: calls check, and
@@ -103,7 +103,10 @@ class MQPMO:
 
 @dataclass(slots=True)
 class MQOD:
-    """Object descriptor: what is opened, and (version 3) what its name was resolved to."""
+    """Object descriptor: what is opened, and (version 3) what its name was resolved to.
+
+    ``selection_string`` (version 4) is text: a pointer in IBM's layout, which ``sharedq.mqi.wire`` leaves out.
+    """
 
     version: int = 1
     object_type: int = 1
@@ -119,6 +122,7 @@ class MQOD:
     resolved_q_name: bytes = b""
     resolved_q_mgr_name: bytes = b""
     resolved_type: int = 0
+    selection_string: str = ""
 
 
 @dataclass(slots=True)
@@ -148,3 +152,78 @@ class MQSTS:
     resolved_q_mgr_name: bytes = b""
     open_options: int = 0
     sub_options: int = 0
+
+
+@dataclass(slots=True)
+class MQCMHO:
+    """Create-message-handle options."""
+
+    version: int = 1
+    options: int = 0
+
+
+@dataclass(slots=True)
+class MQDMHO:
+    """Delete-message-handle options."""
+
+    version: int = 1
+    options: int = 0
+
+
+@dataclass(slots=True)
+class MQSMPO:
+    """Set-message-property options. ``value_ccsid`` is that of a string; -3: that of the program."""
+
+    version: int = 1
+    options: int = 0
+    value_encoding: int = 0x222
+    value_ccsid: int = -3
+
+
+@dataclass(slots=True)
+class MQIMPO:
+    """Inquire-message-property options. The call leaves the ``returned_*`` fields and ``type_string``."""
+
+    version: int = 1
+    options: int = 0
+    requested_encoding: int = 0x222
+    requested_ccsid: int = -3
+    returned_encoding: int = 0x222
+    returned_ccsid: int = 0
+    returned_name: str = ""
+    type_string: bytes = b""
+
+
+@dataclass(slots=True)
+class MQDMPO:
+    """Delete-message-property options."""
+
+    version: int = 1
+    options: int = 0
+
+
+@dataclass(slots=True)
+class MQPD:
+    """Property descriptor. ``copy_options``: the messages that the property is copied into."""
+
+    version: int = 1
+    options: int = 0
+    support: int = 1
+    context: int = 0
+    copy_options: int = 0x16
+
+
+@dataclass(slots=True)
+class MQBMHO:
+    """Buffer-to-message-handle options."""
+
+    version: int = 1
+    options: int = 1
+
+
+@dataclass(slots=True)
+class MQMHBO:
+    """Message-handle-to-buffer options."""
+
+    version: int = 1
+    options: int = 1

@@ -18,7 +18,21 @@ from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.headers import MQDLH, MQMDE, MQTM, MQXQH
 from sharedq.mqi.limits import DEFAULT_CCSID
-from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO
+from sharedq.mqi.structures import (
+    MQBMHO,
+    MQCMHO,
+    MQCNO,
+    MQDMHO,
+    MQDMPO,
+    MQGMO,
+    MQIMPO,
+    MQMD,
+    MQMHBO,
+    MQOD,
+    MQPD,
+    MQPMO,
+    MQSMPO,
+)
 
 T = TypeVar("T")
 
@@ -306,6 +320,43 @@ CNO: Final = Layout(
         4: (168, (("", "q"), ("", "i"))),
         5: (200, (("connection_id", "b24"), ("", "i"), ("", "q"))),
     },
+)
+
+_OPTIONS: Final[Fields] = (("options", "i"),)
+
+CMHO: Final = Layout(MQCMHO, b"CMHO", MQRC.CMHO_ERROR, {1: (12, _OPTIONS)})
+DMHO: Final = Layout(MQDMHO, b"DMHO", MQRC.DMHO_ERROR, {1: (12, _OPTIONS)})
+DMPO: Final = Layout(MQDMPO, b"DMPO", MQRC.DMPO_ERROR, {1: (12, _OPTIONS)})
+BMHO: Final = Layout(MQBMHO, b"BMHO", MQRC.BMHO_ERROR, {1: (12, _OPTIONS)})
+MHBO: Final = Layout(MQMHBO, b"MHBO", MQRC.MHBO_ERROR, {1: (12, _OPTIONS)})
+SMPO: Final = Layout(
+    MQSMPO, b"SMPO", MQRC.SMPO_ERROR, {1: (20, (*_OPTIONS, ("value_encoding", "i"), ("value_ccsid", "i")))}
+)
+IMPO: Final = Layout(
+    MQIMPO,
+    b"IMPO",
+    MQRC.IMPO_ERROR,
+    {
+        1: (
+            64,
+            (
+                *_OPTIONS,
+                ("requested_encoding", "i"),
+                ("requested_ccsid", "i"),
+                ("returned_encoding", "i"),
+                ("returned_ccsid", "i"),
+                ("", "i"),
+                *_STRING,
+                ("type_string", "c8"),
+            ),
+        )
+    },
+)
+PD: Final = Layout(
+    MQPD,
+    b"PD  ",
+    MQRC.PD_ERROR,
+    {1: (24, (*_OPTIONS, ("support", "i"), ("context", "i"), ("copy_options", "i")))},
 )
 
 DLH: Final = Layout(

@@ -18,6 +18,7 @@ from typing import Any
 from sharedq.pymqi import CMQC, CMQCFC, CMQXC, CMQZC
 from sharedq.pymqi.commands.execute import PCFExecute
 from sharedq.pymqi.commands.filters import Filter, FilterOperator, IntegerFilter, StringFilter
+from sharedq.pymqi.connection.message_handle import MessageHandle
 from sharedq.pymqi.connection.messages import common_q_args, commonQArgs
 from sharedq.pymqi.connection.queue import Queue
 from sharedq.pymqi.connection.queue_manager import QueueManager
@@ -39,6 +40,7 @@ from sharedq.pymqi.structures.pcf import (
     CFSL,
     CFST,
 )
+from sharedq.pymqi.structures.properties import BMHO, CMHO, DMHO, DMPO, IMPO, MHBO, PD, SMPO
 from sharedq.pymqi.structures.queueing import GMO, MD, OD, PMO, TM, TMC2, XQH, gmo, md, od, pmo
 from sharedq.pymqi.structures.rfh2 import RFH2
 from sharedq.pymqi.structures.subscriptions import SD, SRO
@@ -77,6 +79,15 @@ __all__ = [
     "CFSF",
     "CFSL",
     "CFST",
+    "MessageHandle",
+    "CMHO",
+    "DMHO",
+    "PD",
+    "SMPO",
+    "IMPO",
+    "DMPO",
+    "BMHO",
+    "MHBO",
     "MQOpts",
     "md",
     "gmo",

@@ -17,6 +17,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.objects.store.failures import State, failure_count, structure_state
+from sharedq.properties.handle import MessageHandle
 from sharedq.redis.keys import StructureKeys, structure_keys
 from sharedq.redis.link import Argument, Link, Reply, ScriptCall
 from sharedq.scripts.connections import (
@@ -77,6 +78,8 @@ class Connection:
         self.token = f"{process.token}.{process.add(self)}"
         self.unit = UnitOfWork(self.token)
         self.handles: dict[int, Handle] = {}
+        #: Made by MQCRTMH for this connection.
+        self.message_handles: dict[int, MessageHandle] = {}
         self.pending: list[PendingPuts] = []
         self.put_failure: MQIError | None = None
         self.put_status = PutStatus()

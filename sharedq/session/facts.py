@@ -14,6 +14,7 @@ class QueueFacts:
     ``max_msg_length`` is in bytes, ``default_persistence`` 0 or 1. ``is_group_indexed``: what begins a group is never
     placed with the priorities 0 and 1, which the queue manager keeps for itself. ``is_permanent_dynamic``: MQCLOSE may
     delete the queue, whichever handle it closes. ``is_temporary``: no persistent message is put on it.
+    ``property_control`` is PROPCTL.
     """
 
     is_put_inhibited: bool
@@ -27,6 +28,7 @@ class QueueFacts:
     default_persistence: int
     max_depth: int
     max_msg_length: int
+    property_control: str = "COMPAT"
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -45,4 +47,6 @@ class QueueFacts:
             default_persistence=int(fields["def_persistence"] == "YES"),
             max_depth=fields["max_depth"],
             max_msg_length=fields["max_msg_length"],
+            # Queues that were defined before there were properties do not have it.
+            property_control=fields.get("property_control", "COMPAT"),
         )

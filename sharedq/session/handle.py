@@ -84,6 +84,8 @@ class Definition:
         if not route.path:
             return cls(version.decode(), facts, route, checks)
         first = route.path[0]
+        # What is said of properties is said of the queue as it was opened, like the defaults of puts.
+        facts = replace(facts, property_control=getattr(first, "property_control", facts.property_control))
         return cls(version.decode(), facts, route, checks, first.def_priority, int(first.def_persistence == "YES"))
 
 

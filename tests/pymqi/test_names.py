@@ -1,4 +1,4 @@
-"""The names that a program finds: the interface of pymqi 1.12, without publish/subscribe and properties."""
+"""The names that a program finds: the interface of pymqi 1.12, without publish/subscribe."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pickle
 from enum import Enum
+from operator import attrgetter
 
 import pytest
 
@@ -69,6 +70,11 @@ INTERFACE = {
         "set_vs": "self vs_name vs_value vs_offset vs_buffer_size vs_ccsid",
         "get_vs": "self vs_name",
     },
+    "MessageHandle": {"__init__": "self qmgr cmho"},
+    "MessageHandle._Properties": {
+        "get": "self name default max_value_length impo_options pd property_type",
+        "set": "self name value property_type value_length pd smpo",
+    },
     "RFH2": {"add_folder": "self folder_data", "pack": "self encoding", "unpack": "self buff encoding"},
     "MQMIError": {"__init__": "self comp reason **kw", "errorAsString": "self"},
     "PYIFError": {"__init__": "self e"},
@@ -102,7 +108,7 @@ OWN_PARAMETERS = {"conn_tag", "cno_options"}
 
 @pytest.mark.parametrize(("owner", "name"), [(owner, name) for owner in INTERFACE for name in INTERFACE[owner]])
 def test_calls_take_what_pymqis_take(owner: str, name: str) -> None:
-    place = getattr(pymqi, owner) if owner else pymqi
+    place = attrgetter(owner)(pymqi) if owner else pymqi
     stars: dict[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     parameters = inspect.signature(getattr(place, name)).parameters.values()
     found = [stars.get(each.kind, "") + each.name for each in parameters if each.name not in OWN_PARAMETERS]

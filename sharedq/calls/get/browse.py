@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sharedq.calls.get.decode import decode
 from sharedq.calls.get.order import retain_browsed
+from sharedq.calls.get.properties import show_properties
 from sharedq.calls.get.wait import call_or_wait
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption
@@ -62,4 +63,6 @@ def browse(
             handle.gets.cursor.message_id, handle.gets.cursor.score = message_id.decode(), score
         md = message.md if message.has_group else _NO_GROUP[message.is_persistent]
         retain_browsed(handle, options, md, message.data_length, score)
+        if message_id.endswith(b"x"):
+            show_properties(handle, options, [message])
     return message

@@ -11,6 +11,13 @@ from sharedq.calls.get.decode import decode
 from sharedq.calls.get.lock import unlock_after_nothing
 from sharedq.calls.get.order import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
 from sharedq.calls.get.parts import get_from_parts
+from sharedq.calls.get.properties import (
+    PROPERTY_OPTIONS,
+    cut_to,
+    property_option,
+    show_properties,
+    take_out,
+)
 from sharedq.calls.get.selection import full_length, selection_for
 from sharedq.calls.get.wait import FirstCall, call_or_wait, give_up_wait
 from sharedq.calls.put.confirm import confirm_delivery
@@ -21,13 +28,15 @@ from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.messages.context import context_of
 from sharedq.messages.message import Message
-from sharedq.messages.record import RECORD_EXPIRY, RECORD_GROUP, RECORD_REPORT, record_flags
+from sharedq.messages.record import RECORD_EXPIRY, RECORD_GROUP, RECORD_REPORT, message_of_token, record_flags
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
-from sharedq.mqi.errors import MQIError, NoMsgAvailable, error_for
+from sharedq.mqi.errors import MQIError, NoMsgAvailable, NoMsgUnderCursor, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.properties.folders import Property
+from sharedq.properties.handle import MessageHandle
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.get import MARKS, GetRequest
 from sharedq.scripts.selection import ANY, Selection
@@ -62,9 +71,8 @@ _CONVERT = int(GetOption.CONVERT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _LOCK = int(GetOption.LOCK)
 _MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
-_IN_HANDLE = int(GetOption.PROPERTIES_IN_HANDLE)
-#: There is no event of the operating system to post, and there are no message handles.
-_NOT_BUILT = _IN_HANDLE | int(GetOption.SET_SIGNAL)
+#: There is no event of the operating system to post; and these properties are asked for with a message handle.
+_NOT_HERE = int(GetOption.PROPERTIES_IN_HANDLE | GetOption.SET_SIGNAL)
 _INPUT = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE)
 _OPEN_BROWSE = int(OpenOption.BROWSE)
 _SAVE_CONTEXT = int(OpenOption.SAVE_ALL_CONTEXT)
@@ -121,6 +129,94 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     if gmo.version >= _VERSION_WITH_TOKEN:
         gmo.msg_token, gmo.returned_length = message.msg_token, len(message.body)
     return message
+
+
+def get_with_properties(
+    connection: Connection,
+    handle: Handle,
+    md: MQMD,
+    gmo: MQGMO,
+    properties: MessageHandle | None,
+    *,
+    max_length: int = LENGTH_MAX,
+) -> Message:
+    """``get`` where the call says how properties are returned. The buffer must have room for what is returned only.
+
+    Args:
+        properties: the message handle, which loses what it had.
+
+    Raises:
+        MQIError: as for ``get``; 2460 MQGMO_PROPERTIES_IN_HANDLE without a message handle.
+    """
+    given = int(gmo.options)
+    chosen = property_option(handle, given, properties)
+    reason = check_get_options(given, match_options_of(gmo))
+    if not reason and chosen & GetOption.PROPERTIES_IN_HANDLE and properties is None:
+        reason = MQRC.HMSG_ERROR
+    if reason:
+        raise error_for(reason, "MQGET", handle.object_name)
+    is_accepted = bool(given & _ACCEPT_TRUNCATED)
+    # The whole message first, not converted.
+    gmo.options = given & ~(PROPERTY_OPTIONS | _CONVERT) | int(GetOption.PROPERTIES_FORCE_MQRFH2)
+    try:
+        message, found = _get_fitting(connection, handle, md, gmo, chosen, max_length, is_accepted=is_accepted)
+    finally:
+        gmo.options = given
+    if properties is not None and chosen & GetOption.PROPERTIES_IN_HANDLE:
+        properties.take(found, message.md)
+    cut_to(message, max_length, is_accepted=is_accepted)
+    _convert(connection, md, given, [message], max_length)
+    if gmo.version >= _VERSION_WITH_TOKEN:
+        gmo.returned_length = len(message.body)
+    return message
+
+
+def _get_fitting(
+    connection: Connection,
+    handle: Handle,
+    md: MQMD,
+    gmo: MQGMO,
+    chosen: int,
+    max_length: int,
+    *,
+    is_accepted: bool,
+) -> tuple[Message, list[Property]]:
+    """A message, and the properties that were taken out of it. It is taken if it fits without these."""
+    while True:
+        message = get(connection, handle, md, gmo, max_length=LENGTH_MAX if is_accepted else max_length)
+        if message.reason != MQRC.TRUNCATED_MSG_FAILED or handle.gets.parts is not None:
+            return message, take_out(message, chosen)
+        its_id = message_of_token(message.msg_token, handle.structure.number) or ""
+        selection = Selection(message_id=its_id, is_under_cursor=True)
+        whole = _look_at(connection, handle, selection)
+        if whole is None:
+            continue
+        length = whole.data_length
+        found = take_out(whole, chosen)
+        if not found or len(whole.body) > max_length:
+            return whole, found
+        options = int(gmo.options)
+        try:
+            if options & _BROWSE:
+                message = get(connection, handle, md, gmo, max_length=length)
+            else:
+                request = GetRequest(connection, handle, selection, options, 1, length, connection.unit.id)
+                message = _take(connection, handle, request, 0)[0]
+        except NoMsgUnderCursor:
+            # Another program has taken it meanwhile.
+            continue
+        return message, take_out(message, chosen)
+
+
+def _look_at(connection: Connection, handle: Handle, selection: Selection) -> Message | None:
+    """The message with a certain id, which stays; None if it has gone."""
+    request = GetRequest(connection, handle, selection, _BROWSE_UNDER_CURSOR, 1, LENGTH_MAX, cursor=0)
+    reply = connection.call(*request.call())
+    if reply[0]:
+        return None
+    if type(reply[2]) is not list:
+        reply = [*reply[:3], [reply[3]]]
+    return decode(handle, reply, LENGTH_MAX, connection.redis_ms)[0][0]
 
 
 def get_many(
@@ -272,9 +368,9 @@ def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> 
     if handle.structure.has_failed:
         connection.check_usable(handle)
     reason = check_get_options(options, match_options_of(gmo))
-    if reason or options & _NOT_BUILT:
-        not_built = MQRC.HMSG_ERROR if options & _IN_HANDLE else MQRC.OPTIONS_ERROR
-        raise error_for(reason or not_built, "MQGET", handle.object_name)
+    if reason or options & _NOT_HERE:
+        not_here = MQRC.OPTIONS_ERROR if options & GetOption.SET_SIGNAL else MQRC.HMSG_ERROR
+        raise error_for(reason or not_here, "MQGET", handle.object_name)
     is_browse = options & _BROWSE
     if (is_browse or options & _UNDER_CURSOR) and not handle.options & _OPEN_BROWSE:
         raise error_for(MQRC.NOT_OPEN_FOR_BROWSE, "MQGET", handle.object_name)
@@ -363,9 +459,10 @@ def _take(
         handle.gets.saved_context = context_of(messages[taken - 1].md)
     if taken and (has_members or handle.order.gets is not NOTHING):
         _retain(connection, handle, options, messages)
-    # Only an id that ends in "x" can be that of a message that asks for reports.
+    # Only an id that ends in "x" can be that of a message that asks for reports, or that has properties.
     if taken and needs_look:
         _confirm(connection, handle, options, messages)
+        show_properties(handle, options, messages)
     return messages
 
 

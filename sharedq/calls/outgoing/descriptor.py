@@ -60,6 +60,7 @@ _NO_CONTEXT, _SET_ALL = int(PutOption.NO_CONTEXT), int(PutOption.SET_ALL_CONTEXT
 #: With these options a put cannot reuse the last put: two messages of one descriptor may differ.
 _UNLIKE = NEW_IDS | _NO_CONTEXT | _SET_ALL | int(PutOption.SET_IDENTITY_CONTEXT)
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
+_RF_HEADER_2 = Format.RF_HEADER_2
 _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
 _TIME: Final = ("put_date", "put_time")
@@ -135,11 +136,13 @@ def prepare(
         if not options & _SET_ALL:
             # Set the time after encoding. The encoder takes an earlier one for the program's own.
             md.put_date, md.put_time = now
-        look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
+        # A get looks whether it returns the properties in such a header.
+        has_header = md.format == _RF_HEADER_2
+        look = "x" if has_header or record_flags(record) & RECORD_NEEDS_LOOK else ""
         base = score_base(place_of(facts, md))
         arguments.append((base, look, record))
         # Not where a field is new at each put, is the program's own put time, or makes a warning.
-        is_like = not (its_warning or is_conventional or is_marked or options & _UNLIKE)
+        is_like = not (its_warning or is_conventional or is_marked or has_header or options & _UNLIKE)
         head = plain_head(record, body) if is_like else None
         if head is not None:
             last = LastPut(handle.definition, options, asked[:-2], _completed_of(md), base, put_time_ms, head)

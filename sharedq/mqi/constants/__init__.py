@@ -70,6 +70,20 @@ from sharedq.mqi.constants.options import (
     PutOption,
     StatusType,
 )
+from sharedq.mqi.constants.properties import (
+    BufferToHandleOption,
+    CreateHandleOption,
+    DeletePropertyOption,
+    HandleToBufferOption,
+    InquirePropertyOption,
+    PropertyContext,
+    PropertyControl,
+    PropertyCopy,
+    PropertySupport,
+    PropertyType,
+    PutAction,
+    SetPropertyOption,
+)
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.constants.selectors import CharSelector, IntSelector
 
@@ -133,6 +147,18 @@ __all__ = [
     "StructureRecoverAuto",
     "StructureConnectionLoss",
     "StructureOffload",
+    "PropertyType",
+    "PropertyControl",
+    "PropertySupport",
+    "PropertyContext",
+    "PropertyCopy",
+    "PutAction",
+    "CreateHandleOption",
+    "SetPropertyOption",
+    "InquirePropertyOption",
+    "DeletePropertyOption",
+    "BufferToHandleOption",
+    "HandleToBufferOption",
     "IntSelector",
     "CharSelector",
 ]

@@ -40,6 +40,10 @@ Statistics = Literal["QMGR", "OFF", "ON"]
 Percent = Annotated[int, Field(ge=0, le=100)]
 Large = Annotated[int, Field(ge=0, le=999_999_999)]
 Priority = Annotated[int, Field(ge=0, le=9)]
+PropertyControl = Annotated[
+    Literal["COMPAT", "NONE", "ALL", "FORCE", "V6COMPAT"],
+    Mqsc("PROPCTL", Int.PROPERTY_CONTROL, words.PROPERTY_CONTROL),
+]
 
 
 class Definition(ObjectDefinition):
@@ -122,6 +126,7 @@ class _Stored(Definition):
     def_read_ahead: Annotated[
         Literal["NO", "YES", "DISABLED"], Mqsc("DEFREADA", Int.DEF_READ_AHEAD, words.READ_AHEAD)
     ] = "NO"
+    property_control: PropertyControl = "COMPAT"
     monitoring: Annotated[Monitoring, Mqsc("MONQ", Int.MONITORING_Q, words.MONITORING)] = "QMGR"
     statistics: Annotated[Statistics, Mqsc("STATQ", Int.STATISTICS_Q, words.STATISTICS)] = "QMGR"
     accounting: Annotated[Statistics, Mqsc("ACCTQ", Int.ACCOUNTING_Q, words.STATISTICS)] = "QMGR"
@@ -196,6 +201,7 @@ class QueueAlias(Definition):
     def_read_ahead: Annotated[
         Literal["NO", "YES", "DISABLED"], Mqsc("DEFREADA", Int.DEF_READ_AHEAD, words.READ_AHEAD)
     ] = "NO"
+    property_control: PropertyControl = "COMPAT"
 
     @model_validator(mode="after")
     def _is_not_shared(self) -> QueueAlias:

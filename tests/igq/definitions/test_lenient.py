@@ -53,7 +53,7 @@ def test_every_line_of_dmpmqcfg_is_loaded_or_warned_of(group: TestGroup) -> None
         *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {45: "CLUSTER( )", 46: "CLWLPRTY(0)", 47: "CLWLRANK(0)"}),
         *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {48: "CLWLUSEQ(QMGR)", 51: "CUSTOM( )", 59: "DISTL(NO)"}),
         *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {62: "IMGRCOVQ(QMGR)", 65: "MAXFSIZE(DEFAULT)"}),
-        *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {70: "NPMCLASS(NORMAL)", 72: "PROPCTL(COMPAT)"}),
+        *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {70: "NPMCLASS(NORMAL)"}),
         *of("DEFINE QLOCAL(PAY.DEAD.LETTERS)", {82: "SCOPE(QMGR)", 85: "STREAMQ( )", 86: "STRMQOS(BESTEF)"}),
         *of("DEFINE QALIAS(PAY.IN)", {95: "TARGTYPE(QUEUE)", 96: "CLUSTER( )", 97: "SCOPE(QMGR)"}),
         *of("DEFINE QMODEL(PAY.REPLY.MODEL)", {106: "DISTL(NO)"}),

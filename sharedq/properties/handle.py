@@ -1,0 +1,380 @@
+"""A message handle: the properties of one message, and its descriptor.
+
+Each method is a call of the MQI on message handles, which needs no queue manager.
+
+Source: IBM MQ reference, MQSETMP, MQINQMP, MQDLTMP, MQBUFMH, MQMHBUF and their options.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from sharedq.mqi.arguments import refuse_types
+from sharedq.mqi.constants import (
+    MQRC,
+    BufferToHandleOption,
+    CreateHandleOption,
+    DeletePropertyOption,
+    HandleToBufferOption,
+    InquirePropertyOption,
+    PropertyContext,
+    PropertyCopy,
+    PropertyType,
+    SetPropertyOption,
+)
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.structures import MQMD, MQPD
+from sharedq.properties.folders import Property
+from sharedq.properties.headers import (
+    check_chain,
+    properties_in,
+    read_chain,
+    with_properties,
+    without_properties,
+)
+from sharedq.properties.names import (
+    DESCRIPTOR,
+    DESCRIPTOR_FIELDS,
+    SYNONYMS,
+    WILDCARD,
+    check_length,
+    full_name,
+    kept_name,
+    settable_name,
+)
+from sharedq.properties.values import Value, checked, converted, type_of
+
+_numbers = itertools.count(1)
+_UNDER, _AFTER, _BEFORE = (
+    int(SetPropertyOption.SET_PROP_UNDER_CURSOR),
+    int(SetPropertyOption.SET_PROP_AFTER_CURSOR),
+    int(SetPropertyOption.SET_PROP_BEFORE_CURSOR),
+)
+_APPEND: Final = int(SetPropertyOption.APPEND_PROPERTY)
+#: Of these a call may have one.
+_SET_CHOICES: Final = _UNDER | _AFTER | _BEFORE | _APPEND
+_NEXT, _AT_CURSOR = int(InquirePropertyOption.INQ_NEXT), int(InquirePropertyOption.INQ_PROP_UNDER_CURSOR)
+_CONVERT_TYPE: Final = int(InquirePropertyOption.CONVERT_TYPE)
+_INQUIRE_KNOWN: Final = (
+    _NEXT
+    | _AT_CURSOR
+    | _CONVERT_TYPE
+    | int(InquirePropertyOption.QUERY_LENGTH)
+    | int(InquirePropertyOption.CONVERT_VALUE)
+)
+_DELETE_AT_CURSOR: Final = int(DeletePropertyOption.DEL_PROP_UNDER_CURSOR)
+_COPY_KNOWN: Final = int(PropertyCopy.ALL | PropertyCopy.DEFAULT | PropertyCopy.REPLY)
+_CREATE_KNOWN: Final = (0, int(CreateHandleOption.NO_VALIDATION), int(CreateHandleOption.VALIDATE))
+#: Fields of the descriptor that no program sets.
+_NOT_SET: Final = frozenset({"BackoutCount"})
+
+
+class Inquired(NamedTuple):
+    """The answer of an MQINQMP. ``unknown_type``: the word of a type that nobody knows; the value is its text."""
+
+    name: str
+    type_: PropertyType
+    value: Value
+    descriptor: MQPD
+    unknown_type: str = ""
+
+
+class MessageHandle:
+    """The properties of a message, in their order, with a cursor; made by MQCRTMH.
+
+    Args:
+        options: MQCMHO_*.
+
+    Attributes:
+        number: by which MQPMO and MQGMO name it.
+        md: the descriptor that belongs to it; the properties ``Root.MQMD.*`` are its fields.
+
+    Raises:
+        MQIError: 2046 options that are unknown or exclude each other.
+    """
+
+    def __init__(self, options: int = 0) -> None:
+        if options not in _CREATE_KNOWN:
+            raise error_for(MQRC.OPTIONS_ERROR, "MQCRTMH", "", f"options {options:#x}")
+        self.number = next(_numbers)
+        self.md = MQMD(version=2)
+        self._is_validated = options != CreateHandleOption.NO_VALIDATION
+        self._properties: list[Property] = []
+        self._cursor: Property | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of its properties, without those of the descriptor."""
+        return iter([each.name for each in self._properties])
+
+    def __len__(self) -> int:
+        return len(self._properties)
+
+    def properties(self) -> list[Property]:
+        """Its properties in their order."""
+        return list(self._properties)
+
+    def take(self, properties: list[Property], md: MQMD) -> None:
+        """Have these properties and a copy of this descriptor instead of what it had; the cursor begins anew."""
+        self._properties, self._cursor, self.md = properties, None, replace(md, version=2)
+
+    # -- setting and deleting ----------------------------------------------------------------------------------
+
+    def set(
+        self,
+        name: str,
+        value: Value,
+        type_: PropertyType | int | None = None,
+        *,
+        options: SetPropertyOption | int = 0,
+        descriptor: MQPD | None = None,
+    ) -> None:
+        """MQSETMP.
+
+        Args:
+            type_: MQTYPE_*; by default that of the Python value, numbers with 64 bits.
+            descriptor: MQPD; by default IBM's initial values.
+
+        Raises:
+            MQIError: 2442, 2513 the name; 2473 the type, 2469 the value; 2498 another property is a group of that name,
+                or the reverse; 2482 the descriptor; 2046 the options; 2471 no property is under the cursor.
+        """
+        options = int(options)
+        if options & ~_SET_CHOICES or options & (options - 1):
+            raise error_for(MQRC.OPTIONS_ERROR, "MQSETMP", "", f"options {options:#x}")
+        _check_descriptor(descriptor)
+        kept = settable_name(name, is_validated=self._is_validated)
+        type_, value = checked(type_of(value) if type_ is None else int(type_), value)
+        if kept.startswith(DESCRIPTOR):
+            self._set_field(kept.removeprefix(DESCRIPTOR), type_, value)
+            return
+        made = Property(kept, type_, value, MQPD() if descriptor is None else replace(descriptor))
+        if options & (_UNDER | _AFTER | _BEFORE):
+            at = self._cursor_place("MQSETMP") + bool(options & _AFTER)
+        else:
+            at = len(self._properties) if options & _APPEND else self._place_of(kept)
+        replaced = at if options & _UNDER or (not options and at < len(self._properties)) else None
+        self._refuse_mixed(kept, replaced)
+        if replaced is None:
+            self._properties.insert(at, made)
+        else:
+            if self._cursor is self._properties[at]:
+                self._cursor = made
+            self._properties[at] = made
+
+    def delete(self, name: str, *, options: DeletePropertyOption | int = 0) -> None:
+        """MQDLTMP of the first property of that name, or of the one under the cursor.
+
+        Raises:
+            MQIError: 2471 there is none, 2513 the name, 2046 the options.
+        """
+        if int(options) & ~_DELETE_AT_CURSOR:
+            raise error_for(MQRC.OPTIONS_ERROR, "MQDLTMP", "", f"options {int(options):#x}")
+        if int(options):
+            at = self._cursor_place("MQDLTMP")
+        else:
+            check_length(name, "MQDLTMP")
+            at = self._place_of(_inquired_names(name)[0])
+            if at == len(self._properties):
+                raise _not_available("MQDLTMP", name)
+        if self._properties[at] is self._cursor:
+            self._cursor = None
+        del self._properties[at]
+
+    def clear(self) -> None:
+        """Delete all properties; the descriptor stays."""
+        self._properties, self._cursor = [], None
+
+    def _set_field(self, field: str, type_: PropertyType, value: Value) -> None:
+        name, wanted = DESCRIPTOR_FIELDS[field]
+        if type_ != wanted:
+            raise error_for(MQRC.PROPERTY_TYPE_ERROR, "MQSETMP", "", f"{DESCRIPTOR}{field} is of type {wanted.name}")
+        if field in _NOT_SET:
+            raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQSETMP", "", f"{DESCRIPTOR}{field} cannot be set")
+        given = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        changed = replace(self.md)
+        setattr(changed, name, given)
+        if isinstance(given, bytes) and name.endswith(("_id", "token")):
+            size = len(getattr(MQMD(), name))
+            if len(given) > size:
+                raise error_for(MQRC.PROPERTY_VALUE_TOO_BIG, "MQSETMP", "", f"{DESCRIPTOR}{field} has {size} bytes")
+            setattr(changed, name, given.ljust(size, b"\0"))
+        refuse_types("MQSETMP", "", changed)
+        self.md = changed
+
+    def _place_of(self, name: str) -> int:
+        """Where the first property of that name is; after the last one if there is none."""
+        return next((at for at, each in enumerate(self._properties) if each.name == name), len(self._properties))
+
+    def _cursor_place(self, verb: str) -> int:
+        for at, each in enumerate(self._properties):
+            if each is self._cursor:
+                return at
+        raise error_for(MQRC.PROPERTY_NOT_AVAILABLE, verb, "", "no property is under the cursor")
+
+    def _refuse_mixed(self, name: str, replaced: int | None) -> None:
+        """Refuse a name that would make an element have a value and elements in it."""
+        full = full_name(name)
+        for at, each in enumerate(self._properties):
+            other = full_name(each.name)
+            if at != replaced and (other.startswith(full + ".") or full.startswith(other + ".")):
+                raise error_for(MQRC.MIXED_CONTENT_NOT_ALLOWED, "MQSETMP", "", f"{name[:80]} and {each.name[:80]}")
+
+    # -- inquiring ---------------------------------------------------------------------------------------------
+
+    def inquire(
+        self,
+        name: str = WILDCARD,
+        *,
+        options: InquirePropertyOption | int = 0,
+        wanted: PropertyType | int = PropertyType.AS_SET,
+    ) -> Inquired:
+        """MQINQMP.
+
+        Args:
+            name: of one property; with ``%`` at its end of all that begin so.
+            wanted: the type to convert to, with ``InquirePropertyOption.CONVERT_TYPE``.
+
+        Raises:
+            MQIError: 2471 there is none, or no other one; 2470, 2472 the value cannot be converted; 2473 no such type;
+                2442 a ``%`` in the middle; 2513 the name; 2046 the options.
+        """
+        options = int(options)
+        if options & ~_INQUIRE_KNOWN or (options & _NEXT and options & _AT_CURSOR):
+            raise error_for(MQRC.OPTIONS_ERROR, "MQINQMP", "", f"options {options:#x}")
+        if int(wanted) not in set(PropertyType):
+            raise error_for(MQRC.PROPERTY_TYPE_ERROR, "MQINQMP", "", f"type {int(wanted)}")
+        check_length(name, "MQINQMP")
+        if WILDCARD in name[:-1]:
+            raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQINQMP", "", f"{name[:80]}: % can only be the last character")
+        found = self._found(name, options)
+        type_, value = found.type_, found.value
+        if options & _CONVERT_TYPE:
+            type_ = PropertyType(int(wanted)) or type_
+            value = converted(found.type_, found.value, type_)
+        self._cursor = found
+        return Inquired(found.name, type_, value, replace(found.descriptor), found.unknown_type)
+
+    def get(self, name: str, default: Value = None) -> Value:
+        """The value of a property; *default* if there is none of that name."""
+        for each in _inquired_names(name):
+            for found in self._candidates(each):
+                return found.value
+        return default
+
+    def _found(self, name: str, options: int) -> Property:
+        if options & _AT_CURSOR:
+            if self._cursor is None:
+                raise error_for(MQRC.PROPERTY_NOT_AVAILABLE, "MQINQMP", "", "no property is under the cursor")
+            return self._cursor
+        for each in _inquired_names(name):
+            candidates = self._candidates(each)
+            if options & _NEXT and self._cursor is not None:
+                places = [at for at, one in enumerate(candidates) if one.name == self._cursor.name]
+                if each.startswith(DESCRIPTOR):
+                    candidates = candidates[places[0] + 1 :] if places else candidates
+                else:
+                    candidates = self._after_cursor(each)
+            if candidates:
+                return candidates[0]
+        raise _not_available("MQINQMP", name)
+
+    def _candidates(self, name: str) -> list[Property]:
+        if name.startswith(DESCRIPTOR):
+            return [self._field(field) for field in DESCRIPTOR_FIELDS if _matches(name, DESCRIPTOR + field)]
+        return [each for each in self._properties if _matches(name, each.name)]
+
+    def _after_cursor(self, name: str) -> list[Property]:
+        at = next((at for at, each in enumerate(self._properties) if each is self._cursor), -1)
+        return [each for each in self._properties[at + 1 :] if _matches(name, each.name)]
+
+    def _field(self, field: str) -> Property:
+        name, type_ = DESCRIPTOR_FIELDS[field]
+        value: Value = getattr(self.md, name)
+        if type_ == PropertyType.STRING and isinstance(value, bytes):
+            value = value.decode("utf-8", "replace").rstrip(" \0")
+        return Property(DESCRIPTOR + field, type_, value if isinstance(value, str | bytes) else int(value or 0))
+
+    # -- buffers -----------------------------------------------------------------------------------------------
+
+    def from_buffer(self, md: MQMD, body: bytes, *, options: BufferToHandleOption | int = 1) -> bytes:
+        """MQBUFMH: take the properties that the MQRFH2 headers of a message have, and its descriptor.
+
+        Args:
+            options: with ``BufferToHandleOption.DELETE_PROPERTIES`` (the default) they leave the message, and *md*
+                becomes that of what is left.
+
+        Returns:
+            The data of the message.
+
+        Raises:
+            MQIError: 2334 a header is not valid, 2421 a folder is not, 2046 the options. Then nothing has changed.
+        """
+        if int(options) & ~int(BufferToHandleOption.DELETE_PROPERTIES):
+            raise error_for(MQRC.OPTIONS_ERROR, "MQBUFMH", "", f"options {int(options):#x}")
+        chain = read_chain(md, body)
+        check_chain(chain)
+        properties = properties_in(chain)
+        if int(options) and chain.headers:
+            body = without_properties(md, body, chain)
+        self.take(properties, md)
+        return body
+
+    def to_buffer(self, name: str, md: MQMD, *, options: HandleToBufferOption | int = 1) -> bytes:
+        """MQMHBUF: the MQRFH2 with the properties of that name, which may end in ``%``; *md* then describes it.
+
+        Args:
+            options: ``HandleToBufferOption.PROPERTIES_IN_MQRFH2`` must be there; with ``DELETE_PROPERTIES`` they leave
+                the handle.
+
+        Raises:
+            MQIError: 2471 there is no such property, 2442, 2513 the name, 2046 the options.
+        """
+        known = int(HandleToBufferOption.PROPERTIES_IN_MQRFH2 | HandleToBufferOption.DELETE_PROPERTIES)
+        if int(options) & ~known or not int(options) & HandleToBufferOption.PROPERTIES_IN_MQRFH2:
+            raise error_for(MQRC.OPTIONS_ERROR, "MQMHBUF", "", f"options {int(options):#x}")
+        check_length(name, "MQMHBUF")
+        if WILDCARD in name[:-1]:
+            raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQMHBUF", "", f"{name[:80]}: % can only be the last character")
+        wanted = _inquired_names(name)[0]
+        found = [each for each in self._properties if _matches(wanted, each.name)]
+        if not found:
+            raise _not_available("MQMHBUF", name)
+        buffer = with_properties(md, b"", found)
+        if int(options) & HandleToBufferOption.DELETE_PROPERTIES:
+            self._properties = [each for each in self._properties if not _matches(wanted, each.name)]
+            self._cursor = None
+        return buffer
+
+
+def _inquired_names(name: str) -> tuple[str, ...]:
+    """The kept names that a name which is inquired stands for, the best first."""
+    return SYNONYMS.get(name) or (kept_name(name),)
+
+
+def _matches(wanted: str, name: str) -> bool:
+    """Whether a kept name is the wanted one, or begins so."""
+    if not wanted.endswith(WILDCARD):
+        return name == wanted
+    prefix = wanted[:-1]
+    return name.startswith(prefix) or full_name(name).startswith(prefix)
+
+
+def _check_descriptor(descriptor: MQPD | None) -> None:
+    """Raises MQIError: 2482."""
+    if descriptor is None:
+        return
+    if (
+        descriptor.version != 1
+        or descriptor.options
+        or descriptor.context not in set(PropertyContext)
+        or descriptor.copy_options & ~_COPY_KNOWN
+        or not descriptor.support
+    ):
+        raise error_for(MQRC.PD_ERROR, "MQSETMP", "", str(descriptor))
+
+
+def _not_available(verb: str, name: str) -> Exception:
+    return error_for(MQRC.PROPERTY_NOT_AVAILABLE, verb, "", f"no property {name[:80]}")

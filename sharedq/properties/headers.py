@@ -1,0 +1,229 @@
+"""The MQRFH2 headers at the front of a message: reading them, taking properties out, putting properties in.
+
+Numbers of a header have the byte order that the descriptor or the header before it says; where that is wrong, the one
+in which its Version is 2. Its StrucId and Format are text of the character set told there, ASCII or EBCDIC. The folders
+have the character set that NameValueCCSID names.
+
+Source: IBM MQ reference, "MQRFH2 - Rules and formatting header 2", "MQRFH2 headers that are not valid".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sharedq.mqi.character_sets import CharacterSet, character_set
+from sharedq.mqi.constants import MQRC, CharSet, Encoding, Format
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import DEFAULT_CCSID
+from sharedq.mqi.structures import MQMD
+from sharedq.properties.folders import FolderError, Property, has_properties, read_properties, write_folders
+
+_FIXED: Final = "4siiii8sii"
+FIXED_LENGTH: Final = struct.calcsize("<" + _FIXED)
+_VERSION: Final = 2
+_VERSION_AT: Final = 4
+_LONG: Final = 4
+_UTF_8: Final = 1208
+_ASCII_ID: Final = b"RFH "
+_EBCDIC_ID: Final = "RFH ".encode("cp037")
+_INTEGER_MASK: Final = 0x00F
+_ORDERS: Final = {int(Encoding.INTEGER_NORMAL): ">", int(Encoding.INTEGER_REVERSED): "<"}
+#: CodedCharSetIds that no header of a message that is put may have.
+_NO_CCSIDS: Final = (CharSet.Q_MGR, CharSet.EMBEDDED, CharSet.APPL)
+#: How a part of a message is written: Encoding, CodedCharSetId, Format.
+Described = tuple[int, int, bytes]
+#: Headers after each other, and folders in them, at most.
+_MOST_HEADERS, _MOST_FOLDERS = 100, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """One MQRFH2.
+
+    Attributes:
+        encoding, coded_char_set_id, format: of what follows it; the format without blanks.
+        order: ``>`` or ``<``, of its numbers.
+        is_ebcdic: its StrucId and Format are in EBCDIC.
+        folders: the bytes of each, as they came.
+        length: in bytes.
+    """
+
+    encoding: int
+    coded_char_set_id: int
+    format: bytes
+    flags: int
+    name_value_ccsid: int
+    folders: tuple[bytes, ...]
+    order: str
+    is_ebcdic: bool
+    length: int
+
+    def text(self, folder: bytes) -> str:
+        """The text of a folder.
+
+        Raises:
+            FolderError: it is none of its character set, or nobody knows that.
+        """
+        encoding = Encoding.INTEGER_NORMAL if self.order == ">" else Encoding.INTEGER_REVERSED
+        found = character_set(self.name_value_ccsid, int(encoding), is_source=True)
+        if not isinstance(found, CharacterSet):
+            raise FolderError(f"NameValueCCSID {self.name_value_ccsid}")
+        try:
+            return found.text(folder)
+        except UnicodeError as error:
+            raise FolderError(f"a folder is no text of CCSID {self.name_value_ccsid}: {error}") from None
+
+    def pack(self) -> bytes:
+        """Its bytes."""
+        body = b"".join(struct.pack(f"{self.order}i", len(folder)) + folder for folder in self.folders)
+        identifier, name = _ASCII_ID, self.format.ljust(8)
+        if self.is_ebcdic:
+            identifier, name = _EBCDIC_ID, name.decode("latin-1").encode("cp037", "replace")
+        fixed = (self.encoding, self.coded_char_set_id, name, self.flags, self.name_value_ccsid)
+        return struct.pack(self.order + _FIXED, identifier, _VERSION, FIXED_LENGTH + len(body), *fixed) + body
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The MQRFH2 headers at the front of a message.
+
+    Attributes:
+        described: how each header is written, and last what follows them all.
+        length: of all of them, bytes.
+    """
+
+    headers: tuple[Header, ...]
+    described: tuple[Described, ...]
+    length: int
+
+
+def read_chain(md: MQMD, body: bytes) -> Chain:
+    """The headers that the descriptor announces.
+
+    Raises:
+        MQIError: 2334 one is not valid.
+    """
+    headers: list[Header] = []
+    described: list[Described] = [(md.encoding, md.coded_char_set_id, md.format.rstrip(b" \0"))]
+    at = 0
+    while described[-1][2] == Format.RF_HEADER_2 and len(headers) < _MOST_HEADERS:
+        encoding, ccsid, _ = described[-1]
+        header = _read_header(body, at, encoding)
+        headers.append(header)
+        at += header.length
+        its_ccsid = ccsid if header.coded_char_set_id == CharSet.INHERIT else header.coded_char_set_id
+        described.append((header.encoding, its_ccsid, header.format))
+    return Chain(tuple(headers), tuple(described), at)
+
+
+def check_chain(chain: Chain) -> None:
+    """Raises MQIError: 2334, a header does not say in which character set its data are."""
+    for header in chain.headers:
+        if header.coded_char_set_id in _NO_CCSIDS:
+            raise _invalid(f"CodedCharSetId {header.coded_char_set_id}")
+
+
+def _read_header(data: bytes, at: int, encoding: int) -> Header:
+    identifier = data[at : at + _LONG]
+    if identifier not in (_ASCII_ID, _EBCDIC_ID):
+        raise _invalid(f"StrucId is {identifier!r}")
+    if len(data) - at < FIXED_LENGTH:
+        raise _invalid(f"{len(data) - at} bytes")
+    order = _ORDERS.get(encoding & _INTEGER_MASK, "<")
+    if struct.unpack_from(f"{order}i", data, at + _VERSION_AT)[0] != _VERSION:
+        order = "<" if order == ">" else ">"
+    _, version, length, next_encoding, ccsid, name, flags, name_ccsid = struct.unpack_from(order + _FIXED, data, at)
+    if version != _VERSION:
+        raise _invalid(f"Version {version}")
+    if not FIXED_LENGTH <= length <= len(data) - at:
+        raise _invalid(f"StrucLength {length}, {len(data) - at} bytes are there")
+    is_ebcdic = identifier == _EBCDIC_ID
+    if is_ebcdic:
+        name = name.decode("cp037").encode("latin-1", "replace")
+    folders: list[bytes] = []
+    place, end = at + FIXED_LENGTH, at + length
+    while place < end:
+        if end - place < _LONG or len(folders) == _MOST_FOLDERS:
+            raise _invalid("the length of a folder is cut off, or there are too many")
+        (size,) = struct.unpack_from(f"{order}i", data, place)
+        place += _LONG
+        if not 0 <= size <= end - place:
+            raise _invalid(f"a folder of {size} bytes where {end - place} are left")
+        folders.append(data[place : place + size])
+        place += size
+    return Header(
+        next_encoding, ccsid, name.rstrip(b" \0"), flags, name_ccsid, tuple(folders), order, is_ebcdic, length
+    )
+
+
+def _invalid(detail: str) -> Exception:
+    return error_for(MQRC.RFH_ERROR, "", "MQRFH2", detail)
+
+
+def properties_in(chain: Chain) -> list[Property]:
+    """The properties in all folders that have properties; of those with one name the first.
+
+    Raises:
+        MQIError: 2421 a folder cannot be read.
+    """
+    found: dict[str, Property] = {}
+    for header in chain.headers:
+        for folder in header.folders:
+            try:
+                text = header.text(folder)
+                if text.strip(" \0") and has_properties(text):
+                    for each in read_properties(text):
+                        found.setdefault(each.name, each)
+            except FolderError as error:
+                raise error_for(MQRC.RFH_FORMAT_ERROR, "", "MQRFH2", str(error)) from None
+    return list(found.values())
+
+
+def carries_properties(header: Header, folder: bytes) -> bool:
+    """Whether a folder of a header has properties that can be told from data."""
+    try:
+        return has_properties(header.text(folder))
+    except FolderError:
+        return False
+
+
+def without_properties(md: MQMD, body: bytes, chain: Chain) -> bytes:
+    """The message without its folders of properties; *md* becomes that of what is left.
+
+    A header that has no other folder goes.
+    """
+    left: dict[int, Header] = {}
+    for at, header in enumerate(chain.headers):
+        folders = tuple(folder for folder in header.folders if not carries_properties(header, folder))
+        if folders or not header.folders:
+            left[at] = replace(header, folders=folders)
+    # Each says what comes after it: another one now, if its next one has gone.
+    after = dict(zip(left, (*list(left)[1:], len(chain.headers)), strict=False))
+    for at, header in left.items():
+        if after[at] != at + 1:
+            encoding, ccsid, name = chain.described[after[at]]
+            left[at] = replace(header, encoding=encoding, coded_char_set_id=ccsid, format=name)
+    md.encoding, md.coded_char_set_id, md.format = chain.described[next(iter(left), len(chain.headers))]
+    return b"".join(header.pack() for header in left.values()) + body[chain.length :]
+
+
+def with_properties(md: MQMD, body: bytes, properties: Iterable[Property]) -> bytes:
+    """The message with an MQRFH2 that has these properties in front; *md* then describes that header.
+
+    Its numbers are written as the descriptor says, low byte first where that says neither.
+    """
+    folders = [text.encode("utf-8", "surrogatepass") for text in write_folders(properties)]
+    if not folders:
+        return body
+    padded = tuple(folder + b" " * (-len(folder) % _LONG) for folder in folders)
+    order = _ORDERS.get(md.encoding & _INTEGER_MASK, "<")
+    ccsid = md.coded_char_set_id or DEFAULT_CCSID
+    header = Header(md.encoding, ccsid, md.format.rstrip(b" \0"), 0, _UTF_8, padded, order, False, 0)
+    data = header.pack()
+    if md.encoding & _INTEGER_MASK not in _ORDERS:
+        md.encoding = int(Encoding.NATIVE)
+    md.format, md.coded_char_set_id = Format.RF_HEADER_2, _UTF_8
+    return data + body
