@@ -94,14 +94,24 @@ class QueueManagerConnection:
         """The manager connected to."""
         return self.connection.qmgr_name
 
-    def open(self, name: str, options: OpenOption | int, *, qmgr_name: str = "", dynamic_name: str = "CSQ.*") -> Queue:
+    def open(
+        self,
+        name: str,
+        options: OpenOption | int,
+        *,
+        qmgr_name: str = "",
+        dynamic_name: str = "CSQ.*",
+        selector: str = "",
+    ) -> Queue:
         """MQOPEN: *name*, at the manager *qmgr_name* or here.
 
         Args:
             dynamic_name: for a model queue: the name of the queue to make, or its beginning and ``*``. The complete
                 name is the queue's `resolved_name`.
+            selector: the selection string, such as ``colour = 'red' AND Root.MQMD.Priority > 3``: gets and browses see
+                the messages that it is true of.
         """
-        od = MQOD(dynamic_q_name=_name(dynamic_name))
+        od = MQOD(version=4, dynamic_q_name=_name(dynamic_name), selection_string=selector)
         return self._open(od, name, qmgr_name, options, may_create=True)
 
     def put1(

@@ -28,11 +28,14 @@ from sharedq.properties.values import TYPES, WORDS, Value, text_of, value_of
 
 _NAME: Final = r"[^\s<>/=&'\"!?]+"
 _TAG: Final = re.compile(
-    rf"<(/?)({_NAME})((?:\s+{_NAME}\s*=\s*(?:'[^'<]*'|\"[^\"<]*\"))*)\s*(/?)>",
+    rf"<(/?)({_NAME})((?:\s+{_NAME}\s*=\s*(?:'[^'<>]*'|\"[^\"<>]*\"))*)\s*(/?)>",
+    re.ASCII,
 )
-_ATTRIBUTE: Final = re.compile(rf"({_NAME})\s*=\s*(?:'([^'<]*)'|\"([^\"<]*)\")")
-_ENTITY: Final = re.compile(r"&(#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6}|\w+);")
+_ATTRIBUTE: Final = re.compile(rf"({_NAME})\s*=\s*(?:'([^'<>]*)'|\"([^\"<>]*)\")", re.ASCII)
+_ENTITY: Final = re.compile(r"&(#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z]+);")
 _ENTITIES: Final = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+#: Types that JMS does not write, because each of its own properties has its type.
+_IMPLIED: Final = {"jms.Exp": "i8", "jms.Tms": "i8", "jms.Pri": "i4", "jms.Dlv": "i4", "jms.Seq": "i4"}
 #: Elements in each other, at most.
 _MOST_LEVELS: Final = 100
 _BLANKS: Final = " \t\r\n\0"
@@ -200,7 +203,7 @@ def _property(name: str, element: Element) -> Property:
     descriptor = _descriptor(element.attributes)
     if element.attributes.get("xsi:nil") in ("true", "1"):
         return Property(name, PropertyType.NULL, None, descriptor)
-    word = element.attributes.get("dt", "string")
+    word = element.attributes.get("dt") or _IMPLIED.get(name, "string")
     type_ = TYPES.get(word)
     if type_ is None:
         return Property(name, PropertyType.STRING, element.text, descriptor, unknown_type=word)
@@ -253,7 +256,7 @@ def _element(name: str, each: Property) -> Element:
         attributes["xsi:nil"] = "true"
     elif each.unknown_type:
         attributes["dt"] = each.unknown_type
-    elif each.type_ != PropertyType.STRING:
+    elif WORDS[each.type_] != _IMPLIED.get(each.name, "string"):
         attributes["dt"] = WORDS[each.type_]
     descriptor = each.descriptor
     if descriptor.context == PropertyContext.USER_CONTEXT:

@@ -46,7 +46,9 @@ TYPES: Final = {word: type_ for type_, word in WORDS.items()} | {"int": _T.INT64
 _LENGTHS: Final = {_T.BOOLEAN: 4, _T.FLOAT32: 4, _T.FLOAT64: 8, _T.NULL: 0} | {t: b // 8 for t, b in INTEGERS.items()}
 _TRUTHS: Final = {"1": True, "true": True, "0": False, "false": False}
 _WHOLE: Final = re.compile(r"[ \t]*[+-]?[0-9]{1,19}[ \t]*")
-_NUMBER: Final = re.compile(r"[ \t]*[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?[ \t]*")
+_NUMBER: Final = re.compile(
+    r"[ \t]*[+-]?(inf|nan|([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?)[ \t]*"
+)
 _SINGLE: Final = struct.Struct("<f")
 
 

@@ -6,6 +6,9 @@ common case needs none of them says ``-- PRELUDE`` after that case, and the piec
 written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time. ``CONST.NAME`` and
 ``INLINE.name(...)`` become text, too (see ``pasted_text``).
 
+A script that says ``EXTENDS structure/NAME`` in its header is that script, with its own code in the place of
+``-- EXTENSION``: so what it adds costs those nothing who do not call it.
+
 A full Redis refuses, as a whole, each script whose header says ``MEMORY refused when Redis is full``. All others still
 run: leases must be renewed, messages got and units of work ended, or Redis could never be emptied.
 
@@ -29,6 +32,9 @@ _HEADER = re.compile(r"\A\s*--\[\[(.*?)\]\]", re.DOTALL)
 _USES = re.compile(r"^USES\s+(.+)$", re.MULTILINE)
 _IS_REFUSED_WHEN_FULL = re.compile(r"^MEMORY\s+refused", re.MULTILINE)
 _RIGHTS_ASKED_BY = re.compile(r"^RIGHTS\s+asked by (\S+)$", re.MULTILINE)
+_EXTENDS = re.compile(r"^EXTENDS (\S+)$", re.MULTILINE)
+#: The place in a script where the code of one that extends it stands.
+_EXTENSION = "\n-- EXTENSION\n"
 _COMMAND = re.compile(r'\bredis\.call\(\s*"([A-Z]+)"')
 _COMMENT = re.compile(r"--.*")
 #: Checks whether the user may run the commands. A script that stops here has done nothing.
@@ -103,7 +109,7 @@ def _asked(name: str) -> tuple[str, ...]:
 @cache
 def _parts(name: str) -> tuple[str, list[str]]:
     """Return a script's header, and its parts: its own code and its prelude pieces."""
-    header, body = split_header(name, _read(f"{name}.lua"))
+    header, body = script_text(name)
     pieces = [_prelude(piece) for piece in _in_order(uses(header))]
     before, marker, after = _condensed(name, body).partition("\n-- PRELUDE\n")
     return header, [before, *pieces, after] if marker else [*pieces, before]
@@ -121,6 +127,22 @@ def script_names() -> tuple[str, ...]:
             if entry.name.endswith(".lua")
         )
     )
+
+
+def script_text(name: str) -> tuple[str, str]:
+    """Return the header of a script and its code, with that of the script which it extends around it.
+
+    Raises:
+        KeyError: there is no such script.
+    """
+    header, body = split_header(name, _read(f"{name}.lua"))
+    match = _EXTENDS.search(header)
+    if match is None:
+        return header, body
+    before, marker, after = split_header(match[1], _read(f"{match[1]}.lua"))[1].partition(_EXTENSION)
+    if not marker:
+        raise KeyError(f"{match[1]}.lua has no place for {name}.lua")
+    return header, f"{before}\n{body.strip()}\n{after}"
 
 
 def split_header(name: str, text: str) -> tuple[str, str]:

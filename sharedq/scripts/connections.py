@@ -47,6 +47,10 @@ class Entered(Protocol):
     def keys(self) -> StructureKeys:
         """Its keys."""
 
+    @property
+    def number(self) -> int:
+        """Its number in the group."""
+
 
 def connect_call(keys: AdminKeys, owner: Owner, info: str, tag: str, *, is_internal: bool) -> ScriptCall:
     """Register the connection *owner* with the group, and with its tag."""

@@ -311,12 +311,13 @@ class GetRequest:
         connection, handle, options = self.connection, self.handle, self.options
         token, queue = connection.token, handle.queue
         gets = handle.gets
-        is_for_handle = gets.may_hold_lock or gets.may_meet_marks or options & (_LOCK | MARKS)
+        selector = self.selection.selector
+        is_for_handle = bool(selector) or gets.may_hold_lock or gets.may_meet_marks or options & (_LOCK | MARKS)
         how = self._mode if self.cursor is None else "b"
         if options & _MARK_SKIP_BACKOUT and self.cursor is None:
             how = "s"
         return (
-            "structure/get_grouped",
+            "structure/get_selected" if selector else "structure/get_grouped",
             (
                 *(handle.gets.keys or _get_keys(handle, token)),
                 queue.groups,
@@ -341,8 +342,15 @@ class GetRequest:
                 1 if connection.unit.is_active or connection.pending else 0,
                 connection.max_uncommitted if entry[:1] == _AFTER_COMMIT else connection.unit_room,
                 *(_handle_arguments(handle, options) if is_for_handle else ()),
+                *(_selector_arguments(handle, selector) if selector else ()),
             ),
         )
+
+
+def _selector_arguments(handle: GetHandle, selector: str) -> tuple[int | str, ...]:
+    """The arguments that structure/get_selected has after those of structure/get_grouped, all of which are there."""
+    members = () if members_text(handle) else ("",)
+    return *members, selector, handle.structure.number
 
 
 def handed_reply(handed: bytes) -> Reply | None:

@@ -45,6 +45,8 @@ class Selection:
     is_under_cursor: bool = False
     #: Only structure/get_grouped can make this selection.
     is_grouped: bool = False
+    #: The condition of a selector, as structure/get_selected takes it; empty: there is none.
+    selector: str = ""
 
     @property
     def arguments(self) -> tuple[str | bytes, ...]:
@@ -84,6 +86,8 @@ class Selection:
             return b"B"
         if self.is_fixed:
             return b"G" + self.group_id + _POSITION.pack(self.seq, self.offset)
+        if self.selector:
+            return b"V"
         if self.is_grouped:
             if self._is_for_certain_ones:
                 return b"V"

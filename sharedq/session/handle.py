@@ -10,6 +10,7 @@ from sharedq.logical import UNUSED, HandleOrder
 from sharedq.messages.context import Context
 from sharedq.mqi.structures import MQMD
 from sharedq.redis.keys import QueueKeys, StructureKeys
+from sharedq.selectors.selector import Selector
 from sharedq.session.facts import QueueFacts
 from sharedq.session.route import Route
 
@@ -154,6 +155,8 @@ class Gets:
     mark_ms: int = -1
     #: Of the message got last, where it was opened with MQOO_SAVE_ALL_CONTEXT: what a put may pass on.
     saved_context: Context | None = None
+    #: What messages must be for it to see them, where it was opened with a selection string.
+    selector: Selector | None = None
     #: Keys of its script calls, made at the first one.
     keys: tuple[str, ...] = ()
 

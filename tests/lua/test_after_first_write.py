@@ -12,8 +12,11 @@ from tests.lua.commands import READS, WRITES
 
 #: The calls for which docs/reference/scripts.md says why they cannot fail.
 REASONED = READS | WRITES | {"unpack"}
-#: A script that decodes JSON after a write wrote that JSON itself.
-DECODES_LATE = {"admin/claim": "the next of several targets; the records of the members and of recoveries"}
+#: A script that decodes JSON after a write wrote that JSON itself, or MQOPEN made it.
+DECODES_LATE = {
+    "admin/claim": "the next of several targets; the records of the members and of recoveries",
+    "structure/get_selected": "the condition that MQOPEN has made of a selection string",
+}
 
 
 def test_the_page_has_the_list_of_the_sources() -> None:

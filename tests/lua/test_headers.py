@@ -11,13 +11,13 @@ import pytest
 
 from sharedq.mqi.constants import MQRC
 from sharedq.redis.pasted_text import definitions, pasted
-from sharedq.redis.script_source import load_script, script_names, split_header, uses
+from sharedq.redis.script_source import load_script, script_names, script_text, uses
 from tests.lua.commands import READS, WRITES
 
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "sharedq" / "lua"
 SECTIONS = ("KEYS", "ARGV", "REPLY", "REASONS", "INVARIANTS", "COST")
-ALL_SECTIONS = (*SECTIONS, "MEMORY", "RIGHTS", "USES", "SOURCE")
+ALL_SECTIONS = (*SECTIONS, "EXTENDS", "MEMORY", "RIGHTS", "USES", "SOURCE")
 
 #: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
 FENCES = (
@@ -122,7 +122,7 @@ class Source:
 
 @cache
 def read(name: str) -> Source:
-    header, body = split_header(name, (LUA / f"{name}.lua").read_text("utf-8"))
+    header, body = script_text(name)
     found: dict[str, str] = {}
     current = ""
     for line in header.splitlines():

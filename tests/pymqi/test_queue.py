@@ -225,12 +225,52 @@ def test_an_argument_that_is_no_structure_is_refused(qmgr: pymqi.QueueManager) -
     assert reason_of(caught) == CMQC.MQRC_GMO_ERROR
 
 
-def test_unsupported_arguments_are_refused_not_ignored(qmgr: pymqi.QueueManager) -> None:
+def test_a_selection_string_chooses_messages(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    queue.put(b"low", pymqi.MD(Priority=1))
+    queue.put(b"high", pymqi.MD(Priority=7))
+    queue.put(b"lower", pymqi.MD(Priority=0))
     selecting = pymqi.OD(ObjectName=b"ORDERS", Version=CMQC.MQOD_VERSION_4)
-    selecting.set_vs("SelectionString", b"colour = 'red'")
+    selecting.set_vs("SelectionString", b"Root.MQMD.Priority < 5")
+    selected = pymqi.Queue(qmgr, selecting, CMQC.MQOO_INPUT_SHARED)
+    assert [selected.get(), selected.get()] == [b"low", b"lower"]
+    with pytest.raises(pymqi.MQMIError) as caught:
+        selected.get()
+    assert reason_of(caught) == CMQC.MQRC_NO_MSG_AVAILABLE
+    assert queue.get() == b"high"
+    # Before version 4 nobody reads it, and a null string is none.
+    selecting.Version = CMQC.MQOD_VERSION_3
+    pymqi.Queue(qmgr, selecting, CMQC.MQOO_OUTPUT).close()
+    nothing = pymqi.OD(ObjectName=b"ORDERS", Version=CMQC.MQOD_VERSION_4)
+    nothing.set_vs("SelectionString", b"")
+    pymqi.Queue(qmgr, nothing, CMQC.MQOO_OUTPUT).close()
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "reason"),
+    [
+        (b"colour =", {}, CMQC.MQRC_SELECTOR_SYNTAX_ERROR),
+        (b"Body.x = 1", {}, CMQC.MQRC_SELECTION_NOT_AVAILABLE),
+        (b"1 = 2", {}, CMQC.MQRC_SELECTOR_ALWAYS_FALSE),
+        (b"a = 1", {"SelectionStringVSOffset": 8}, CMQC.MQRC_SELECTION_STRING_ERROR),
+        (b"a = 1", {"SelectionStringVSPtr": 0}, CMQC.MQRC_SELECTION_STRING_ERROR),
+        (b"a = 1", {"SelectionStringVSLength": 10241}, CMQC.MQRC_SELECTION_STRING_ERROR),
+        (b"a = 1", {"SelectionStringVSLength": -2}, CMQC.MQRC_SELECTION_STRING_ERROR),
+        (b"a = '\xff'", {"SelectionStringVSCCSID": 1208}, CMQC.MQRC_SELECTION_STRING_ERROR),
+    ],
+)
+def test_a_wrong_selection_string_is_refused(
+    qmgr: pymqi.QueueManager, text: bytes, changes: dict[str, int], reason: int
+) -> None:
+    selecting = pymqi.OD(ObjectName=b"ORDERS", Version=CMQC.MQOD_VERSION_4)
+    selecting.set_vs("SelectionString", text)
+    selecting.set(**changes)
     with pytest.raises(pymqi.MQMIError) as caught:
         pymqi.Queue(qmgr, selecting, CMQC.MQOO_INPUT_SHARED)
-    assert reason_of(caught) == CMQC.MQRC_SELECTION_NOT_AVAILABLE
+    assert reason_of(caught) == reason
+
+
+def test_unsupported_arguments_are_refused_not_ignored(qmgr: pymqi.QueueManager) -> None:
     with pytest.raises(pymqi.MQMIError) as caught:
         qmgr.put1(pymqi.OD(Version=CMQC.MQOD_VERSION_2, RecsPresent=2), b"x")
     assert reason_of(caught) == CMQC.MQRC_RECS_PRESENT_ERROR

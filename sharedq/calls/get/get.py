@@ -18,7 +18,7 @@ from sharedq.calls.get.properties import (
     show_properties,
     take_out,
 )
-from sharedq.calls.get.selection import full_length, selection_for
+from sharedq.calls.get.selection import full_length, selected, selection_for
 from sharedq.calls.get.wait import FirstCall, call_or_wait, give_up_wait
 from sharedq.calls.put.confirm import confirm_delivery
 from sharedq.calls.put.store import check_unit_room
@@ -109,6 +109,8 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
             raise inhibited(connection, handle, MQRC.GET_INHIBITED, "MQGET") from None
         unlock_after_nothing(connection, handle, options)
         raise
+    if handle.gets.selector is not None:
+        selection = selected(handle, selection)
     may_wait = bool(options & _WAIT) and not selection.is_under_cursor
     wait_ms = gmo.wait_interval if may_wait else 0
     if options & _BROWSE:
@@ -240,7 +242,7 @@ def get_many(
         _check_unit(connection, handle, options, count)
     flush_pending(connection)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
-    request = GetRequest(connection, handle, ANY, options, count, max_length, connection.unit.id)
+    request = GetRequest(connection, handle, _any(handle), options, count, max_length, connection.unit.id)
     return _convert(connection, None, options, _take(connection, handle, request, wait_ms), max_length)
 
 
@@ -258,9 +260,10 @@ def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
     taken, is_stopped = 0, handle.definition.facts.is_get_inhibited
     while taken < count and not is_stopped:
         sizes = [min(UNSEEN_MESSAGES, count - at) for at in range(taken, count, UNSEEN_MESSAGES)][:_CALLS_TOGETHER]
-        unit_id = connection.unit.id
+        unit_id, selection = connection.unit.id, _any(handle)
         requests = [
-            GetRequest(connection, handle, ANY, _SYNCPOINT, size, LENGTH_MAX, unit_id, is_blind=True) for size in sizes
+            GetRequest(connection, handle, selection, _SYNCPOINT, size, LENGTH_MAX, unit_id, is_blind=True)
+            for size in sizes
         ]
         if not requests[0].is_plain:
             break
@@ -289,7 +292,7 @@ def get_later(
         except NoMsgAvailable:
             return []
 
-    request = GetRequest(connection, handle, ANY, options, count, max_length, connection.unit.id)
+    request = GetRequest(connection, handle, _any(handle), options, count, max_length, connection.unit.id)
     return request.call(), taken
 
 
@@ -327,7 +330,7 @@ def commit_and_get(
         commit(connection)
         return [get(connection, handle, md, gmo, max_length=max_length)]
     selection = ANY if md is None else selection_for(handle, *full_length(handle, md, gmo))
-    if handle.gets.parts is not None:
+    if handle.gets.parts is not None or handle.gets.selector is not None:
         commit(connection)
         if md is not None:
             return [get(connection, handle, md, gmo, max_length=max_length)]
@@ -351,6 +354,11 @@ def commit_and_get(
         commit(connection)
         first = None
     return _convert(connection, md, options, _take(connection, handle, request, wait_ms, first=first), max_length)
+
+
+def _any(handle: Handle) -> Selection:
+    """The selection of any message that the handle sees."""
+    return ANY if handle.gets.selector is None else selected(handle, ANY)
 
 
 def _check_batch(handle: Handle, options: int, count: int, match_options: int) -> None:

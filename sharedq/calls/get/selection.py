@@ -95,3 +95,28 @@ def grouped_selection(handle: Handle, wanted: Wanted, *, is_whole: bool) -> Sele
         is_whole=is_whole,
         is_grouped=True,
     )
+
+
+def selected(handle: Handle, selection: Selection) -> Selection:
+    """A selection for which also the selector of the handle must be true.
+
+    The message under the browse cursor was chosen before. Identifiers that the selector asks for are looked up in the
+    index, unless the call asks for others, which the message must have as well.
+    """
+    selector = handle.gets.selector
+    if selector is None or selection.is_under_cursor:
+        return selection
+    msg_id, number = selection.msg_id or selector.msg_id, selection.number
+    if msg_id and not selection.msg_id:
+        generated = generated_number(msg_id, handle.structure.number)
+        number = "" if generated is None else str(generated)
+    return replace(
+        selection,
+        prefix=b"",
+        number=number,
+        msg_id=msg_id,
+        correl_id=selection.correl_id or selector.correl_id,
+        group_id=selection.group_id or selector.group_id,
+        is_grouped=True,
+        selector=selector.text,
+    )

@@ -18,6 +18,7 @@ from sharedq.objects.repository import Repository
 from sharedq.redis.keys import private_structure
 from sharedq.scripts.handles import close_call, open_call
 from sharedq.scripts.reads import queue_definition
+from sharedq.selectors.selector import Selector, selector_for
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Definition, Gets, Handle, QMgrHandle, StructureAccess
 from sharedq.session.refusals import note_refusal
@@ -42,6 +43,9 @@ _NOT_FOR_REMOTE = (
     | OpenOption.SET
 )
 _INQUIRE = int(OpenOption.INQUIRE)
+#: The version of MQOD that has a selection string, and the open options that go with one.
+_VERSION_WITH_SELECTOR = 4
+_SELECTING = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE)
 #: structure/open answers this if a definition that the name led through has changed.
 _CHANGED = 1
 _DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
@@ -65,7 +69,7 @@ def open_queue(
         MQIError: 2085 and its kin when the name does not resolve, 2017 MAXHANDS are open, 2042 in use, 2045 an option
             that its type does not allow, 2046 bad options, 2057 a model queue where nothing may be made of it, 2152 no
             queue or manager can have such a name, 2161 quiescing, 2373 its structure has failed, 2346 that is being
-            recovered.
+            recovered; 2459, 2504, 2516, 2519, 2551 the selection string.
     """
     options = int(options)
     name, qmgr_name = _text(od.object_name), _text(od.object_q_mgr_name)
@@ -96,11 +100,27 @@ def _open_queue(
     _check_names(name, qmgr_name)
     if len(connection.handles) >= connection.max_handles:
         raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQOPEN", name, f"MAXHANDS({connection.max_handles}) are open")
+    selector = _selector(od, options)
     opened_at = opened_at or connection.qmgr_name
     handle = _open_name(connection, od, name, qmgr_name, opened_at, options, may_create=may_create)
+    handle.gets.selector = selector
     od.resolved_q_name = handle.destination or handle.name.encode()
     od.resolved_q_mgr_name = handle.resolved_q_mgr
     return handle
+
+
+def _selector(od: MQOD, options: int) -> Selector | None:
+    """The selector of what is opened, if it has one.
+
+    Raises:
+        MQIError: 2516 it is not opened for input or browse; and as `selector_for`.
+    """
+    if not od.selection_string or od.version < _VERSION_WITH_SELECTOR:
+        return None
+    if not options & _SELECTING:
+        name = od.object_name.decode(errors="replace")
+        raise error_for(MQRC.SELECTOR_INVALID_FOR_TYPE, "MQOPEN", name, "it is opened neither for input nor for browse")
+    return selector_for(od.selection_string)
 
 
 def _open_name(
@@ -153,6 +173,8 @@ def open_qmgr(connection: Connection, od: MQOD, options: OpenOption | int) -> QM
     """
     name = connection.qmgr_name
     options = int(options)
+    if od.selection_string and od.version >= _VERSION_WITH_SELECTOR:
+        raise error_for(MQRC.SELECTOR_INVALID_FOR_TYPE, "MQOPEN", name)
     if _text(od.object_name):
         raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", name)
     if _text(od.object_q_mgr_name) not in ("", name):

@@ -149,6 +149,7 @@ if marks and asks("m") then
     end
     want.leap = function(key, from) return marks.skip(key, key == queue.r, from, holders) end
 end
+-- EXTENSION
 local is_woken, woken_by = string.sub(waiting, 1, 1) == "K", string.match(waiting, "^K[^\n]*\n(.+)$")
 local after = tonumber(ARGV[12])
 -- Something came since this search began: it may be where the search has been already.

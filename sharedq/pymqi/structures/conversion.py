@@ -5,8 +5,10 @@ What a structure's version does not have is neither read nor written, as a queue
 
 from __future__ import annotations
 
+import ctypes
 from typing import TypeVar
 
+from sharedq.mqi.character_sets import CharacterSet, character_set
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQOD
 from sharedq.mqi.wire import OD as OD_LAYOUT
@@ -53,12 +55,26 @@ def object_descriptor(od: OD) -> MQOD:
     """The native descriptor of what shall be opened.
 
     Raises:
-        MQMIError: 2154 a distribution list, 2551 a selection string: a queue manager that does not have these
-            must say so rather than open something else.
+        MQMIError: 2154 a distribution list, which a queue manager that does not have these must refuse.
     """
     native = to_native(OD_LAYOUT, od)
     if native.version >= CMQC.MQOD_VERSION_2 and native.recs_present:
         fail(CMQC.MQRC_RECS_PRESENT_ERROR)
-    if native.version >= CMQC.MQOD_VERSION_4 and od.SelectionStringVSLength:
-        fail(CMQC.MQRC_SELECTION_NOT_AVAILABLE)
+    if native.version >= CMQC.MQOD_VERSION_4:
+        native.selection_string = _selection_string(od)
     return native
+
+
+def _selection_string(od: OD) -> str:
+    """The selection string that an MQCHARV of the structure points to."""
+    length, pointer = od.SelectionStringVSLength, od.SelectionStringVSPtr
+    if not length or (not pointer and length == CMQC.MQVS_NULL_TERMINATED):
+        return ""
+    if not pointer or od.SelectionStringVSOffset or not -1 <= length <= CMQC.MQ_SELECTOR_LENGTH:
+        fail(CMQC.MQRC_SELECTION_STRING_ERROR)
+    data = ctypes.string_at(pointer, length) if length > 0 else ctypes.string_at(pointer)
+    found = character_set(od.SelectionStringVSCCSID, CMQC.MQENC_NATIVE, is_source=True)
+    try:
+        return found.text(data) if isinstance(found, CharacterSet) else data.decode()
+    except UnicodeError:
+        fail(CMQC.MQRC_SELECTION_STRING_ERROR)

@@ -236,7 +236,7 @@ CONVERSIONS: list[tuple[Value, PropertyType, PropertyType, Value | MQRC]] = [
     ("99999", PropertyType.STRING, PropertyType.INT16, MQRC.PROP_NUMBER_FORMAT_ERROR),
     ("false", PropertyType.STRING, PropertyType.BOOLEAN, False),
     ("1e3", PropertyType.STRING, PropertyType.FLOAT64, 1000.0),
-    ("inf", PropertyType.STRING, PropertyType.FLOAT64, MQRC.PROP_NUMBER_FORMAT_ERROR),
+    ("infinite", PropertyType.STRING, PropertyType.FLOAT64, MQRC.PROP_NUMBER_FORMAT_ERROR),
     (None, PropertyType.NULL, PropertyType.STRING, MQRC.PROP_CONV_NOT_SUPPORTED),
 ]
 

@@ -1,0 +1,129 @@
+"""The value of a selector for a message, in three-valued logic: ``None`` is unknown.
+
+Numbers are compared as 64-bit floating-point numbers, as in a script. What is compared with a value of another kind is
+neither equal to it nor different: the comparison is false.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sharedq.mqi.limits import NULL_ID
+from sharedq.mqi.structures import MQMD
+from sharedq.properties.names import DESCRIPTOR_FIELDS, name_at
+from sharedq.selectors.parser import Node
+
+#: ``bytes`` are a byte string.
+Operand = float | str | bytes | bool | None
+
+_COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": lambda left, right: left == right,
+    "<>": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    ">": lambda left, right: left > right,
+    "<=": lambda left, right: left <= right,
+    ">=": lambda left, right: left >= right,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A message: its descriptor, and its properties by their kept names."""
+
+    md: MQMD
+    properties: Mapping[str, Any]
+
+
+def evaluate(node: Node, subject: Subject) -> bool | None:
+    """The truth of a condition for a message."""
+    kind = node[0]
+    if kind == "and":
+        found = [evaluate(each, subject) for each in node[1]]
+        return False if False in found else None if None in found else True
+    if kind == "or":
+        found = [evaluate(each, subject) for each in node[1]]
+        return True if True in found else None if None in found else False
+    if kind == "not":
+        truth = evaluate(node[1], subject)
+        return None if truth is None else not truth
+    if kind == "compare":
+        return _compare(node[1], value_of(node[2], subject), value_of(node[3], subject))
+    value = value_of(node[1], subject)
+    if kind == "missing":
+        return value is None
+    if value is None:
+        return None
+    if kind == "true":
+        return value is True
+    if kind == "in":
+        return isinstance(value, str) and value in node[2]
+    return isinstance(value, str) and _is_like(value, node[2])
+
+
+def _compare(sign: str, left: Operand, right: Operand) -> bool | None:
+    if left is None or right is None:
+        return None
+    if _kind(left) is not _kind(right) or (sign not in ("=", "<>") and _kind(left) is not float):
+        return False
+    return _COMPARISONS[sign](left, right)
+
+
+def _kind(value: Operand) -> type:
+    return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
+
+
+def _is_like(text: str, parts: list[list[str]]) -> bool:
+    pattern = ".*".join("".join(re.escape(each) if each else "." for each in part) for part in parts)
+    return re.fullmatch(pattern, text, re.DOTALL) is not None
+
+
+def value_of(node: Node, subject: Subject) -> Operand:
+    """The value of a node for a message."""
+    kind = node[0]
+    if kind in ("number", "text", "boolean"):
+        found: Operand = node[1]
+        return found
+    if kind == "bytes":
+        return bytes.fromhex(node[1])
+    if kind == "property":
+        return _as_operand(subject.properties.get(name_at(node[1], node[2:])))
+    if kind == "first":
+        return next((found for each in node[1] if (found := value_of(each, subject)) is not None), None)
+    if kind == "calculate":
+        return _calculate(node[1], value_of(node[2], subject), value_of(node[3], subject))
+    if kind == "mode":
+        return "PERSISTENT" if subject.md.persistence else "NON_PERSISTENT"
+    field = getattr(subject.md, DESCRIPTOR_FIELDS[node[1]][0])
+    if kind == "identifier":
+        return None if field == NULL_ID else "ID:" + field.hex()
+    if isinstance(field, bytes) and isinstance(DESCRIPTOR_FIELDS[node[1]], tuple) and not _is_bytes(node[1]):
+        return field.decode("utf-8", "surrogateescape").rstrip(" \0")
+    return _as_operand(field)
+
+
+def _is_bytes(field: str) -> bool:
+    return field in ("MsgId", "CorrelId", "GroupId", "AccountingToken")
+
+
+def _as_operand(value: Any) -> Operand:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    operand: Operand = value
+    return operand
+
+
+def _calculate(sign: str, left: Operand, right: Operand) -> Operand:
+    if _kind(left) is not float or _kind(right) is not float:
+        return None
+    assert isinstance(left, float)
+    assert isinstance(right, float)
+    if sign == "+":
+        return left + right
+    if sign == "-":
+        return left - right
+    if sign == "*":
+        return left * right
+    return None if right == 0 else left / right

@@ -1,0 +1,253 @@
+"""A selection string as a tree.
+
+A node is a tuple: its kind, then its parts. Conditions are ``("and", [..])``, ``("or", [..])``, ``("not", c)``,
+``("compare", sign, v, v)``, ``("like", v, pattern)``, ``("in", v, [text, ..])``, ``("missing", v)`` and
+``("true", v)``; values are ``("number", n)``, ``("text", t)``, ``("bytes", hex)``, ``("boolean", b)``, ``("property",
+folder, name, ..)``, ``("field", name)`` of the descriptor, ``("identifier", name)`` that field as JMS writes it,
+``("first", [v, ..])`` that is there, ``("calculate", sign, v, v)`` and ``("mode",)``. A pattern is a list of parts that
+anything may stand between, each a list of characters, with "" for any one.
+
+Source: IBM MQ, "Message selector syntax", "Property name restrictions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sharedq.properties.names import DESCRIPTOR, DESCRIPTOR_FIELDS, SYNONYMS, is_accessible, kept_name, place_of
+from sharedq.selectors.tokens import ExtendedSelectorError, Kind, SelectorError, Token, tokens
+
+Node = tuple[Any, ...]
+
+#: How deep brackets, signs and NOT may stand in each other.
+_MOST_LEVELS: Final = 30
+_COMPARISONS: Final = ("=", "<>", "<=", ">=", "<", ">")
+_VALUES: Final = (
+    *("number", "text", "bytes", "boolean", "property", "field", "identifier", "first", "calculate", "mode"),
+)
+_NAMED: Final = ("property", "field", "identifier", "first", "mode")
+#: JMS' names whose value is not that of the field.
+_OF_JMS: Final[dict[str, Node]] = {
+    "JMSMessageID": ("identifier", "MsgId"),
+    "JMSCorrelationID": ("first", [("property", "jms", "Cid"), ("identifier", "CorrelId")]),
+    "JMSXGroupID": ("first", [("property", "jms", "Gid"), ("identifier", "GroupId")]),
+    "JMSDeliveryMode": ("mode",),
+    "JMSXDeliveryCount": ("calculate", "+", ("field", "BackoutCount"), ("number", 1.0)),
+}
+
+
+def parse(text: str) -> Node:
+    """The condition that a selection string is.
+
+    Raises:
+        SelectorError: it is none.
+    """
+    parser = _Parser(list(tokens(text)))
+    tree = parser.condition(parser.either())
+    parser.expect(Kind.END)
+    return tree
+
+
+@dataclass(slots=True)
+class _Parser:
+    found: list[Token]
+    at: int = 0
+    level: int = 0
+
+    # -- tokens ------------------------------------------------------------------------------------------------
+
+    def accept(self, kind: Kind, *values: str) -> Token | None:
+        token = self.found[self.at]
+        if token.kind != kind or (values and token.value not in values):
+            return None
+        if kind != Kind.END:
+            self.at += 1
+        return token
+
+    def expect(self, kind: Kind, *values: str) -> Token:
+        token = self.accept(kind, *values)
+        if token is None:
+            raise self.failure(f"{' or '.join(values) or kind.value} is expected")
+        return token
+
+    def failure(self, why: str) -> SelectorError:
+        token = self.found[self.at]
+        shown = "at the end" if token.kind == Kind.END else f"before {str(token.value)[:20]!r} at {token.at}"
+        return SelectorError(f"{why} {shown}")
+
+    # -- conditions --------------------------------------------------------------------------------------------
+
+    def condition(self, node: Node) -> Node:
+        """A node as a condition: a property may be a truth value."""
+        if node[0] in ("boolean", *_NAMED):
+            return ("true", node)
+        if node[0] in _VALUES:
+            raise self.failure("a condition is expected")
+        return node
+
+    def value(self, node: Node) -> Node:
+        if node[0] not in _VALUES:
+            raise self.failure("a value is expected")
+        return node
+
+    def either(self) -> Node:
+        return self._several("or", "OR", lambda: self._several("and", "AND", self.negation))
+
+    def _several(self, kind: str, word: str, part: Callable[[], Node]) -> Node:
+        first = part()
+        if not self.accept(Kind.WORD, word):
+            return first
+        nodes = [self.condition(first), self.condition(part())]
+        while self.accept(Kind.WORD, word):
+            nodes.append(self.condition(part()))
+        return (kind, nodes)
+
+    def deeper(self) -> None:
+        self.level += 1
+        if self.level > _MOST_LEVELS:
+            raise self.failure("brackets and signs are too deep")
+
+    def negation(self) -> Node:
+        if not self.accept(Kind.WORD, "NOT"):
+            return self.predicate()
+        self.deeper()
+        node = ("not", self.condition(self.negation()))
+        self.level -= 1
+        return node
+
+    def predicate(self) -> Node:
+        node = self.sum()
+        sign = self.accept(Kind.SIGN, *_COMPARISONS)
+        if sign:
+            return _compared(str(sign.value), self.value(node), self.value(self.sum()))
+        if self.accept(Kind.WORD, "IS"):
+            is_not = self.accept(Kind.WORD, "NOT")
+            self.expect(Kind.WORD, "NULL")
+            missing = ("missing", self.named(node))
+            return ("not", missing) if is_not else missing
+        is_not = self.accept(Kind.WORD, "NOT")
+        if self.accept(Kind.WORD, "BETWEEN"):
+            low = self.value(self.sum())
+            self.expect(Kind.WORD, "AND")
+            found: Node = (
+                "and",
+                [("compare", ">=", self.value(node), low), ("compare", "<=", node, self.value(self.sum()))],
+            )
+        elif self.accept(Kind.WORD, "LIKE"):
+            found = self.pattern(self.named(node))
+        elif self.accept(Kind.WORD, "IN"):
+            found = self.listed(self.named(node))
+        elif is_not:
+            raise self.failure("BETWEEN, LIKE or IN is expected")
+        else:
+            return node
+        return ("not", found) if is_not else found
+
+    def named(self, node: Node) -> Node:
+        if node[0] not in _NAMED:
+            raise self.failure("the name of a property is expected in front")
+        return node
+
+    def pattern(self, node: Node) -> Node:
+        text = str(self.expect(Kind.TEXT).value)
+        escape = ""
+        if self.accept(Kind.WORD, "ESCAPE"):
+            escape = str(self.expect(Kind.TEXT).value)
+            if len(escape) != 1:
+                raise self.failure("ESCAPE takes one character")
+        parts: list[list[str]] = [[]]
+        characters = iter(text)
+        for character in characters:
+            if character == escape:
+                escaped = next(characters, "")
+                if escaped not in ("%", "_", escape) or not escaped:
+                    raise self.failure("only %, _ and the escape character itself can be escaped")
+                parts[-1].append(escaped)
+            elif character == "%":
+                parts.append([])
+            else:
+                parts[-1].append("" if character == "_" else character)
+        return ("like", node, parts)
+
+    def listed(self, node: Node) -> Node:
+        self.expect(Kind.SIGN, "(")
+        texts = [str(self.expect(Kind.TEXT).value)]
+        while self.accept(Kind.SIGN, ","):
+            texts.append(str(self.expect(Kind.TEXT).value))
+        self.expect(Kind.SIGN, ")")
+        return ("in", node, [_literal_for(node, ("text", text))[1] for text in texts])
+
+    # -- values ------------------------------------------------------------------------------------------------
+
+    def sum(self) -> Node:
+        return self._calculated(("+", "-"), lambda: self._calculated(("*", "/"), self.factor))
+
+    def _calculated(self, signs: tuple[str, ...], part: Callable[[], Node]) -> Node:
+        node, level = part(), self.level
+        while sign := self.accept(Kind.SIGN, *signs):
+            self.deeper()
+            node = ("calculate", sign.value, self.value(node), self.value(part()))
+        self.level = level
+        return node
+
+    def factor(self) -> Node:
+        sign = self.accept(Kind.SIGN, "+", "-")
+        if not sign:
+            return self.primary()
+        self.deeper()
+        node = self.value(self.factor())
+        self.level -= 1
+        if node[0] == "number":
+            return ("number", -node[1] if sign.value == "-" else node[1])
+        return ("calculate", str(sign.value), ("number", 0.0), node)
+
+    def primary(self) -> Node:
+        if self.accept(Kind.SIGN, "("):
+            self.deeper()
+            node = self.either()
+            self.expect(Kind.SIGN, ")")
+            self.level -= 1
+            return node
+        if word := self.accept(Kind.WORD, "TRUE", "FALSE"):
+            return ("boolean", word.value == "TRUE")
+        for kind, name in ((Kind.NUMBER, "number"), (Kind.TEXT, "text"), (Kind.BYTES, "bytes")):
+            if token := self.accept(kind):
+                return (name, token.value)
+        return _named(str(self.expect(Kind.NAME).value))
+
+
+def _named(name: str) -> Node:
+    """The value that a name stands for."""
+    if name.startswith(DESCRIPTOR):
+        field = name.removeprefix(DESCRIPTOR)
+        if field not in DESCRIPTOR_FIELDS:
+            raise SelectorError(f"{name[:80]}: the descriptor has no such field")
+        return ("field", field)
+    if name.partition(".")[0] in ("Root", "Body"):
+        raise ExtendedSelectorError(f"{name[:80]}: only Root.MQMD is known of a message")
+    if name in _OF_JMS:
+        return _OF_JMS[name]
+    if name not in SYNONYMS:
+        return _property(kept_name(name))
+    found = [_named(each) for each in SYNONYMS[name]]
+    return found[0] if len(found) == 1 else ("first", found)
+
+
+def _property(name: str) -> Node:
+    folder, path = place_of(name)
+    if not is_accessible(folder, path):
+        raise SelectorError(f"{name[:80]}: no property has this name")
+    return ("property", folder, *path)
+
+
+def _compared(sign: str, left: Node, right: Node) -> Node:
+    return ("compare", sign, _literal_for(right, left), _literal_for(left, right))
+
+
+def _literal_for(other: Node, node: Node) -> Node:
+    """A text that is compared with a field of the descriptor, which has no blanks at its end."""
+    if node[0] == "text" and other[0] == "field":
+        return ("text", node[1].rstrip(" "))
+    return node
