@@ -38,6 +38,7 @@ def environment_of(group: TestGroup) -> dict[str, str]:
         "IGQ_DATA_DIR": str(settings.data_dir),
         "IGQ_LEASE_MS": str(settings.lease_ms),
         "IGQ_JOURNAL": str(settings.journal).lower(),
+        "IGQ_RECOVERY_LOG": str(settings.recovery_log).lower(),
     }
 
 

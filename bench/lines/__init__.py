@@ -15,6 +15,7 @@ from bench.lines import (
     memory,
     order,
     recovery,
+    recovery_log,
     request_reply,
     single,
     spark,
@@ -58,5 +59,6 @@ LINES = {
     "memory": Line(memory.measure, ONE),
     "idle": Line(idle.measure, ONE),
     "journal": Line(single.measure_journal),
+    "recovery-log": Line(recovery_log.measure, ONE),
     "spark": Line(spark.measure, ONE, is_apart=True),
 }
