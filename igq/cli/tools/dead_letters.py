@@ -215,10 +215,13 @@ def handle(
 
     Exit status: 0, no action has failed for good; 1, at least one has.
     """
+    from igq.operations.command_log import note_command
     from igq.output.log import log_nothing
     from igq.tools.dead_letters.handler import Handler
     from igq.tools.dead_letters.removal import DONE as HANDLED
     from igq.tools.dead_letters.rules import FOR_EVER, NOT_AT_ALL, parse_rules
+    from sharedq.api import group_for
+    from sharedq.mqi.errors import MQIError
     from sharedq.settings.loader import load_settings
 
     table = parse_rules(_text_of(rules))
@@ -240,13 +243,30 @@ def handle(
             where = f"line {handled.rule.line}, {handled.rule.action}" if handled.rule else "no rule"
             tell(f"MsgId {handled.letter.md.msg_id.hex()}: {where}: {handled.outcome}")
 
+    settings, place = load_settings(), list[str]()
+
+    def log(result: str) -> None:
+        # Of what did not come as far as its manager there is no line.
+        if place:
+            note_command(group_for(settings), place[0], f"dlq handle {rules} -m {place[0]} --queue {place[1]}", result)
+
+    def begin(*found: str) -> None:
+        # A handler may run for months, and be killed: its end is then not logged.
+        place[:] = found
+        log("begun")
+
     with _ended_by_signals() as is_ended:
         wait_s = None if wait is None else FOR_EVER if wait else NOT_AT_ALL
-        Handler(load_settings(), table, note, is_ended=is_ended).run(at, queue, wait_s=wait_s)
-    for action, count in sorted(done.items()):
-        say(f"{action}: {counted(count, 'message')}")
-    if not done:
-        say("no message was handled")
+        try:
+            Handler(settings, table, note, is_ended=is_ended).run(at, queue, wait_s=wait_s, begin=begin)
+        except MQIError as error:
+            log(f"failed: {error}")
+            raise
+    told = [f"{action}: {counted(count, 'message')}" for action, count in sorted(done.items())]
+    told = told or ["no message was handled"]
+    log(", ".join(told))
+    for line in told:
+        say(line)
     return SOME_LEFT if failed else DONE
 
 

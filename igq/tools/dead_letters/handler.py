@@ -76,12 +76,20 @@ class Handler:
         self._is_ended, self._clock = is_ended, clock
         self._states: dict[bytes, _State] = {}
 
-    def run(self, qmgr: str, queue: str = "", *, wait_s: int | None = None) -> None:
+    def run(
+        self,
+        qmgr: str,
+        queue: str = "",
+        *,
+        wait_s: int | None = None,
+        begin: Callable[[str, str], None] = lambda _qmgr, _queue: None,
+    ) -> None:
         """Handle the letters of *queue* at *qmgr* until there is nothing more to do.
 
         Args:
             queue: empty: INPUTQ of the table, or else the manager's dead-letter queue.
             wait_s: seconds to wait for letters after that, or `FOR_EVER`. None: as WAIT of the table says, else not.
+            begin: called with the manager and the queue, before anything is done there.
 
         Raises:
             CommandError: the manager has no dead-letter queue.
@@ -94,6 +102,7 @@ class Handler:
             name = queue or self._table.queue or dead_letter_queue(group, at)
             remover = Remover(connection, name)
             browsed = connection.open(name, OpenOption.BROWSE | OpenOption.FAIL_IF_QUIESCING)
+            begin(at, name)
             wait_s = (self._table.wait_s or NOT_AT_ALL) if wait_s is None else wait_s
             idle_since_s = self._clock()
             while not self._is_ended():

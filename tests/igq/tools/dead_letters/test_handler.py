@@ -14,6 +14,7 @@ from igq.tools.dead_letters.handler import Handled, Handler
 from igq.tools.dead_letters.letters import read_letters
 from igq.tools.dead_letters.removal import DONE, NO_HEADER
 from igq.tools.dead_letters.rules import parse_rules
+from sharedq.members.event_notes import take_notes
 from sharedq.mqi.constants import MQRC, Format
 from sharedq.mqi.structures import MQMD
 from tests.igq.tools.dead_letters.conftest import DLQ, Send
@@ -166,9 +167,20 @@ def test_the_command_says_what_was_done(mail: TestGroup, send: Send) -> None:
     done = igq(mail, "dlq", "handle", str(table))
     assert (done.returncode, done.stdout) == (1, "RETRY: 1 message\n")
     assert "line 2, RETRY: MQRC_UNKNOWN_OBJECT_NAME (2085)" in done.stderr
+    logged = [(note.fields["command"], note.fields["result"]) for note in take_notes(mail.group, "@QM1", 10)]
+    command = f"dlq handle {table} -m QM1 --queue {DLQ}"
+    assert logged == [(command, "begun"), (command, "RETRY: 1 message")]
     table.write_text("ACTION(BURN)\n")
     wrong = igq(mail, "dlq", "handle", str(table), "-m", "QM1")
     assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
+
+
+def test_a_handler_of_no_manager_leaves_no_line_for_it(mail: TestGroup) -> None:
+    table = mail.settings.data_dir / "rules"
+    table.write_text("ACTION(RETRY)\n")
+    refused = igq(mail, "dlq", "handle", str(table), "-m", "QM9")
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert take_notes(mail.group, "@QM9", 10) == []
 
 
 @pytest.mark.invariant(1, 8)
