@@ -494,18 +494,63 @@ local function selector_of(text, structure)
         end
     end
 
-    local told = cjson.decode(text)
-    local condition, needles = truth_of(told.condition), told.needles
-    -- Whether the condition can be true, as far as a look at the bytes tells; folders are read only then.
-    local function is_possible(its_record)
-        for _, needle in ipairs(needles) do
-            if string.find(its_record, needle, 1, true) then return true end
+    -- A look at the bytes --------------------------------------------------------------------------------------------
+
+    -- It takes a fifth of the time that reading the folders takes. Where it tells that no element of a message can be what
+    -- the condition needs, the folders are not read.
+
+    -- Whether an element of this name, in whatever folder, has a number for which the comparison is true.
+    local function number_look(name, compare, number, is_turned)
+        local begins = "<" .. name
+        return function(its_record)
+            local from, to = string.find(its_record, begins, 1, true)
+            while from do
+                local attributes, digits = string.match(its_record, "^([^<>]*)>([^<]*)<", to + 1)
+                local found = digits and tonumber(digits)
+                if found then
+                    if is_turned and compare(number, found) or not is_turned and compare(found, number) then return true end
+                    -- Such a number is rounded.
+                    if string.find(attributes, "r4", 1, true) then return true end
+                end
+                from, to = string.find(its_record, begins, to + 1, true)
+            end
+            return false
         end
-        return string.find(its_record, "&", 1, true) or string.find(its_record, "<\0", 1, true)
     end
 
+    local function text_look(needles)
+        return function(its_record)
+            for _, needle in ipairs(needles) do
+                if string.find(its_record, needle, 1, true) then return true end
+            end
+            return false
+        end
+    end
+
+    local function look_for(node)
+        if node[1] == "and" then
+            for _, each in ipairs(node[2]) do
+                local look = look_for(each)
+                if look then return look end
+            end
+        elseif node[1] == "compare" then
+            local left, right = node[3], node[4]
+            local is_turned = left[1] == "number"
+            if is_turned then left, right = right, left end
+            if left[1] == "property" and right[1] == "number" then
+                return number_look(left[#left], COMPARISONS[node[2]], right[2], is_turned)
+            end
+        end
+        return nil
+    end
+
+    local told = cjson.decode(text)
+    local condition = truth_of(told.condition)
+    local look = told.needles[1] and text_look(told.needles) or look_for(told.condition)
     return function(its_id, its_record)
-        if needles[1] and not is_possible(its_record) then return false end
+        -- Characters may be written as entities, or in two bytes each.
+        if look and not look(its_record) and not string.find(its_record, "&", 1, true)
+            and not string.find(its_record, "<\0", 1, true) then return false end
         id, record, folders = its_id, its_record, nil
         return condition() == true
     end

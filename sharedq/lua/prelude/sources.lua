@@ -9,7 +9,8 @@ What is wanted is a table; "" asks nothing, and all that is asked must hold:
   whole    true: what is found begins a logical message to be put together (Offset 0; reports of one type)
   skips    nil, or a function of id and score: messages that it says true to are passed over
   goes_on  true: this search has not been decided by what is complete, and goes on by place
-  leap     nil, or a function: of a set's key and a place, a place up to which all is passed over
+  leap     nil, or a function: of a set's key and a place, a place up to which all is passed over, and true if that was a
+           search of its own that goes no further in this call
 Every search has its sources: sets or stretches of the index, by place, that hold all that can fit and little else.
 From each the first that fits is taken, and of these the first by place. A source is looked at up to LOOKED_MAX
 messages that do not fit; where that was not enough, the place is told from which on to look again. What is incomplete
@@ -65,8 +66,10 @@ local function find_wanted(queue, messages, want, after)
 
     -- A source is called with how many messages to look at next. It returns whether that was enough, and how far it is.
     local function in_set(key)
-        local from = want.leap and want.leap(key, after) or after
+        local from, is_far = after, false
+        if want.leap then from, is_far = want.leap(key, after) end
         return function(count)
+            if is_far then return false, from end
             local found = redis.call(
                 "ZRANGEBYSCORE", key, "(" .. string.format("%.0f", from), "+inf", "WITHSCORES", "LIMIT", 0, count
             )

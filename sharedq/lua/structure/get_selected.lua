@@ -38,13 +38,13 @@ REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 20
             | 2024 SYNCPOINT_LIMIT_REACHED | 2200 MSG_MARKED_BROWSE_CO_OP | 2245 INCONSISTENT_UOW | 2247 MATCH_OPTIONS_ERROR | 2255 UOW_NOT_AVAILABLE
 INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
 RIGHTS      asked by structure/attach
-COST        O(messages in front of the one that fits), at most about 1300 in one call; else as structure/get_grouped
+COST        O(messages in front of the one that fits), at most 2000 in one call; else as structure/get_grouped
 USES        place, sources, waiting, unit_of_work, journal, locks, marks, selector
 ]]
 is_chosen = true
 local fits_selector, passes_over, leaps = selector_of(ARGV[34], tonumber(ARGV[35])), want.skips, want.leap
 -- Pages of a leap, and messages in one: more are copied into the script at once only where none is long.
-local LEAP_PAGES, LEAP_PAGE = 4, 250
+local LEAP_PAGES, LEAP_PAGE = 8, 250
 
 function want.skips(id, score)
     if passes_over and passes_over(id, score) then return true end
@@ -67,6 +67,7 @@ function want.leap(key, from)
             if record and fits_selector(ids[at], record) then return at > 1 and tonumber(found[2 * at - 2]) or from end
         end
         from = tonumber(found[#found])
+        if #ids < LEAP_PAGE then return from end
     end
-    return from
+    return from, true
 end

@@ -110,7 +110,7 @@ def test_a_selector_and_match_options_must_both_fit(connection: QueueManagerConn
     assert by_id.get(properties=MessageHandle()).body == b"A1"
 
 
-@pytest.mark.rule("mqi/selectors", "A search looks at about 1300 messages in one call, and goes on from there.")
+@pytest.mark.rule("mqi/selectors", "A search looks at no more than 2000 messages in one call, and goes on from there.")
 def test_a_message_is_found_after_thousands(connection: QueueManagerConnection, queue: Queue) -> None:
     for _ in range(3):
         queue.put_many([(MQMD(), b"x") for _ in range(1000)])
