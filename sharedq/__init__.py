@@ -9,19 +9,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sharedq.api import Queue, QueueManagerConnection, connect
+    from sharedq.coroutines import AsyncConnection, AsyncQueue, connect_async
     from sharedq.messages.message import Message
     from sharedq.mqi.errors import MQIError
     from sharedq.properties.handle import MessageHandle
 
-__all__ = ["MQIError", "Message", "MessageHandle", "Queue", "QueueManagerConnection", "connect"]
+__all__ = [
+    "AsyncConnection",
+    "AsyncQueue",
+    "MQIError",
+    "Message",
+    "MessageHandle",
+    "Queue",
+    "QueueManagerConnection",
+    "connect",
+    "connect_async",
+]
 
 _HOMES = {
+    "AsyncConnection": "sharedq.coroutines",
+    "AsyncQueue": "sharedq.coroutines",
     "MQIError": "sharedq.mqi.errors",
     "Message": "sharedq.messages.message",
     "MessageHandle": "sharedq.properties.handle",
     "Queue": "sharedq.api",
     "QueueManagerConnection": "sharedq.api",
     "connect": "sharedq.api",
+    "connect_async": "sharedq.coroutines",
 }
 
 

@@ -8,7 +8,7 @@ with sharedq.connect("EWR") as connection, connection.open("FLIGHTS", OpenOption
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 
 from sharedq.calls.get import get as getting
@@ -36,8 +36,8 @@ from sharedq.mqi.constants import (
     PutAction,
     PutOption,
 )
-from sharedq.mqi.errors import error_for
-from sharedq.mqi.limits import NULL_MSG_TOKEN
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import NULL_MSG_TOKEN, UNLIMITED_WAIT
 from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
 from sharedq.properties.handle import MessageHandle
@@ -391,6 +391,30 @@ class Queue:
         except (TypeError, AttributeError):
             refuse_types("MQGET", self.name, md)
             raise
+
+    def messages(
+        self, options: GetOption | int = 0, *, wait_ms: int = UNLIMITED_WAIT, match: MQMD | None = None
+    ) -> Iterator[Message]:
+        """Get one message after another, until none has come for *wait_ms*.
+
+        Args:
+            options: as of ``get``; WAIT and FAIL_IF_QUIESCING are added. With SYNCPOINT the program commits.
+
+        Raises:
+            MQIError: as for ``get``, but for 2033, which ends the iteration; 2161 the manager quiesces.
+        """
+        options = int(options) | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING
+        while True:
+            try:
+                message = self.get(options, wait_ms=wait_ms, match=match)
+            except MQIError as error:
+                if error.reason != MQRC.NO_MSG_AVAILABLE:
+                    raise
+                return
+            yield message
+
+    def __iter__(self) -> Iterator[Message]:
+        return self.messages()
 
     def unlock(self) -> bool:
         """MQGET with MQGMO_UNLOCK: give up what this handle has locked; whether there was anything (else 2209)."""

@@ -103,6 +103,8 @@ class Connection:
         self._is_ended = False
         self.is_commit_left_to_group = False
         self._waiting_on: str | None = None
+        #: While a get is made that may be canceled: whether its wait is to end now (2033).
+        self.is_wait_canceled: Callable[[], bool] | None = None
         #: When it may be silent, and how silent its link has been by the last look.
         self._may_rest_until_s = self._looked_s = self._silent_s = 0.0
         self._turn_seen = 0
@@ -450,7 +452,7 @@ class Connection:
         self._wake("quiesce")
 
     def look_again(self) -> None:
-        """A structure has failed, or can be used again: wake a waiting get, which would not be woken otherwise.
+        """Wake a waiting get, which would not be woken otherwise: its structure has failed, or it is canceled.
 
         Raises:
             MQIError: Redis cannot be reached.

@@ -76,7 +76,8 @@ class _Look(Generic[_T]):
                 if (found := self._look(part)) is not None:
                     return found
             left_ms = min((end_s - time.monotonic()) * 1000, LOOK_MS)
-            if wait_ms == 0 or left_ms <= 0 or not waits_at:
+            is_canceled = self.connection.is_wait_canceled
+            if wait_ms == 0 or left_ms <= 0 or not waits_at or (is_canceled is not None and is_canceled()):
                 raise self._nothing()
             if (found := self._look(waits_at[0], max(1, int(left_ms)))) is not None:
                 return found

@@ -142,7 +142,10 @@ class _Search:
             if self.is_handed:
                 # The message itself wakes it; otherwise it looks again.
                 handed = connection.block(wake_key, block_s)
-                return handed and handed_reply(handed)
+                reply = handed and handed_reply(handed)
+                if reply is None:
+                    self._check_canceled()
+                return reply
             # The wake-up and the next look are one write: see Link.block_then_call.
             _, (reply,) = connection.block_then_call(wake_key, block_s, self._make_call(self.waiter))
             return reply
@@ -156,6 +159,12 @@ class _Search:
             raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", name)
         if left_s <= 0:
             raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", name, f"waited {self.wait_ms} ms")
+        self._check_canceled()
+
+    def _check_canceled(self) -> None:
+        is_canceled = self.connection.is_wait_canceled
+        if is_canceled is not None and is_canceled():
+            raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", self.handle.object_name, "its wait was canceled")
 
     def give_up(self) -> Reply:
         """It ends without a message: see `give_up_wait`. Returns None, or the message that it was handed."""
