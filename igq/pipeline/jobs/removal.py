@@ -12,6 +12,9 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.settings.values import Settings
 
+#: What is taken is kept, or put elsewhere: with all its properties.
+_WHOLE = GetOption.SYNCPOINT | GetOption.PROPERTIES_FORCE_MQRFH2
+
 
 class Taker:
     """A connection with the queue open for input. It commits at the end of its ``with``, or backs out after an error.
@@ -31,7 +34,7 @@ class Taker:
         token = message_token(message_id.encode(), self._number(structure))
         try:
             return self._queue.get(
-                GetOption.SYNCPOINT, match_options=MatchOption.MATCH_MSG_TOKEN, match=MQMD(version=2), msg_token=token
+                _WHOLE, match_options=MatchOption.MATCH_MSG_TOKEN, match=MQMD(version=2), msg_token=token
             )
         except MQIError as error:
             if error.reason == MQRC.NO_MSG_AVAILABLE:

@@ -22,7 +22,8 @@ DONE, GONE, NO_HEADER = "done", "gone", "no dead-letter header"
 
 _OUTPUT = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT | OpenOption.FAIL_IF_QUIESCING)
 _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT | PutOption.FAIL_IF_QUIESCING)
-_GET = int(GetOption.SYNCPOINT | GetOption.FAIL_IF_QUIESCING)
+#: A letter goes on with all its properties.
+_GET = int(GetOption.SYNCPOINT | GetOption.FAIL_IF_QUIESCING | GetOption.PROPERTIES_FORCE_MQRFH2)
 
 
 @dataclass(frozen=True, slots=True)
