@@ -18,7 +18,9 @@ from recovery.leftovers import admin_remains, leases_under, oldest_recoveries
 from recovery.prepared import prepared_under
 from recovery.report import Recovery, from_record, is_unfencing
 from recovery.structure import dead_under, fence, resolve_dead, unfence
+from recovery.subscriptions import end_subscriptions
 from recovery.target import Target, Targets
+from sharedq.calls.handles.subscriptions import delete_orphans
 from sharedq.calls.unit.in_doubt import complete
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
@@ -200,12 +202,15 @@ class _Recoverer:
         accesses = self._fence()
         self._progress(Phase.RESOLVING)
         self._enter(Phase.RESOLVING)
+        # Before the queues: what is published after this goes to no queue that is about to be deleted.
+        end_subscriptions(self.connection, self._held_targets())
         for access in accesses:
             self._resolve(access)
         if self.unreachable is not None:
             with self._delayed_by(self.unreachable.object_name, self._held()):
                 raise self.unreachable
         self._complete_decided()
+        delete_orphans(self.group)
         self._finish(accesses)
 
     def _fence(self) -> list[StructureAccess]:

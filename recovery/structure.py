@@ -11,6 +11,7 @@ from typing import Protocol
 
 from recovery.claim import Claim, chunks
 from recovery.leftovers import fields_under, needless_fences, own_fences
+from recovery.subscriptions import managed_queues
 from recovery.target import Target, Targets
 from sharedq.calls.unit.in_doubt import setting_apart
 from sharedq.log import LibraryLogger
@@ -301,7 +302,12 @@ def _delete_made(connection: Connection, access: StructureAccess, owner: DeadOwn
         names = some_made_queues(connection, keys, owner.token, CHUNK_HANDLES)
         if not names:
             return
+        # A subscription that was registered in the last moment has its queue from then on.
+        subscribed = managed_queues(connection.group, names)
         for name in names:
+            if name in subscribed:
+                repository.forget_made(keys.name, name, owner.token)
+                continue
             try:
                 repository.delete_made(keys.name, name, owner.token)
             except MQIError as error:

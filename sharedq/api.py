@@ -15,10 +15,14 @@ from sharedq.calls.get import get as getting
 from sharedq.calls.get import lock as locking
 from sharedq.calls.get.properties import PROPERTY_OPTIONS
 from sharedq.calls.handles import open as opening
+from sharedq.calls.handles import subscriptions
 from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.handles.inquire import inquire, set_attributes
 from sharedq.calls.put import put as putting
 from sharedq.calls.put.properties import put_with_properties
+from sharedq.calls.topics import open as topics
+from sharedq.calls.topics import publish as publishing
+from sharedq.calls.topics import subscribe as subscribing
 from sharedq.calls.unit import in_doubt
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.members.group import Group
@@ -32,17 +36,20 @@ from sharedq.mqi.constants import (
     GetOption,
     IntSelector,
     MatchOption,
+    ObjectType,
     OpenOption,
     PutAction,
     PutOption,
+    SubOption,
 )
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_MSG_TOKEN, UNLIMITED_WAIT
 from sharedq.mqi.options import check_put_options, split_put1_options
-from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
+from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO, MQSD
 from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
+from sharedq.session.topics import SubscriptionHandle, TopicHandle
 from sharedq.settings.loader import load_settings
 from sharedq.settings.values import Settings
 
@@ -136,6 +143,54 @@ class QueueManagerConnection:
         od.object_name, od.object_q_mgr_name = _name(name), _name(qmgr_name)
         with self.connection.lock:
             return Queue(self.connection, opening.open_queue(self.connection, od, options, may_create=may_create))
+
+    def open_topic(
+        self, topic_string: str = "", *, name: str = "", options: OpenOption | int = OpenOption.OUTPUT
+    ) -> Topic:
+        """MQOPEN of a topic for publications.
+
+        Args:
+            topic_string: the topic string, or the rest of it below that of the topic object *name*.
+            name: of a topic object (DEFINE TOPIC).
+
+        Raises:
+            MQIError: 2085 no such topic object; 2425 no topic string; 2045, 2046 options.
+        """
+        od = MQOD(object_type=int(ObjectType.TOPIC), object_name=_name(name), object_string=topic_string.encode())
+        with self.connection.lock:
+            self.connection.check()
+            return Topic(self.connection, topics.open_topic(self.connection, od, options))
+
+    def subscribe(
+        self,
+        topic_string: str = "",
+        *,
+        topic: str = "",
+        name: str = "",
+        options: SubOption | int = SubOption.CREATE | SubOption.MANAGED,
+        queue: Queue | None = None,
+        descriptor: MQSD | None = None,
+    ) -> Subscription:
+        """MQSUB: make a subscription, or resume or alter one.
+
+        Args:
+            topic_string: the topic string, with wildcards; or the rest of it below that of the topic object *topic*.
+            name: of the subscription; a durable one needs one.
+            options: by default a subscription that is not durable, with a queue that goes with it.
+            queue: the destination, without ``SubOption.MANAGED``.
+            descriptor: for everything else that a subscription says, such as ``pub_priority``; the call leaves there
+                what MQSUB does.
+
+        Raises:
+            MQIError: as for ``sharedq.calls.topics.subscribe.subscribe``.
+        """
+        sd = MQSD() if descriptor is None else descriptor
+        sd.options, sd.sub_name = int(options), name.encode()
+        sd.object_name, sd.object_string = _name(topic), topic_string.encode()
+        with self.connection.lock:
+            self.connection.check()
+            handle = subscribing.subscribe(self.connection, sd, None if queue is None else queue._open_handle())
+            return Subscription(self.connection, handle, queue)
 
     def commit(self) -> None:
         """MQCMIT.
@@ -483,6 +538,108 @@ class Queue:
         return self.handle
 
     def __enter__(self) -> Queue:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self.handle.is_closed and not self.connection.is_ended:
+            self.close()
+
+
+class Topic:
+    """A topic that is open for publications.
+
+    Attributes:
+        warning: of the latest ``publish``: 2550, or ``NONE``.
+    """
+
+    def __init__(self, connection: Connection, handle: TopicHandle) -> None:
+        self.connection, self.handle = connection, handle
+        self.warning = MQRC.NONE
+
+    @property
+    def topic_string(self) -> str:
+        """The whole topic string."""
+        return self.handle.topic_string
+
+    def publish(self, body: bytes, md: MQMD | None = None, *, options: PutOption | int = 0) -> MQMD:
+        """MQPUT: publish one message; returns its descriptor.
+
+        Args:
+            options: ``PutOption.RETAIN`` keeps it for later subscriptions; with ``PutOption.SYNCPOINT`` it is a part of
+                the unit of work.
+
+        Raises:
+            MQIError: 2051 the topic inhibits it; 2502 a subscription that must get it cannot; ...
+        """
+        md = MQMD() if md is None else md
+        try:
+            with self.connection.lock:
+                self.warning = publishing.publish(self.connection, self.handle, md, MQPMO(options=int(options)), body)
+        except (TypeError, AttributeError):
+            refuse_types("MQPUT", self.topic_string, md, body)
+            raise
+        return md
+
+    def close(self) -> None:
+        """MQCLOSE."""
+        with self.connection.lock:
+            self.connection.check()
+            topics.close_topic(self.handle)
+
+    def __enter__(self) -> Topic:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self.handle.is_closed and not self.connection.is_ended:
+            self.close()
+
+
+class Subscription:
+    """An open subscription.
+
+    Attributes:
+        queue: where its publications are got from.
+    """
+
+    def __init__(self, connection: Connection, handle: SubscriptionHandle, queue: Queue | None) -> None:
+        self.connection, self.handle = connection, handle
+        self.queue = queue if handle.queue is None else Queue(connection, handle.queue)
+
+    @property
+    def topic_string(self) -> str:
+        """The whole topic string."""
+        return self.handle.subscription.topic_string
+
+    def get(self, options: GetOption | int = 0, *, wait_ms: int = 0) -> Message:
+        """MQGET of a publication from the queue. Raises MQIError: 2033 there is none; as for ``Queue.get``."""
+        if self.queue is None:
+            raise error_for(MQRC.HOBJ_ERROR, "MQGET", self.topic_string, "it has no queue here")
+        return self.queue.get(options, wait_ms=wait_ms)
+
+    def request(self) -> int:
+        """MQSUBRQ: have retained publications sent again. Returns how many. Raises MQIError: 2437, none."""
+        with self.connection.lock:
+            self.connection.check()
+            return subscribing.request(self.connection, self.handle)
+
+    def close(self, options: CloseOption | int = 0) -> None:
+        """MQCLOSE, of the queue too if MQSUB opened it.
+
+        Args:
+            options: ``CloseOption.REMOVE_SUB`` ends a durable subscription, which stays otherwise.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            queue = self.handle.queue
+            if queue is not None and not queue.is_closed:
+                opening.close_handle(self.connection, queue)
+            subscriptions.close_subscription(self.connection, self.handle, int(options))
+
+    def __enter__(self) -> Subscription:
         return self
 
     def __exit__(

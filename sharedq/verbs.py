@@ -18,8 +18,12 @@ from sharedq.calls.get.properties import PROPERTY_OPTIONS
 from sharedq.calls.handles import inquire as inquiry
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles.connect import connect_to, disconnect
+from sharedq.calls.handles.subscriptions import close_subscription
 from sharedq.calls.put import put as putting
 from sharedq.calls.put.properties import put_with_properties
+from sharedq.calls.topics import open as topics
+from sharedq.calls.topics.publish import publish
+from sharedq.calls.topics.subscribe import request, subscribe
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.members.group import Group
@@ -51,7 +55,9 @@ from sharedq.mqi.structures import (
     MQOD,
     MQPD,
     MQPMO,
+    MQSD,
     MQSMPO,
+    MQSRO,
     MQSTS,
 )
 from sharedq.mqi.wire import BMHO, CMHO, DMHO, DMPO, GMO, IMPO, MD, MHBO, OD, PD, PMO, SMPO
@@ -61,8 +67,10 @@ from sharedq.redis.deployment import DeploymentError
 from sharedq.session import message_handles
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle, QMgrHandle
+from sharedq.session.topics import SubscriptionHandle, TopicHandle
 
 T = TypeVar("T")
+AnyHandle = Handle | QMgrHandle | TopicHandle
 Outcome = tuple[MQCC, MQRC]
 
 #: Of MQCNO and MQSTS. Later ones of MQCNO also say how a client reaches a manager, and what it is
@@ -72,6 +80,8 @@ _CNO_VERSIONS, _STS_VERSIONS = range(1, 9), range(1, 3)
 _VERSION_WITH_TAG = 3
 #: The versions of MQPMO and MQGMO that have message handles.
 _PMO_WITH_HANDLES, _GMO_WITH_HANDLE = 3, 4
+#: MQSR_ACTION_PUBLICATION.
+_ACTION_PUBLICATION = 1
 _UNLOCK = int(GetOption.UNLOCK)
 _FOR_OUTPUT_ONLY = int(PutOption.MD_FOR_OUTPUT_ONLY)
 _DELETE_PROPERTIES = int(HandleToBufferOption.DELETE_PROPERTIES)
@@ -103,11 +113,14 @@ def mqdisc(connection: Connection) -> Outcome:
     return _with_warning(*_outcome(connection.lock, partial(disconnect, connection)))
 
 
-def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | QMgrHandle | None, MQCC, MQRC]:
-    """MQOPEN of a queue, or (MQOT_Q_MGR) of the queue manager's attributes."""
+def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[AnyHandle | None, MQCC, MQRC]:
+    """MQOPEN of a queue, of a topic (MQOT_TOPIC), or of the queue manager's attributes (MQOT_Q_MGR)."""
 
-    def call() -> Handle | QMgrHandle:
+    def call() -> AnyHandle:
         OD.check_version(od)
+        if od.object_type == ObjectType.TOPIC:
+            connection.check()
+            return topics.open_topic(connection, od, options)
         if od.object_type == ObjectType.Q_MGR:
             connection.check()
             return opening.open_qmgr(connection, od, options)
@@ -116,26 +129,35 @@ def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | QMg
     return _outcome(connection.lock, call)
 
 
-def mqclose(connection: Connection, handle: Handle | QMgrHandle, options: int = 0) -> Outcome:
+def mqclose(connection: Connection, handle: AnyHandle | SubscriptionHandle, options: int = 0) -> Outcome:
     """MQCLOSE."""
 
     def call() -> MQRC:
         if isinstance(handle, Handle):
             return opening.close_handle(connection, handle, options)
         connection.check()
-        opening.close_qmgr(handle, options)
+        if isinstance(handle, TopicHandle):
+            topics.close_topic(handle, options)
+        elif isinstance(handle, SubscriptionHandle):
+            close_subscription(connection, handle, options)
+        else:
+            opening.close_qmgr(handle, options)
         return MQRC.NONE
 
     warning, comp_code, reason = _outcome(connection.lock, call)
     return _with_warning(warning, comp_code, reason)
 
 
-def mqput(connection: Connection, handle: Handle | QMgrHandle, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
+def mqput(connection: Connection, handle: AnyHandle, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
     """MQPUT; *md* and *pmo* return identifiers and resolved names."""
 
     def call() -> MQRC:
         PMO.check_version(pmo)
         MD.check_version(md)
+        if isinstance(handle, TopicHandle):
+            if pmo.version >= _PMO_WITH_HANDLES and _has_handles(pmo):
+                raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "MQPUT", handle.topic_string, "a message handle")
+            return publish(connection, handle, md, pmo, body)
         queue = _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT)
         if pmo.version < _PMO_WITH_HANDLES or not _has_handles(pmo):
             return putting.put(connection, queue, md, pmo, body)
@@ -156,10 +178,13 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
     open_options, put_options = split_put1_options(int(pmo.options))
     opened, given = replace(od), replace(pmo, options=put_options)
 
-    def call() -> Handle:
+    def call() -> Handle | TopicHandle:
         OD.check_version(od)
         PMO.check_version(pmo)
         MD.check_version(md)
+        if od.object_type == ObjectType.TOPIC:
+            connection.check()
+            return topics.open_topic(connection, opened, open_options)
         return opening.open_queue(connection, opened, open_options, may_create=False)
 
     handle, comp_code, reason = _outcome(connection.lock, call)
@@ -175,7 +200,7 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
 
 
 def mqget(
-    connection: Connection, handle: Handle | QMgrHandle, md: MQMD, gmo: MQGMO, buffer_length: int
+    connection: Connection, handle: AnyHandle, md: MQMD, gmo: MQGMO, buffer_length: int
 ) -> tuple[bytes, int, MQCC, MQRC]:
     """MQGET into a buffer of *buffer_length* bytes.
 
@@ -365,8 +390,32 @@ def mqback(connection: Connection) -> Outcome:
     return _locked(connection, call)
 
 
+def mqsub(
+    connection: Connection, sd: MQSD, queue: Handle | None = None
+) -> tuple[SubscriptionHandle | None, MQCC, MQRC]:
+    """MQSUB; *sd* returns the CorrelId of publications. The handle's ``queue`` is that of a destination it opened."""
+
+    def call() -> SubscriptionHandle:
+        connection.check()
+        return subscribe(connection, sd, queue)
+
+    return _outcome(connection.lock, call)
+
+
+def mqsubrq(connection: Connection, handle: SubscriptionHandle, action: int, sro: MQSRO) -> Outcome:
+    """MQSUBRQ: have retained publications sent; *sro* returns how many."""
+
+    def call() -> None:
+        connection.check()
+        if action != _ACTION_PUBLICATION:
+            raise error_for(MQRC.ACTION_ERROR, "MQSUBRQ", handle.object_name, f"action {action}")
+        request(connection, handle, sro)
+
+    return _locked(connection, call)
+
+
 def mqinq(
-    connection: Connection, handle: Handle | QMgrHandle, selectors: Sequence[int]
+    connection: Connection, handle: AnyHandle, selectors: Sequence[int]
 ) -> tuple[dict[int, int | bytes], MQCC, MQRC]:
     """MQINQ of a queue or the queue manager: the value for each selector."""
 
@@ -376,14 +425,14 @@ def mqinq(
         _check_usable(handle)
         if isinstance(handle, QMgrHandle):
             return inquiry.inquire_qmgr(connection, selectors), MQRC.NONE
-        return inquiry.inquire(connection, handle, selectors)
+        return inquiry.inquire(connection, _queue(handle, MQRC.NOT_OPEN_FOR_INQUIRE), selectors)
 
     found, comp_code, reason = _outcome(connection.lock, call)
     values, warning = found or ({}, None)
     return values, *_with_warning(warning, comp_code, reason)
 
 
-def mqset(connection: Connection, handle: Handle | QMgrHandle, values: Mapping[int, int | bytes]) -> Outcome:
+def mqset(connection: Connection, handle: AnyHandle, values: Mapping[int, int | bytes]) -> Outcome:
     """MQSET."""
 
     def call() -> None:
@@ -450,12 +499,12 @@ def _check_count(selectors: Sized) -> None:
         raise error_for(MQRC.SELECTOR_LIMIT_EXCEEDED, "", "", f"{len(selectors)} selectors, at most {SELECTORS_MAX}")
 
 
-def _check_usable(handle: Handle | QMgrHandle) -> None:
+def _check_usable(handle: AnyHandle) -> None:
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "", handle.object_name)
 
 
-def _queue(handle: Handle | QMgrHandle, reason: MQRC) -> Handle:
+def _queue(handle: AnyHandle, reason: MQRC) -> Handle:
     """The queue of a handle. The queue manager's own is refused with *reason*: it is open for inquiries only."""
     _check_usable(handle)
     if isinstance(handle, Handle):

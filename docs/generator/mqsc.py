@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 from pydantic_core import PydanticUndefined
@@ -13,6 +14,8 @@ from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.inert import INERT
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueModel, QueueRemote
+from sharedq.objects.definitions.subscriptions import Subscription
+from sharedq.objects.definitions.topics import Topic
 
 _KINDS: tuple[tuple[str, type[ObjectDefinition]], ...] = (
     ("QLOCAL", QueueLocal),
@@ -21,14 +24,22 @@ _KINDS: tuple[tuple[str, type[ObjectDefinition]], ...] = (
     ("QREMOTE", QueueRemote),
     ("QMGR", QueueManagerAttributes),
     ("CFSTRUCT", CFStruct),
+    ("TOPIC", Topic),
+    ("SUB", Subscription),
 )
 
+#: Characters of a cell, at most.
+_CELL = 110
 _YES = {True: "yes", False: "no"}
 
 
 def command_table() -> str:
     """Each verb, with the objects that it takes."""
-    rows = [(code(verb.name), code(_shortest(verb)), ", ".join(TAKES[verb.name])) for verb in VERBS]
+    rows = []
+    for verb in VERBS:
+        first, *others = wrap(", ".join(TAKES[verb.name]), _CELL) or [""]
+        rows.append((code(verb.name), code(_shortest(verb)), first))
+        rows += [("", "", each) for each in others]
     return table(("Verb", "Shortest", "Objects"), rows)
 
 

@@ -12,6 +12,8 @@ from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.names import matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS, AnyQueue, QueueLocal
+from sharedq.objects.definitions.subscriptions import Subscription
+from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.authorities import Authorities, AuthorityRecord
 from sharedq.objects.store.directory import Directory
@@ -19,7 +21,7 @@ from sharedq.objects.store.local_queues import LocalQueues
 
 AUTHORITY = "AUTHREC"
 #: The kinds of objects, in the order in which an export defines them. A command may need what stands before it.
-KINDS = (CFStruct.kind, *QUEUE_KINDS, QueueManagerAttributes.kind, AUTHORITY)
+KINDS = (CFStruct.kind, *QUEUE_KINDS, Topic.kind, Subscription.kind, QueueManagerAttributes.kind, AUTHORITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,9 @@ class Catalog:
 def settable(definition: ObjectDefinition) -> list[Attribute]:
     """Return the attributes of a definition that a command sets, by keyword."""
     found = [attribute for attribute in definition.attributes() if attribute.keyword and not attribute.mqsc.is_output]
+    if isinstance(definition, Subscription) and definition.is_managed:
+        # DEFINE makes its queue anew.
+        found = [attribute for attribute in found if attribute.keyword not in ("DEST", "DESTQMGR")]
     return sorted(found, key=lambda attribute: attribute.keyword)
 
 
@@ -91,6 +96,7 @@ def read_catalog(group: Group) -> Catalog:
     queues, left_out = repository.display_queues_and_left_out("*", (), "ALL", every_manager=True)
     items = [Item(CFStruct.kind, each.name, each) for each in repository.structures()]
     items += [_queue(queue.definition, queue.qmgr) for queue in queues]
+    items += _topics(repository)
     items += [_manager(repository, member.name) for member in group.members()]
     items += [_record(record) for record in Authorities(group).records()]
     return Catalog(sorted(items, key=_order), left_out)
@@ -108,6 +114,8 @@ def read_named(group: Group, kind: str, name: str) -> list[Item]:
         found = (Item(kind, each.name, each) for each in repository.structures() if each.name == name)
     elif kind == QueueManagerAttributes.kind:
         found = [_manager(repository, name)]
+    elif kind in (Topic.kind, Subscription.kind):
+        found = (each for each in _topics(repository) if each.kind == kind and each.name == name)
     elif kind == AUTHORITY:
         found = (_record(each) for each in Authorities(group).records() if each.profile == name)
     else:
@@ -134,6 +142,15 @@ def _queues_named(group: Group, name: str) -> Iterator[Item]:
             definition = None if stored is None else stored.definition
         if definition is not None:
             yield _queue(definition, entry.qmgr)
+
+
+def _topics(repository: Repository) -> list[Item]:
+    """Return topic objects and administrative subscriptions. Those that programs make are theirs."""
+    found = [Item(Topic.kind, each.name, each) for each in repository.topics.tree().by_name.values()]
+    subscriptions = (match.subscription for match in repository.topics.subscriptions())
+    return found + [
+        Item(Subscription.kind, each.name, each) for each in subscriptions if each.subscription_type == "ADMIN"
+    ]
 
 
 def _queue(definition: AnyQueue, qmgr: str) -> Item:

@@ -19,6 +19,7 @@ from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS
+from sharedq.objects.definitions.topics import DEFAULT_TOPIC, Topic
 from sharedq.objects.store.authorities import AuthorityRecord
 
 _INDENT = "   "
@@ -83,7 +84,7 @@ class _Writer:
     def __init__(self, catalog: Sequence[Item], selection: Selection) -> None:
         self._selection = selection
         self._group_objects = {(item.kind, item.name): item for item in catalog if item.disposition == "GROUP"}
-        templates = {(kind, name) for kind, name in TEMPLATES.items()}
+        templates = {*TEMPLATES.items(), (Topic.kind, DEFAULT_TOPIC)}
         self._templates = [item for item in catalog if (item.kind, item.name) in templates]
 
     def section(self, title: str, items: Iterable[Item]) -> list[str]:
@@ -153,10 +154,10 @@ class _Writer:
         # Constructed: a shared queue's model demands a structure, and here only the defaults are wanted.
         default = type(definition).model_construct(name=item.name)
         found: list[ObjectDefinition] = [default]
-        if item.kind in QUEUE_KINDS:
-            # DEFINE does not take these two from a template.
+        if item.kind in (*QUEUE_KINDS, Topic.kind):
+            # DEFINE does not take these from a template.
             found += [
-                each.definition.model_copy(update={"description": "", "structure": ""})
+                each.definition.model_copy(update={"description": "", "structure": "", "topic_string": ""})
                 for each in self._templates
                 if each.kind == item.kind and not isinstance(each.definition, AuthorityRecord)
             ]

@@ -17,12 +17,14 @@ from sharedq.admin.definitions_copy import copied_definitions
 from sharedq.members.group import Group
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS
+from sharedq.objects.definitions.subscriptions import Subscription
+from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import Repository
 from sharedq.settings.values import Settings
 
 _CHANGES = ("DEFINE", "ALTER", "DELETE", "SET")
 #: What DISPLAY shows of these comes from the copy, with the changes of the commands before it.
-_IN_COPY = ("QUEUE", *QUEUE_KINDS, QueueManagerAttributes.kind, CFStruct.kind, AUTHORITY, "GROUP")
+_IN_COPY = ("QUEUE", *QUEUE_KINDS, QueueManagerAttributes.kind, CFStruct.kind, AUTHORITY, "GROUP", Topic.kind)
 
 
 def run_trial(settings: Settings, qmgr: str, source: TextIO, out: TextIO, *, is_lenient: bool = False) -> int:
@@ -67,9 +69,9 @@ class TrialExecutor:
         if command.verb == "DISPLAY":
             chosen = self._executor if command.object_type in _IN_COPY else self._original
             return chosen.execute(command)
-        if command.verb == "CLEAR":
+        if command.verb == "CLEAR" and command.object_type == "QLOCAL":
             return self._clear(command)
-        if command.verb not in _CHANGES or self._manager(command) == EVERYWHERE:
+        if command.verb not in _CHANGES or _needs_manager(command) or self._manager(command) == EVERYWHERE:
             return [] if self._is_silent else [messages.NOT_TRIED.format(f"{command.verb} {command.object_type}")]
         before = [] if self._is_silent else self._look(command)
         lines = self._executor.execute(command)
@@ -116,7 +118,7 @@ class TrialExecutor:
         if command.object_type == AUTHORITY:
             principal = find_parameter(command, "PRINCIPAL")
             return {(AUTHORITY, self._name(command), "", "", principal.value if principal is not None else "")}
-        if command.object_type in (CFStruct.kind, QueueManagerAttributes.kind):
+        if command.object_type in (CFStruct.kind, QueueManagerAttributes.kind, Topic.kind, Subscription.kind):
             return {(command.object_type, command.name, "", "", "")}
         named = find_parameter(command, "QSGDISP")
         scope = named.value if named is not None else ""
@@ -125,3 +127,9 @@ class TrialExecutor:
         private = (command.object_type, command.name, "PRIVATE", self._manager(command), "")
         # Without QSGDISP, an ALTER is about the shared queue if there is no private one.
         return {private} if scope or command.verb == "DEFINE" else {private, (*private[:2], "SHARED", "", "")}
+
+
+def _needs_manager(command: Command) -> bool:
+    """Whether a command is done over a connection to the manager: it makes a managed queue."""
+    managed = find_parameter(command, "DESTCLAS")
+    return command.object_type == Subscription.kind and managed is not None and managed.value == "MANAGED"

@@ -20,6 +20,7 @@ from recovery.resolve import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport,
 from recovery.target import Target
 from sharedq.admin.journal_limit import trim_journal
 from sharedq.calls.handles.connect import disconnect
+from sharedq.calls.handles.subscriptions import delete_orphans
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.errors import MQIError
@@ -188,6 +189,9 @@ class Worker:
             return
         self._sweeps.add(job)
         self._go_on(self._sweeping(job, [Sweep(name, found_only) for name in names]))
+        if not found_only:
+            # Managed queues that were still in use when their subscription ended.
+            self.submit(self._delete_orphans)
         limit = self._group.settings.journal_max_bytes
         if limit and time.monotonic() >= self._trim_due_s:
             # The turn of a sweep is a turn to trim too: a turn of its own would cost each manager a call.
@@ -215,6 +219,9 @@ class Worker:
             # A structure that cannot be used now, or is being recovered, does not delay the others.
             self._say("IGQ0012E", error=str(error))
             return False
+
+    def _delete_orphans(self) -> None:
+        delete_orphans(self._group)
 
     def _go_on(self, steps: Iterator[None]) -> None:
         """Run one step of a long task, and queue the rest after the tasks that wait by then, such as recoveries."""

@@ -46,6 +46,9 @@ NOT_TRIED = "IGQ1010I: {} is not tried in a dry run."
 _FAILED = "CSQM090E: {} could not be processed"
 _FAILURES = {
     MQRC.UNKNOWN_OBJECT_NAME: "CSQM125I: {} was not found",
+    MQRC.NO_SUBSCRIPTION: "CSQM125I: {} was not found",
+    MQRC.SUB_ALREADY_EXISTS: "CSQM101I: {} already exists",
+    MQRC.SUBSCRIPTION_IN_USE: "CSQM090E: {} is in use",
     MQRC.CF_STRUC_ERROR: "CSQM112E: Error accessing {}",
     MQRC.CF_STRUC_FAILED: "CSQM112E: Error accessing {}",
     MQRC.CF_NOT_AVAILABLE: "CSQM112E: Error accessing {}",

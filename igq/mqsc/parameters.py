@@ -16,9 +16,11 @@ from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
 from sharedq.mqi.constants.pcf import PCFParameter as Param
 from sharedq.objects.definitions import words
-from sharedq.objects.definitions.attributes import Attribute, Mqsc, by_keyword
+from sharedq.objects.definitions.attributes import Attribute, Mqsc, attributes_of, by_keyword
 from sharedq.objects.definitions.inert import MODELS
 from sharedq.objects.definitions.queues import QUEUE_KINDS
+from sharedq.objects.definitions.subscriptions import DURABLE, TYPES
+from sharedq.objects.definitions.topics import ROOT_VALUES, TOPIC_TYPES, Topic
 
 _QMGR, _NAME, _DATE, _TIME, _APPL, _USER = 48, 48, 12, 8, 28, 12
 
@@ -53,6 +55,15 @@ _COUNTS = (
 )
 _STATUS_TYPE = _words("TYPE", Param.Q_STATUS_TYPE, words.STATUS_TYPE)
 _CONN = _bytes("CONN", Param.CONNECTION_ID)
+
+_SUB_STATUS: Final = (
+    _bytes("SUBID", Param.SUB_ID, is_hex=True),
+    _bytes("ACTCONN", Param.CONNECTION_ID),
+    _words("DURABLE", Param.DURABLE_SUBSCRIPTION, DURABLE),
+    _words("SUBTYPE", Param.SUB_TYPE, TYPES),
+    _text("SUBUSER", Param.SUB_USER_ID, _USER),
+    _text("TOPICSTR", Char.TOPIC_STRING),
+)
 
 #: Object -> kind of report -> the figures that DISPLAY shows of it, in their order. The first ones are always shown.
 REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
@@ -169,6 +180,17 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
             _text("QSGNAME", Char.QSG_NAME, 4),
         )
     },
+    "TPSTATUS": {
+        "TOPIC": (
+            _text("TPSTATUS", Char.TOPIC_STRING),
+            _text("ADMIN", Char.ADMIN_TOPIC_NAME, _NAME),
+            _words("RETAINED", Param.RETAINED_PUBLICATION, words.YES),
+            _number("SUBCOUNT", Int.SUB_COUNT),
+            *(each for each in attributes_of(Topic) if each.field in ROOT_VALUES),
+        ),
+        "SUB": (_text("TPSTATUS", Char.TOPIC_STRING), *_SUB_STATUS),
+    },
+    "SBSTATUS": {"": (_text("SUB", Param.SUB_NAME), *_SUB_STATUS)},
     "AUTHREC": {
         "": (
             _text("PROFILE", Param.AUTH_PROFILE_NAME, _NAME),
@@ -203,6 +225,15 @@ OPTIONS: Final = (
     _words("MODE", Param.MODE, words.MODE),
     _text("LIKE", Param.FROM_Q_NAME, _NAME),
     _text("LIKE", Param.FROM_CF_STRUC_NAME, 12),
+    _text("LIKE", Param.FROM_TOPIC_NAME, _NAME),
+    _text("LIKE", Param.FROM_SUB_NAME),
+    _words("TYPE", Int.TOPIC_TYPE, TOPIC_TYPES),
+    _words("TYPE", Param.TOPIC_STATUS_TYPE, {"TOPIC": 1295, "SUB": 1296}),
+    _bytes("SUBID", Param.SUB_ID, is_hex=True),
+    _words("SUBTYPE", Param.SUB_TYPE, {**TYPES, "ALL": -1, "USER": -2}),
+    _words("DURABLE", Param.DURABLE_SUBSCRIPTION, {**DURABLE, "ALL": -1}),
+    _words("CLRTYPE", Param.CLEAR_TYPE, {"RETAINED": 1}),
+    _words("SCOPE", Param.CLEAR_SCOPE, {"LOCAL": 1}),
     _text("TOQLOCAL", Param.TO_Q_NAME, _NAME),
     _number("EXCLINT", Param.EXCLUDE_INTERVAL),
     _words("ACTION", Param.ACTION, words.IN_DOUBT_ACTION),

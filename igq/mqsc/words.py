@@ -87,6 +87,11 @@ OBJECTS = (
     Word("INDOUBT", 3, named_by=Param.APPL_TAG),
     Word("AUTHREC", 4, "none", shows=Param.AUTH_PROFILE_ATTRS),
     Word("QMSTATUS", 3, "none", shows=Param.Q_MGR_STATUS_ATTRS),
+    Word("TOPIC", 3, named_by=Char.TOPIC_NAME, shows=Param.TOPIC_ATTRS),
+    Word("SUB", 3, "optional", named_by=Param.SUB_NAME, shows=Param.SUB_ATTRS),
+    Word("TPSTATUS", 3, named_by=Char.TOPIC_STRING, shows=Param.TOPIC_STATUS_ATTRS),
+    Word("SBSTATUS", 2, "optional", named_by=Param.SUB_NAME, shows=Param.SUB_STATUS_ATTRS),
+    Word("TOPICSTR", 6, named_by=Char.TOPIC_STRING),
 )
 
 _QUEUES = ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL")
@@ -96,8 +101,11 @@ COMMANDS = (
     CommandWords("ALTER", _QUEUES, PCFCommand.CHANGE_Q),
     CommandWords("ALTER", ("QMGR",), PCFCommand.CHANGE_Q_MGR),
     CommandWords("ALTER", ("CFSTRUCT",), PCFCommand.CHANGE_CF_STRUC),
+    CommandWords("ALTER", ("TOPIC",), PCFCommand.CHANGE_TOPIC),
+    CommandWords("ALTER", ("SUB",), PCFCommand.CHANGE_SUBSCRIPTION),
     CommandWords("BACKUP", ("CFSTRUCT",), PCFCommand.BACKUP_CF_STRUC),
     CommandWords("CLEAR", ("QLOCAL",), PCFCommand.CLEAR_Q),
+    CommandWords("CLEAR", ("TOPICSTR",), PCFCommand.CLEAR_TOPIC_STRING),
     CommandWords("DEFINE", _QUEUES, PCFCommand.CREATE_Q, like=(PCFCommand.COPY_Q, Param.TO_Q_NAME)),
     CommandWords(
         "DEFINE",
@@ -105,9 +113,15 @@ COMMANDS = (
         PCFCommand.CREATE_CF_STRUC,
         like=(PCFCommand.COPY_CF_STRUC, Param.TO_CF_STRUC_NAME),
     ),
+    CommandWords("DEFINE", ("TOPIC",), PCFCommand.CREATE_TOPIC, like=(PCFCommand.COPY_TOPIC, Param.TO_TOPIC_NAME)),
+    CommandWords(
+        "DEFINE", ("SUB",), PCFCommand.CREATE_SUBSCRIPTION, like=(PCFCommand.COPY_SUBSCRIPTION, Param.TO_SUB_NAME)
+    ),
     CommandWords("DELETE", _QUEUES, PCFCommand.DELETE_Q),
     CommandWords("DELETE", ("CFSTRUCT",), PCFCommand.DELETE_CF_STRUC),
     CommandWords("DELETE", ("AUTHREC",), PCFCommand.DELETE_AUTH_REC),
+    CommandWords("DELETE", ("TOPIC",), PCFCommand.DELETE_TOPIC),
+    CommandWords("DELETE", ("SUB",), PCFCommand.DELETE_SUBSCRIPTION),
     CommandWords("DISPLAY", ("QUEUE",), PCFCommand.INQUIRE_Q, names=(PCFCommand.INQUIRE_Q_NAMES, Param.Q_NAMES)),
     CommandWords("DISPLAY", _QUEUES),
     CommandWords("DISPLAY", ("QMGR",), PCFCommand.INQUIRE_Q_MGR),
@@ -124,6 +138,15 @@ COMMANDS = (
     CommandWords("DISPLAY", ("AUTHREC",), PCFCommand.INQUIRE_AUTH_RECS),
     CommandWords("DISPLAY", ("CFSTATUS",), PCFCommand.INQUIRE_CF_STRUC_STATUS),
     CommandWords("DISPLAY", ("QMSTATUS",), PCFCommand.INQUIRE_Q_MGR_STATUS),
+    CommandWords(
+        "DISPLAY",
+        ("TOPIC",),
+        PCFCommand.INQUIRE_TOPIC,
+        names=(PCFCommand.INQUIRE_TOPIC_NAMES, Param.TOPIC_NAMES),
+    ),
+    CommandWords("DISPLAY", ("SUB",), PCFCommand.INQUIRE_SUBSCRIPTION),
+    CommandWords("DISPLAY", ("TPSTATUS",), PCFCommand.INQUIRE_TOPIC_STATUS),
+    CommandWords("DISPLAY", ("SBSTATUS",), PCFCommand.INQUIRE_SUB_STATUS),
     CommandWords("MOVE", ("QLOCAL",), PCFCommand.MOVE_Q, named_by=Param.FROM_Q_NAME),
     CommandWords("RECOVER", ("CFSTRUCT",), PCFCommand.RECOVER_CF_STRUC),
     CommandWords("REFRESH", ("QMGR",), PCFCommand.REFRESH_Q_MGR),
@@ -153,9 +176,9 @@ OTHER_OBJECTS = (
     *(Word("ENTAUTH", 4), Word("INDOUBT", 3), Word("LISTENER", 3), Word("LOG", 3), Word("LSSTATUS", 3)),
     *(Word("MAXSMSGS", 4), Word("NAMELIST", 2), Word("NL", 2), Word("POLICY", 3), Word("PROCESS", 3)),
     *(Word("PSID", 4), Word("PUBSUB", 3), Word("QCLUSTER", 2), Word("QSTATS", 6)),
-    *(Word("SBSTATUS", 2), Word("SECURITY", 3), Word("SERVICE", 5), Word("SMDS", 4), Word("SMDSCONN", 5)),
-    *(Word("STGCLASS", 3), Word("SUB", 3), Word("SVSTATUS", 3), Word("SYSTEM", 3), Word("TCLUSTER", 2)),
-    *(Word("TOPIC", 3), Word("TPIPE", 3), Word("TPSTATUS", 3), Word("TRACE", 3), Word("USAGE", 3)),
+    *(Word("SECURITY", 3), Word("SERVICE", 5), Word("SMDS", 4), Word("SMDSCONN", 5)),
+    *(Word("STGCLASS", 3), Word("SVSTATUS", 3), Word("SYSTEM", 3), Word("TCLUSTER", 2)),
+    *(Word("TPIPE", 3), Word("TRACE", 3), Word("USAGE", 3)),
     *(Word("CONN", 4), Word("QMGR", 4), Word("AUTHREC", 4)),
 )
 

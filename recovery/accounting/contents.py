@@ -36,10 +36,11 @@ ADMIN_TYPES = {
         (
             *("group", "members", "procs", "own", "fence", "tags", "decisions", "prepared", "recoveries", "agents"),
             *("structures", "failures", "qmgr", "aut", "dir"),
+            *("topics", "subs", "subnames", "subtree", "subheld", "orphans"),
         ),
         "hash",
     ),
-    "leases": "zset",
+    **dict.fromkeys(("leases", "subat:"), "zset"),
     "deleted": "set",
     **dict.fromkeys(("completed", "series:"), "nothing"),
 }

@@ -32,6 +32,7 @@ class Kind(StrEnum):
     PROCESS = "process without a lease"
     QUEUE = "keys without a queue"
     RECOVERY = "recovery without a claim"
+    SUBSCRIPTION = "entry of no subscription"
     TAG = "connection tag without a user"
     TEMPORARY = "temporary queue without an owner"
     TRASH = "trash that is not recorded"

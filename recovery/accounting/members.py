@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -83,6 +84,7 @@ class Members:
             yield Finding(Kind.UNKNOWN, ADMIN_STRUCTURE, key)
         yield from self._programs()
         yield from self._units()
+        yield from self._subscriptions()
         yield from fences(self.contents, self._keeps_out)
         for kind, what in (("agents", Kind.AGENT), ("qmgr", Kind.MEMBER)):
             yield from (self._found(what, kind, name) for name in self.contents.hash(kind) if name not in self.names)
@@ -124,6 +126,40 @@ class Members:
         for unit_id, decision in self.contents.hash("decisions").items():
             if unit_id not in self.prepared and not self.exists(unit_id.partition("/")[0]):
                 yield self._found(Kind.DECISION, "decisions", unit_id, decision)
+
+    @cached_property
+    def subscriptions(self) -> dict[str, dict[str, Any]]:
+        """Every subscription, by its number."""
+        return {number: json.loads(text.encode("latin-1")) for number, text in self.contents.hash("subs").items()}
+
+    @cached_property
+    def managed_queues(self) -> set[str]:
+        """Managed queues of subscriptions, and of those that have ended, which are being deleted."""
+        managed = (each for each in self.subscriptions.values() if each["destination_class"] == "MANAGED")
+        return {each["destination"] for each in managed} | set(self.contents.hash("orphans"))
+
+    def _subscriptions(self) -> Iterator[Finding]:
+        known, counts = self.subscriptions, Counter[str]()
+        for number, each in known.items():
+            place = each["place"].encode().decode("latin-1")
+            if number not in self.contents.zset("subat:", place):
+                yield self._found(Kind.SUBSCRIPTION, "subs", number, "publications do not find it")
+            steps = place.split("/")
+            counts.update("/".join(steps[:count]) for count in range(1, len(steps) + 1))
+        for number, holder in self.contents.hash("subheld").items():
+            if number not in known or not self.exists(holder):
+                yield self._found(Kind.SUBSCRIPTION, "subheld", number, holder)
+        for name, number in self.contents.hash("subnames").items():
+            if number not in known:
+                yield self._found(Kind.SUBSCRIPTION, "subnames", name, number)
+        for place in self.contents.names("subat:"):
+            for number in self.contents.zset("subat:", place).keys() - known.keys():
+                yield self._found(Kind.SUBSCRIPTION, f"subat:{place}", number)
+        told = {place: int(count) for place, count in self.contents.hash("subtree").items()}
+        for place in told.keys() | counts.keys():
+            if told.get(place, 0) != counts[place]:
+                detail = f"it says {told.get(place, 0)}, there are {counts[place]}"
+                yield self._found(Kind.SUBSCRIPTION, "subtree", place, detail)
 
     def lost_queues(self) -> Iterator[tuple[str, str, str]]:
         """Field of the directory, structure and name of every local queue that its structure must define."""

@@ -11,6 +11,7 @@ from recovery.accounting.contents import Contents
 from recovery.accounting.finding import Finding, Kind
 from recovery.accounting.members import Members, fences
 from sharedq.objects.definitions.names import PART_SEPARATOR, SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.subscriptions import MANAGED
 from sharedq.redis.keys import private_structure
 
 #: Lengths of what precedes the place in an index entry (docs/reference/key-space.md, prelude/groups.lua).
@@ -130,6 +131,9 @@ class Structure:
         queue = self.contents.hash("q:", name)
         definition = json.loads(queue["def"].encode("latin-1")) if "def" in queue else {}
         is_temporary = definition.get("definition_type") == "TEMPDYN" or "by" in queue
+        # Others' dynamic queues may stay. One that was made for a subscription goes with it.
+        is_temporary |= name.startswith(MANAGED) and bool(definition)
+        is_temporary &= name not in self._members.managed_queues
         if is_temporary and name not in self.contents.values.get(("made:", queue.get("by", "")), ()):
             yield self._found(Kind.TEMPORARY, "q:", name)
 

@@ -49,7 +49,10 @@ def copied_definitions(group: Group) -> Iterator[Group]:
 def _copy(source: Group, target: Group) -> None:
     keys = source.keys
     out = target.client().pipeline(transaction=False)
-    hashes = (keys.group, keys.members, keys.structures, keys.failures, keys.qmgr, keys.directory, keys.authorities)
+    hashes = (
+        *(keys.group, keys.members, keys.structures, keys.failures, keys.qmgr, keys.directory, keys.authorities),
+        *(keys.topics, keys.subscriptions, keys.subscription_names, keys.subscription_tree),
+    )
     for key in hashes:
         _put_hash(out, key, source.command(key, "HGETALL", key))
     queues: dict[str, set[str]] = {}

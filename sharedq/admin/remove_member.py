@@ -32,6 +32,7 @@ from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.lost import has_lost_all
 from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.store.structures import holder_field
+from sharedq.objects.store.topics import Topics
 from sharedq.objects.system import EVENT_QUEUES
 from sharedq.redis.keys import private_structure
 from sharedq.redis.link import ScriptCall
@@ -182,6 +183,11 @@ class _Removal:
     def drop(self) -> None:
         """Delete everything, after all is shut."""
         self.advance(_DROPPING)
+        # Their queues go with the member, and no publication can be delivered any more.
+        topics = Topics(self.group, lambda: datetime.now(UTC))
+        for match in topics.subscriptions():
+            if match.subscription.destination_q_mgr == self.qmgr:
+                topics.remove(match.subscription.number, holder=match.holder)
         while chunk := list(islice(self._remains(), _CHUNK)):
             self.advance(_DROPPING, chunk)
         own, field = self.group.structure(self.structure), holder_field(self.qmgr)

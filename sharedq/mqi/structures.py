@@ -1,4 +1,4 @@
-"""The structures that an MQI call takes and returns: MQMD, MQGMO, MQPMO, MQOD, MQCNO, MQSTS, and those of properties.
+"""The structures that an MQI call takes and returns: MQMD to MQSRO, and those of properties.
 
 They are mutable, as IBM's are: a call reads what the program set and leaves its answers in the same place.
 Fields are IBM's in snake_case and start with IBM's initial values. Nothing is checked here: calls check, and
@@ -123,6 +123,9 @@ class MQOD:
     resolved_q_mgr_name: bytes = b""
     resolved_type: int = 0
     selection_string: str = ""
+    #: Of a topic: its string, below that of the topic object that is named; and what was made of both.
+    object_string: bytes = b""
+    res_object_string: bytes = b""
 
 
 @dataclass(slots=True)
@@ -227,3 +230,34 @@ class MQMHBO:
 
     version: int = 1
     options: int = 1
+
+
+@dataclass(slots=True)
+class MQSD:
+    """Subscription descriptor. ``sub_expiry`` is in tenths of a second, -1 for ever."""
+
+    version: int = 1
+    options: int = 0
+    object_name: bytes = b""
+    alternate_user_id: bytes = b""
+    alternate_security_id: bytes = bytes(40)
+    sub_expiry: int = -1
+    object_string: bytes = b""
+    sub_name: bytes = b""
+    sub_user_data: bytes = b""
+    sub_correl_id: bytes = NULL_ID
+    pub_priority: int = -3
+    pub_accounting_token: bytes = NULL_ACCOUNTING_TOKEN
+    pub_appl_identity_data: bytes = b""
+    selection_string: bytes = b""
+    sub_level: int = 1
+    res_object_string: bytes = b""
+
+
+@dataclass(slots=True)
+class MQSRO:
+    """Options of a request for retained publications; ``num_pubs`` is how many came."""
+
+    version: int = 1
+    options: int = 0
+    num_pubs: int = 0

@@ -43,6 +43,7 @@ from sharedq.objects.store.finder import Chosen, Finder, Located
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place, own_part, part_in, parts_of
 from sharedq.objects.store.structures import ManagerAttributes, Structures, announce, holder_field
+from sharedq.objects.store.topics import Topics
 from sharedq.redis.keys import private_structure
 
 __all__ = ["DisplayedQueue", "Entry", "Located", "OpenHandle", "QueueState", "Repository"]
@@ -79,6 +80,7 @@ class Repository:
         self._finder = Finder(group, qmgr, clock, caller)
         self._structures = Structures(group, clock)
         self._managers = ManagerAttributes(group, clock)
+        self.topics = Topics(group, clock)
 
     def at(self, qmgr: str) -> Repository:
         """Return the same group as the manager *qmgr* sees it, for a command with CMDSCOPE."""

@@ -17,6 +17,14 @@ from sharedq.objects.definitions.queues import (
     QueueModel,
     QueueRemote,
 )
+from sharedq.objects.definitions.topics import (
+    BASE_TOPIC,
+    DEFAULT_TOPIC,
+    DURABLE_MODEL,
+    NON_DURABLE_MODEL,
+    ROOT_VALUES,
+    Topic,
+)
 from sharedq.objects.repository import Repository
 
 __all__ = [
@@ -29,6 +37,8 @@ __all__ = [
 SYSTEM_DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
 #: Commands as messages; a command server of each manager takes them.
 SYSTEM_ADMIN_COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
+#: Retained publications are messages on this queue.
+RETAINED_QUEUE = "SYSTEM.RETAINED.PUB.QUEUE"
 #: The queues of event messages, with their descriptions.
 EVENT_QUEUES = {
     "SYSTEM.ADMIN.QMGR.EVENT": "Events of the queue manager and its programs",
@@ -70,9 +80,29 @@ def define_system_objects(repository: Repository, structure: str) -> None:
         QueueLocal(name=SYSTEM_ADMIN_COMMAND_QUEUE, description="Commands for the command server"),
         *(QueueLocal(name=name, description=text) for name, text in EVENT_QUEUES.items()),
     )
-    for definition in (transmit, *private):
+    retained = QueueLocal(
+        name=RETAINED_QUEUE,
+        disposition="SHARED",
+        structure=structure,
+        index_type="CORRELID",
+        msg_delivery_sequence="FIFO",
+        max_msg_length=MAX_MSG_LENGTH_LIMIT,
+        description="Retained publications",
+    )
+    models = (
+        QueueModel(name=name, definition_type="SHAREDYN", structure=structure, description=f"Model of {what}")
+        for name, what in ((DURABLE_MODEL, "durable subscriptions"), (NON_DURABLE_MODEL, "other subscriptions"))
+    )
+    for definition in (transmit, retained, *private, *models):
         if repository.locate(definition.name) is None:
             _unless_there(partial(repository.define, definition))
+    known = repository.topics.tree().by_name
+    for topic in (
+        Topic(name=BASE_TOPIC, description="Base topic for resolving attributes", **ROOT_VALUES),
+        Topic(name=DEFAULT_TOPIC, topic_string="SYSTEM.DEFAULT.TOPIC", description="Default topic"),
+    ):
+        if topic.name not in known:
+            _unless_there(partial(repository.topics.define, topic))
 
 
 def _unless_there(define: Callable[[], None]) -> None:

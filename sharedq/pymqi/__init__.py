@@ -22,6 +22,7 @@ from sharedq.pymqi.connection.message_handle import MessageHandle
 from sharedq.pymqi.connection.messages import common_q_args, commonQArgs
 from sharedq.pymqi.connection.queue import Queue
 from sharedq.pymqi.connection.queue_manager import QueueManager
+from sharedq.pymqi.connection.topics import Subscription, Topic
 from sharedq.pymqi.errors import Error, MQMIError, PYIFError
 from sharedq.pymqi.structures.client import CD, SCO, cd, sco
 from sharedq.pymqi.structures.conversion import make_q_desc, makeQDesc
@@ -50,6 +51,8 @@ __all__ = [
     "connect",
     "QueueManager",
     "Queue",
+    "Topic",
+    "Subscription",
     "PCFExecute",
     "Filter",
     "FilterOperator",

@@ -87,6 +87,14 @@ class AdminKeys:
     qmgr: str
     directory: str
     authorities: str
+    topics: str
+    subscriptions: str
+    subscription_names: str
+    subscription_tree: str
+    #: Prefix: the place in the tree is appended.
+    subscriptions_at: str
+    subscription_holders: str
+    orphans: str
 
 
 @lru_cache(maxsize=1024)
@@ -163,4 +171,11 @@ def admin_keys(group: str) -> AdminKeys:
         qmgr=f"{tag}:qmgr",
         directory=f"{tag}:dir",
         authorities=f"{tag}:aut",
+        topics=f"{tag}:topics",
+        subscriptions=f"{tag}:subs",
+        subscription_names=f"{tag}:subnames",
+        subscription_tree=f"{tag}:subtree",
+        subscriptions_at=f"{tag}:subat:",
+        subscription_holders=f"{tag}:subheld",
+        orphans=f"{tag}:orphans",
     )

@@ -1,11 +1,15 @@
-"""The scripts of the administration structure that keep definitions, attributes and authorities."""
+"""The scripts of the administration structure that keep definitions, attributes, authorities and subscriptions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from sharedq.redis.keys import AdminKeys, StructureKeys
 from sharedq.redis.link import ScriptCall
+
+#: Subscriptions that one call of ``admin/match`` returns, at most.
+MATCHES_PER_CALL = 500
 
 
 def lookup_call(keys: AdminKeys, qmgr: str, name: str | bytes) -> ScriptCall:
@@ -84,3 +88,78 @@ def structure_state_call(keys: AdminKeys, structure: str, state: str, known: str
 def set_versions_call(keys: StructureKeys, field: str, value: str) -> ScriptCall:
     """Tell a structure the version of what handles go through."""
     return "structure/set_versions", (keys.versions,), (field, value)
+
+
+def define_topic_call(
+    keys: AdminKeys, name: str, mode: Literal["new", "replace", "alter", "delete"], version: int, body: str
+) -> ScriptCall:
+    """Define, alter or delete an administrative topic.
+
+    Args:
+        version: of the topic that is altered or deleted.
+    """
+    return "admin/define_topic", (keys.group, keys.topics), (name, mode, version, body)
+
+
+def subscribe_call(
+    keys: AdminKeys,
+    caller: str,
+    mode: Literal["new", "alter"],
+    number: str,
+    name: str,
+    version: int,
+    place: str,
+    body: str,
+) -> ScriptCall:
+    """Make or alter the subscription *number*.
+
+    Args:
+        caller: the connection that has it open; "" for a command.
+        version: of the subscription that is altered.
+    """
+    script_keys = (
+        *(keys.group, keys.subscriptions, keys.subscription_names, keys.subscription_tree, keys.subscriptions_at),
+        *(keys.subscription_holders, keys.owners, keys.fence),
+    )
+    return "admin/subscribe", script_keys, (caller, mode, number, name, version, place, body)
+
+
+def hold_subscription_call(keys: AdminKeys, caller: str, number: str) -> ScriptCall:
+    """Open the subscription *number* for the connection *caller*."""
+    script_keys = (keys.subscriptions, keys.subscription_holders, keys.owners, keys.fence)
+    return "admin/hold_subscription", script_keys, (caller, number)
+
+
+def end_subscription_call(
+    keys: AdminKeys, caller: str, number: str, mode: Literal["close", "remove"], holder: str
+) -> ScriptCall:
+    """Close the subscription *number*, or remove it.
+
+    Args:
+        caller: the connection that does so; "" for a command.
+        holder: the connection that may have it open.
+    """
+    script_keys = (
+        *(keys.group, keys.subscriptions, keys.subscription_names, keys.subscription_tree, keys.subscriptions_at),
+        *(keys.subscription_holders, keys.orphans, keys.owners, keys.fence),
+    )
+    return "admin/end_subscription", script_keys, (caller, number, mode, holder)
+
+
+def match_call(keys: AdminKeys, known: str, skip: int, levels: Sequence[str]) -> ScriptCall:
+    """Find the subscriptions to a topic string.
+
+    Args:
+        known: the version of the subscriptions that the caller knows; "" for none.
+        skip: how many it has of this version.
+    """
+    script_keys = (
+        *(keys.group, keys.subscriptions, keys.subscription_tree, keys.subscriptions_at),
+        keys.subscription_holders,
+    )
+    return "admin/match", script_keys, (known, skip, MATCHES_PER_CALL, *levels)
+
+
+def forget_orphan_call(keys: AdminKeys, queue: str) -> ScriptCall:
+    """Note that a managed queue without a subscription is gone."""
+    return "admin/forget_orphan", (keys.orphans,), (queue,)

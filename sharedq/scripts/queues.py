@@ -95,7 +95,8 @@ def discard_call(keys: StructureKeys, number: str, count: int, journal_max: str,
 
 def forget_made_call(keys: StructureKeys, maker: str, caller: str, names: Sequence[str]) -> ScriptCall:
     """Let these queues stay when the connection *maker*, whose MQOPEN made them, ends."""
-    return "structure/forget_made", (keys.owners, keys.made + maker), (caller, *names)
+    script_keys = (keys.owners, keys.made + maker, keys.queue("").queue)
+    return "structure/forget_made", script_keys, (caller, maker, *names)
 
 
 def wake_all_call(keys: StructureKeys, queue: QueueKeys, count: int, last: bytes, begun_at: bytes) -> ScriptCall:

@@ -17,6 +17,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.objects.store.failures import State, failure_count, structure_state
+from sharedq.objects.store.topics import Matcher
 from sharedq.properties.handle import MessageHandle
 from sharedq.redis.keys import StructureKeys, structure_keys
 from sharedq.redis.link import Argument, Link, Reply, ScriptCall
@@ -38,6 +39,7 @@ from sharedq.session.unit_of_work import UnitOfWork
 if TYPE_CHECKING:
     from sharedq.session.async_puts import PendingPuts
     from sharedq.session.route import ReplyTo
+    from sharedq.session.topics import SubscriptionHandle
 
 #: MAXUMSGS and MAXHANDS of a manager whose attributes are not written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
@@ -85,6 +87,15 @@ class Connection:
         self.put_status = PutStatus()
         #: The meaning of the names of reply-to queues.
         self.reply_to: dict[bytes, ReplyTo] = {}
+        #: Open subscriptions, by their handle.
+        self.subscriptions: dict[int, SubscriptionHandle] = {}
+        #: Whether there may be managed queues to delete at the end of the connection.
+        self.leaves_orphans = False
+        self.matcher = Matcher(group)
+        #: Of the queues that publications were put on by the last ones: handles that need no close.
+        self.destinations: dict[tuple[str, str], Handle] = {}
+        #: A second connection of this program (`apart`).
+        self.beside: Connection | None = None
         #: Temporary dynamic queues of closed handles that could not be deleted yet.
         self.temporary_queues: list[tuple[StructureAccess, str]] = []
         self.is_quiescing = process.is_quiescing
@@ -416,6 +427,14 @@ class Connection:
         verb = "MQBACK" if what == "backed out" else "MQCMIT"
         raise error_for(MQRC.CONNECTION_BROKEN, verb, self.qmgr_name, detail) from error
 
+    def apart(self) -> Connection:
+        """Return a second connection of this program, for a unit of work beside its own. It ends with this one."""
+        if self.beside is not None and self.beside.has_lost_server():
+            self.beside.break_off()
+        if self.beside is None or self.beside.is_ended:
+            self.beside = Connection(self.group, self.process, appl_name=self.appl_name, is_internal=True)
+        return self.beside
+
     # -- life ----------------------------------------------------------------------------------------------------
 
     def take_put_status(self) -> PutStatus:
@@ -498,6 +517,8 @@ class Connection:
         """Give this connection up as lost. A manager of the group backs out its work."""
         if not self._is_ended:
             self._is_ended = True
+            if self.beside is not None:
+                self.beside.break_off()
             self.process.abandon(self.token)
             self.drop()
 

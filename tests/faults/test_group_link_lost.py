@@ -31,7 +31,6 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO, MQSTS
 from sharedq.objects.definitions.queues import QueueAlias, QueueModel, QueueRemote
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle, QMgrHandle
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost
 
@@ -92,9 +91,9 @@ class Scene:
 
     group: TestGroup
     connection: Connection
-    handles: dict[str, Handle | QMgrHandle] = field(default_factory=dict)
+    handles: dict[str, verbs.AnyHandle] = field(default_factory=dict)
 
-    def open(self, name: str, options: OpenOption | int = BOTH, qmgr: bytes = b"") -> Handle | QMgrHandle:
+    def open(self, name: str, options: OpenOption | int = BOTH, qmgr: bytes = b"") -> verbs.AnyHandle:
         """An open that works."""
         handle, _, reason = verbs.mqopen(self.connection, od(name, qmgr), int(options))
         assert handle is not None, reason

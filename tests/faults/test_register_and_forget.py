@@ -18,7 +18,7 @@ from igq.agent.progress.retry import Trouble
 from recovery.resolve import recover
 from sharedq.api import QueueManagerConnection
 from sharedq.members.process import Process
-from sharedq.mqi.constants import MQRC, CloseOption, GetOption, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, CloseOption, GetOption, OpenOption, PutOption, SubOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError
 from sharedq.objects.definitions.queues import QueueAlias, QueueModel
@@ -135,6 +135,37 @@ def prepare_and_commit(connection: QueueManagerConnection) -> None:
     connection.commit_prepared(XID)
 
 
+def subscribe(connection: QueueManagerConnection, options: int = 0) -> None:
+    name = "DURABLE" if options else ""
+    subscription = connection.subscribe("a/+/c", name=name, options=SubOption.CREATE | SubOption.MANAGED | options)
+    subscription.close(CloseOption.REMOVE_SUB)
+
+
+def subscribe_for_good(connection: QueueManagerConnection) -> None:
+    subscribe(connection, SubOption.DURABLE)
+
+
+def resume(connection: QueueManagerConnection) -> None:
+    options = SubOption.CREATE | SubOption.DURABLE
+    with connection.open("EMPTY", OpenOption.INPUT_SHARED) as queue:
+        connection.subscribe("a/#", name="KEPT", queue=queue, options=options).close()
+        subscription = connection.subscribe(name="KEPT", options=SubOption.RESUME | SubOption.DURABLE)
+        subscription.close(CloseOption.REMOVE_SUB)
+
+
+def leave_a_subscription(connection: QueueManagerConnection) -> None:
+    connection.subscribe("a/+/c")
+    connection.disconnect()
+
+
+def publish(connection: QueueManagerConnection) -> None:
+    queues = [connection.open(name, ALONE) for name in ("Q", "OTHER")]
+    subscriptions = [connection.subscribe("a/#", queue=queue, options=SubOption.CREATE) for queue in queues]
+    connection.open_topic("a/b").publish(b"2", options=PutOption.RETAIN)
+    for subscription in subscriptions:
+        subscription.close()
+
+
 LEAVING = ("structure/close", "structure/detach", "admin/disconnect")
 PAIRS = {
     "enter a structure": Pair(close_alone, ("structure/attach", "admin/check_owner")),
@@ -171,6 +202,34 @@ PAIRS = {
     "leave a temporary queue": Pair(
         leave_a_temporary_queue,
         ("structure/close", "structure/delete_queue", "admin/remove_object", "structure/forget_made", *LEAVING[1:]),
+    ),
+    "subscribe": Pair(
+        subscribe,
+        (
+            *("structure/define_queue", "admin/define_object", "structure/open", "admin/subscribe"),
+            *("structure/forget_made", "structure/close", "admin/end_subscription"),
+            *("structure/delete_queue", "admin/remove_object", "admin/forget_orphan"),
+        ),
+    ),
+    "subscribe for good": Pair(
+        subscribe_for_good,
+        (
+            *("structure/define_queue", "admin/define_object", "structure/open", "admin/subscribe"),
+            *("structure/forget_made", "structure/close", "admin/end_subscription"),
+            *("structure/delete_queue", "admin/remove_object", "admin/forget_orphan"),
+        ),
+    ),
+    "resume": Pair(resume, ("admin/subscribe", "admin/hold_subscription", "admin/end_subscription")),
+    "leave a subscription": Pair(
+        leave_a_subscription,
+        ("structure/close", "admin/end_subscription", "structure/delete_queue", "admin/forget_orphan", *LEAVING[1:]),
+    ),
+    "publish": Pair(
+        publish,
+        (
+            *("admin/subscribe", "admin/match", "structure/put", "structure/get"),
+            *("admin/decide", "structure/commit", "admin/end_subscription"),
+        ),
     ),
     "connect and leave": Pair(leave, ("admin/connect", *LEAVING)),
 }

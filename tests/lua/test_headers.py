@@ -49,6 +49,8 @@ UNFENCED = {
     "admin/upgrade": "an operator's, not an owner's; it looks up everybody who is registered",
     "admin/claim_job": "whose turn it is; doing a job twice is harmless",
     "admin/complete": "what every structure has applied; ids of units of work are never used again",
+    "admin/define_topic": "a definition, by compare and set: an operator's, not an owner's",
+    "admin/forget_orphan": "a queue that is deleted, whose name is never used again",
     "admin/define_structure": "a definition: an operator's, not an owner's",
     "admin/disconnect": "it removes what is the caller's own only",
     "admin/end_process": "it removes what is the caller's own only",
@@ -80,6 +82,7 @@ UNFENCED = {
 #: Commands whose work the script does not limit, and their limits.
 UNBOUNDED = {
     ("admin/define_object", "HKEYS"): "the managers of a group",
+    ("admin/define_topic", "HVALS"): "the administrative topics of a group, for an operator's command",
     ("admin/leave", "ZRANGE"): "the managers and programs of a group, once in a manager's life",
     ("admin/remove_begin", "HKEYS"): "the structures of a group that ever failed, for an operator's command",
     ("admin/restore_begin", "HKEYS"): "the managers of a group, for an operator's command",

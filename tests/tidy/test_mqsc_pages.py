@@ -14,6 +14,8 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 def test_the_commands_are_those_that_the_parser_knows() -> None:
     section = (REFERENCE / "mqsc.md").read_text("utf-8").partition("\n## Commands\n")[2].partition("\n## ")[0]
+    # A long list of objects goes on in a row without a verb.
+    section = re.sub(r" \|\n\|  \|  \| ", " ", section)
     rows = re.findall(r"^\| `(\w+)` \| `\w+` \| (.*?) ?\|$", section, re.MULTILINE)
     assert [f"{verb} {objects}".strip() for verb, objects in rows] == supported()
     assert {verb.name for verb in VERBS} == TAKES.keys()

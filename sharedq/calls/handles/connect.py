@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sharedq.calls.handles.open import close_handle, delete_temporary_queues
+from sharedq.calls.handles.subscriptions import close_subscriptions
 from sharedq.calls.unit.commit import commit
 from sharedq.members.group import Group
 from sharedq.members.process import process_for, release_process
@@ -150,4 +151,7 @@ def _close_everything(connection: Connection) -> None:
     for handle in list(connection.handles.values()):
         if not handle.is_closed:
             close_handle(connection, handle)
+    close_subscriptions(connection)
+    if connection.beside is not None:
+        disconnect(connection.beside)
     delete_temporary_queues(connection, is_last=True)

@@ -68,7 +68,9 @@ from sharedq.mqi.constants.options import (
     MatchOption,
     OpenOption,
     PutOption,
+    RequestOption,
     StatusType,
+    SubOption,
 )
 from sharedq.mqi.constants.properties import (
     BufferToHandleOption,
@@ -97,6 +99,8 @@ __all__ = [
     "CloseOption",
     "ConnectOption",
     "StatusType",
+    "SubOption",
+    "RequestOption",
     "MsgType",
     "Persistence",
     "MsgFlag",

@@ -182,6 +182,43 @@ class ConnectOption(IntFlag):
     ACTIVITY_TRACE_DISABLED = 0x1000_0000
 
 
+@tested_as_integers
+class SubOption(IntFlag):
+    """MQSO_*: bits of ``MQSD.options``. Numbers are IBM's (cmqc.h)."""
+
+    NONE = 0x0000_0000
+    NON_DURABLE = 0x0000_0000
+    READ_AHEAD_AS_Q_DEF = 0x0000_0000
+    ALTER = 0x0000_0001
+    CREATE = 0x0000_0002
+    RESUME = 0x0000_0004
+    DURABLE = 0x0000_0008
+    GROUP_SUB = 0x0000_0010
+    MANAGED = 0x0000_0020
+    SET_IDENTITY_CONTEXT = 0x0000_0040
+    NO_MULTICAST = 0x0000_0080
+    FIXED_USERID = 0x0000_0100
+    ANY_USERID = 0x0000_0200
+    PUBLICATIONS_ON_REQUEST = 0x0000_0800
+    NEW_PUBLICATIONS_ONLY = 0x0000_1000
+    FAIL_IF_QUIESCING = 0x0000_2000
+    ALTERNATE_USER_AUTHORITY = 0x0004_0000
+    WILDCARD_CHAR = 0x0010_0000
+    WILDCARD_TOPIC = 0x0020_0000
+    SET_CORREL_ID = 0x0040_0000
+    SCOPE_QMGR = 0x0400_0000
+    NO_READ_AHEAD = 0x0800_0000
+    READ_AHEAD = 0x1000_0000
+
+
+@tested_as_integers
+class RequestOption(IntFlag):
+    """MQSRO_*: bits of ``MQSRO.options``. Numbers are IBM's (cmqc.h)."""
+
+    NONE = 0x0000_0000
+    FAIL_IF_QUIESCING = 0x0000_2000
+
+
 class StatusType(IntEnum):
     """MQSTAT_TYPE_*: what MQSTAT is asked about. Numbers are IBM's (cmqc.h)."""
 

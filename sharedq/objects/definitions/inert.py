@@ -13,12 +13,16 @@ from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal, QueueModel
+from sharedq.objects.definitions.subscriptions import Subscription
+from sharedq.objects.definitions.topics import Topic
 
 #: Kind of object -> its model.
 MODELS: Final[Mapping[str, type[ObjectDefinition]]] = {
     **QUEUE_KINDS,
     QueueManagerAttributes.kind: QueueManagerAttributes,
     CFStruct.kind: CFStruct,
+    Topic.kind: Topic,
+    Subscription.kind: Subscription,
 }
 
 
@@ -43,6 +47,8 @@ _STORED: Final = (QueueLocal.kind, QueueModel.kind)
 _ALL: Final = tuple(QUEUE_KINDS)
 _QMGR: Final = (QueueManagerAttributes.kind,)
 _CFSTRUCT: Final = (CFStruct.kind,)
+_TOPIC: Final = (Topic.kind,)
+_BEYOND: Final = "publications and subscriptions stay in the group"
 
 INERT: Final = (
     Inert(_STORED, "TRIGGER", ("NOTRIGGER",), "no trigger messages are written"),
@@ -58,6 +64,17 @@ INERT: Final = (
     Inert(_QMGR, "CFCONLOS", ("TOLERATE",), "a manager that loses Redis goes on when Redis answers again"),
     Inert(_CFSTRUCT, "CFCONLOS", ("ASQMGR", "TOLERATE"), "a manager that loses Redis goes on when Redis answers again"),
     Inert(_CFSTRUCT, "RECAUTO", ("NO",), "a failed structure is recovered by RECOVER CFSTRUCT"),
+    Inert(_TOPIC, "PUBSCOPE", ("ASPARENT", "ALL"), "every member of the group gets publications"),
+    Inert(_TOPIC, "SUBSCOPE", ("ASPARENT", "ALL"), "publications of every member come"),
+    Inert((Subscription.kind,), "SUBSCOPE", ("ALL",), "publications of every member come"),
+    Inert((Subscription.kind,), "SELECTOR", ("",), "every publication comes"),
+    Inert((Subscription.kind,), "PSPROP", ("MSGPROP",), "publications come as they were put"),
+    Inert(_TOPIC, "PROXYSUB", ("FIRSTUSE",), _BEYOND),
+    Inert(_TOPIC, "MCAST", ("ASPARENT", "DISABLED"), "publications go to queues"),
+    Inert(_TOPIC, "COMMINFO", ("",), "publications go to queues"),
+    Inert(_TOPIC, "CLUSTER", ("",), _BEYOND),
+    Inert(_TOPIC, "CLROUTE", ("DIRECT",), _BEYOND),
+    Inert(_TOPIC, "DEFPRESP", ("ASPARENT", "SYNC"), "a publication is complete when the call returns"),
     Inert(_CFSTRUCT, "OFFLOAD", ("NONE",), "bodies of messages are in Redis, whatever their length"),
 )
 

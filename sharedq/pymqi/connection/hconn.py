@@ -20,6 +20,7 @@ from sharedq.members.forks import after_fork
 from sharedq.mqi.errors import MQIError
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle, QMgrHandle
+from sharedq.session.topics import SubscriptionHandle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class Hconn:
     def __init__(self, connection: Connection) -> None:
         self.number = next(_numbers)
         self.connection = connection
-        self._dropped: deque[Handle | QMgrHandle] = deque()
+        self._dropped: deque[Handle | QMgrHandle | SubscriptionHandle] = deque()
         #: Open handles of the queue manager itself: the connection does not number these.
         self._managers: dict[int, QMgrHandle] = {}
         # The connection has a lock of its own; this one can also be tried.
@@ -72,6 +73,12 @@ class Hconn:
     def drop_handle(self, number: int) -> None:
         """Close a queue with the next call. Safe in a destructor."""
         handle = self.handle(number)
+        if handle is not None:
+            self._dropped.append(handle)
+
+    def drop_subscription(self, number: int) -> None:
+        """Close a subscription with the next call. Safe in a destructor."""
+        handle = self.connection.subscriptions.get(number)
         if handle is not None:
             self._dropped.append(handle)
 

@@ -71,7 +71,8 @@ class Queue:
         hconn, od = self.__qMgr._hconn(), object_descriptor(self.__od)
         handle, comp, reason = hconn.call(verbs.mqopen, od, options)
         check(comp, reason)
-        assert handle is not None
+        if not isinstance(handle, Handle | QMgrHandle):
+            raise PYIFError("a Queue is for queues, not for topics")
         return_to(self.__od, OD_LAYOUT, od)
         self.__hconn, self.__handle = hconn, hconn.number_of(handle)
 
@@ -110,15 +111,7 @@ class Queue:
             opts: descriptor, put-message options, and a list of ``RFH2``. Formats and encodings must chain from the
                 descriptor through the headers: nothing of that is filled in.
         """
-        ensure_not_unicode(msg)
-        headers = _header_list(opts)
-        encoding = CMQC.MQENC_NATIVE if not opts or opts[0] is None else opts[0]["Encoding"]
-        front = b""
-        for header in headers or ():
-            if header is not None:
-                front += header.pack(encoding)
-                encoding = header["Encoding"]
-        self.put(front + msg, *opts[:2])
+        self.put(with_headers(msg, opts), *opts[:2])
 
     def get(self, maxLength: int | None = None, *opts: Any) -> bytes:
         """MQGET.
@@ -205,6 +198,19 @@ class Queue:
     def get_handle(self) -> int | None:
         """The object handle; None while the queue is not open."""
         return self.__handle
+
+
+def with_headers(msg: bytes, opts: tuple[Any, ...]) -> bytes:
+    """Return *msg* after the MQRFH2 headers among the arguments of a call, the third one."""
+    ensure_not_unicode(msg)
+    headers = _header_list(opts)
+    encoding = CMQC.MQENC_NATIVE if not opts or opts[0] is None else opts[0]["Encoding"]
+    front = b""
+    for header in headers or ():
+        if header is not None:
+            front += header.pack(encoding)
+            encoding = header["Encoding"]
+    return front + msg
 
 
 def _header_list(opts: tuple[Any, ...]) -> list[RFH2] | None:

@@ -44,9 +44,14 @@ SETTABLE = [
 ]
 #: They need another attribute to change with them.
 NOT_ALONE = {("QLOCAL", "CFSTRUCT"), ("QMODEL", "CFSTRUCT")}
+#: They cannot be altered.
+_FIXED = ("TOPICSTR", "TOPICOBJ", "WSCHEMA", "DESTCLAS", "SUBLEVEL")
+NOT_ALONE |= {("TOPIC", "TOPICSTR"), *(("SUB", keyword) for keyword in _FIXED)}
 FACES = ("mqsc", "pcf", "json")
 CHANGES = {"QMGR": PCFCommand.CHANGE_Q_MGR, "CFSTRUCT": PCFCommand.CHANGE_CF_STRUC}
+CHANGES |= {"TOPIC": PCFCommand.CHANGE_TOPIC, "SUB": PCFCommand.CHANGE_SUBSCRIPTION}
 INQUIRES = {"QMGR": PCFCommand.INQUIRE_Q_MGR, "CFSTRUCT": PCFCommand.INQUIRE_CF_STRUC}
+INQUIRES |= {"TOPIC": PCFCommand.INQUIRE_TOPIC, "SUB": PCFCommand.INQUIRE_SUBSCRIPTION}
 #: Of every kind that Redis and the faces might treat in a way of their own.
 TEXTS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=12).map(lambda text: text.rstrip())
 NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9./_%]{0,20}", fullmatch=True) | st.just("")
@@ -64,10 +69,13 @@ def values(kind: str, attribute: Attribute) -> st.SearchStrategy[Any]:
     elif attribute.is_number:
         low, high = attribute.limits or (0, 9)
         base = st.integers(low, high) | st.sampled_from([low, high, *attribute.mqsc.words.values()])
+    elif attribute.mqsc.is_hex:
+        digits = 64 if attribute.keyword == "PUBACCT" else 48
+        base = st.text("0123456789ABCDEF", min_size=digits, max_size=digits).map(lambda text: text[:-1] + "1")
     elif attribute.mqsc.length == 48:
         base = NAMES
     else:
-        base = TEXTS.filter(lambda text: len(text) <= attribute.mqsc.length)
+        base = TEXTS.filter(lambda text: len(text) <= (attribute.mqsc.length or len(text)))
     model: Any = MODELS[kind]
     model = model.model_construct(name=name_of(kind) or "QM1")
 
@@ -136,6 +144,8 @@ class Faces:
             return {}
         if kind == "CFSTRUCT":
             return {Char.CF_STRUC_NAME: name_of(kind)}
+        if kind in ("TOPIC", "SUB"):
+            return {Char.TOPIC_NAME if kind == "TOPIC" else PCFParameter.SUB_NAME: name_of(kind)}
         return {Char.Q_NAME: name_of(kind), Int.Q_TYPE: QUEUE_TYPE[kind]}
 
 
@@ -145,6 +155,8 @@ def faces(group: TestGroup) -> Faces:
     for kind in QUEUE_KINDS:
         found.mqsc(f"DEFINE {kind}('{name_of(kind)}')")
     found.mqsc(f"DEFINE CFSTRUCT({name_of('CFSTRUCT')})")
+    found.mqsc("DEFINE TOPIC('Test.TOPIC') TOPICSTR('t')")
+    found.mqsc("DEFINE SUB('Test.SUB') TOPICSTR('t') DEST('Test.QLOCAL')")
     return found
 
 
@@ -189,7 +201,9 @@ def figures() -> list[Attribute]:
 
 @pytest.mark.parametrize("attribute", figures(), ids=lambda each: each.keyword)
 def test_a_figure_or_an_option_reads_as_it_is_written(attribute: Attribute) -> None:
-    examples: list[Any] = [word for word in attribute.mqsc.words if word] or (
+    # Of a number, PCF has the number that a word stands for.
+    known = () if attribute.is_number else attribute.mqsc.words
+    examples: list[Any] = [word for word in known if word] or (
         ["7"] if attribute.is_integer else ["ABCD"] if attribute.mqsc.is_hex else ["text"]
     )
     for value in examples:

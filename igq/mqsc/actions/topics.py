@@ -1,0 +1,285 @@
+"""Commands about topics and subscriptions.
+
+Source: IBM MQ reference, "DEFINE TOPIC", "DEFINE SUB", "DISPLAY TPSTATUS", "DISPLAY SBSTATUS", "CLEAR TOPICSTR".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from igq.mqsc import messages
+from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
+from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
+from igq.mqsc.parameters import keywords
+from igq.mqsc.parser import Command, MqscSyntaxError
+from sharedq.api import QueueManagerConnection
+from sharedq.calls.handles.connect import connect_to
+from sharedq.calls.handles.subscriptions import delete_orphans
+from sharedq.calls.topics.retained import all_retained, clear
+from sharedq.calls.topics.subscribe import define_managed_subscription, define_subscription
+from sharedq.logical.topic_strings import ancestors_of, is_matched, literal_levels
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.attributes import by_keyword
+from sharedq.objects.definitions.base import ObjectDefinition, parse_definition
+from sharedq.objects.definitions.names import is_generic, matches
+from sharedq.objects.definitions.subscriptions import Subscription
+from sharedq.objects.definitions.topics import ROOT_VALUES, Topic
+from sharedq.objects.repository import Repository
+from sharedq.objects.store.topics import Match
+
+_SCOPES = ("QSGDISP", "CMDSCOPE")
+_DISPOSITIONS = ("QMGR", "COPY", "GROUP", "ALL", "LIVE")
+
+
+def define_topic(command: Command, repository: Repository) -> list[str]:
+    """DEFINE TOPIC. Every topic is the group's: QSGDISP is read, and makes no difference."""
+    values = _topic_values(command, ("LIKE", "REPLACE", "NOREPLACE"))
+    is_replace = read_flag(command, "REPLACE", "NOREPLACE")
+    known = repository.topics.tree().by_name.get(command.name)
+    if known is not None and is_replace:
+        if values.get("topic_string", known.topic_string) != known.topic_string:
+            raise ValueError(f"TOPICSTR({values['topic_string']}): it cannot be altered, it is {known.topic_string}")
+        values["topic_string"] = known.topic_string
+    elif "topic_string" not in values:
+        raise MqscSyntaxError(command.line, command.shown, "TOPICSTR(topic string)")
+    like = find_parameter(command, "LIKE")
+    topic = parse_definition(Topic, values | {"name": command.name})
+    repository.topics.define(topic, replace=is_replace, like=like.value if like else "")
+    return []
+
+
+def alter_topic(command: Command, repository: Repository) -> list[str]:
+    """ALTER TOPIC."""
+    repository.topics.alter(command.name, _topic_values(command, ()))
+    return []
+
+
+def delete_topic(command: Command, repository: Repository) -> list[str]:
+    """DELETE TOPIC."""
+    command.check_keywords((*_SCOPES, "TYPE", "AUTHREC"))
+    repository.topics.delete(command.name)
+    return []
+
+
+def _topic_values(command: Command, options: Iterable[str]) -> dict[str, Any]:
+    read_choice(command, "QSGDISP", _DISPOSITIONS, "")
+    read_choice(command, "TYPE", ("LOCAL",), "")
+    return read_values(command, Topic, (*options, *_SCOPES, "TYPE"))
+
+
+def define_sub(command: Command, repository: Repository) -> list[str]:
+    """DEFINE SUB: an administrative subscription, which is durable."""
+    values = read_values(command, Subscription, ("LIKE", "REPLACE", "NOREPLACE", *_SCOPES))
+    topics = repository.topics
+    like = find_parameter(command, "LIKE")
+    if like is not None:
+        base = topics.named(like.value)
+        if base is None:
+            raise error_for(MQRC.NO_SUBSCRIPTION, "", like.value, f"there is no SUB({like.value}) for it to be like")
+        settable = {each.field for each in Subscription.attributes() if not each.mqsc.is_output}
+        values = base.model_dump(include=settable - {"destination_correl_id"}) | values
+    if read_flag(command, "REPLACE", "NOREPLACE") and topics.named(command.name) is not None:
+        return _alter(command, repository, values)
+    if not values.get("topic_string") and not values.get("topic_object"):
+        raise MqscSyntaxError(command.line, command.shown, "TOPICSTR(topic string) or TOPICOBJ(topic)")
+    managed = values.get("destination_class") == "MANAGED"
+    if not managed and not values.get("destination"):
+        raise MqscSyntaxError(command.line, command.shown, "DEST(queue) or DESTCLAS(MANAGED)")
+    subscription = parse_definition(Subscription, values | {"name": command.name})
+    if not managed:
+        define_subscription(repository, subscription)
+        return []
+    with _connected(repository, "DEFINE SUB") as connection:
+        define_managed_subscription(connection.connection, subscription)
+    return []
+
+
+def alter_sub(command: Command, repository: Repository) -> list[str]:
+    """ALTER SUB."""
+    return _alter(command, repository, read_values(command, Subscription, _SCOPES))
+
+
+def _alter(command: Command, repository: Repository, values: dict[str, Any]) -> list[str]:
+    known = _subscription(command, repository)
+    fixed = ("topic_string", "topic_object", "scheme", "destination_class", "level")
+    for field in fixed:
+        if field in values and values[field] != getattr(known, field):
+            keyword = next(each.keyword for each in Subscription.attributes() if each.field == field)
+            raise ValueError(f"{keyword}({values[field]}): it cannot be altered")
+    if known.is_managed and ("destination" in values or "destination_q_mgr" in values):
+        raise ValueError("DEST and DESTQMGR: its queue is managed")
+    repository.topics.alter_subscription(known.number, {name: values[name] for name in values if name not in fixed})
+    return []
+
+
+def delete_sub(command: Command, repository: Repository) -> list[str]:
+    """DELETE SUB, with its managed queue."""
+    command.check_keywords((*_SCOPES, "SUBID"))
+    repository.topics.remove(_subscription(command, repository).number)
+    delete_orphans(repository.group)
+    return []
+
+
+def _subscription(command: Command, repository: Repository) -> Subscription:
+    number = find_parameter(command, "SUBID")
+    topics = repository.topics
+    found = topics.named(command.name) if number is None else topics.numbered(number.value.upper())
+    if found is None:
+        raise error_for(MQRC.NO_SUBSCRIPTION, "", command.name)
+    return found
+
+
+def clear_topic_string(command: Command, repository: Repository) -> list[str]:
+    """CLEAR TOPICSTR CLRTYPE(RETAINED): remove the retained publication of a topic string."""
+    command.check_keywords(("CLRTYPE", "SCOPE", "CMDSCOPE"))
+    if not read_choice(command, "CLRTYPE", ("RETAINED",), ""):
+        raise MqscSyntaxError(command.line, command.shown, "CLRTYPE(RETAINED)")
+    read_choice(command, "SCOPE", ("LOCAL",), "")
+    with _connected(repository, "CLEAR TOPICSTR") as connection:
+        clear(connection.connection, command.name)
+    return []
+
+
+def _connected(repository: Repository, what: str) -> QueueManagerConnection:
+    return QueueManagerConnection(connect_to(repository.group, repository.qmgr or "", appl_name=what))
+
+
+# -- displays ------------------------------------------------------------------------------------------------------
+
+
+def display_topic(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY TOPIC."""
+    read_choice(command, "QSGDISP", (*_DISPOSITIONS, "PRIVATE"), "")
+    read_choice(command, "TYPE", ("LOCAL", "ALL"), "")
+    request = read_request(command, (*_SCOPES, "TYPE"), by_keyword(Topic), all_by_default=not is_generic(command.name))
+    lines: list[str] = []
+    for topic in repository.topics.tree().by_name.values():
+        record = _record(topic, Topic.kind)
+        if matches(command.name, topic.name) and request.where(record):
+            lines += [messages.details(command), *two_columns(request.select(record, always=1))]
+    return _found(lines, command)
+
+
+def display_sub(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY SUB: by name, or by SUBID."""
+    request = read_request(
+        command,
+        (*_SCOPES, "SUBID", "SUBTYPE", "DURABLE"),
+        by_keyword(Subscription),
+        all_by_default=not is_generic(command.name),
+    )
+    lines: list[str] = []
+    for match in _selected(command, repository):
+        record = _record(match.subscription, Subscription.kind)
+        if request.where(record):
+            lines += [messages.details(command), *two_columns(request.select(record, always=2))]
+    return _found(lines, command)
+
+
+def display_sub_status(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY SBSTATUS."""
+    options = (*_SCOPES, "SUBID", "SUBTYPE", "DURABLE")
+    request = read_request(command, options, keywords("SBSTATUS"), all_by_default=True)
+    lines: list[str] = []
+    for match in _selected(command, repository):
+        record = [shown("SUB", match.subscription.name), *_status_of(match)]
+        if request.where(record):
+            lines += [messages.details(command), *two_columns(request.select(record, always=2))]
+    return _found(lines, command)
+
+
+def _record(definition: ObjectDefinition, kind: str) -> list[Shown]:
+    """Return the attributes of a definition, its name and its SUBID first."""
+    return sorted(
+        shown_attributes(definition), key=lambda each: (each.keywords[0] != kind, each.keywords[0] != "SUBID")
+    )
+
+
+def _selected(command: Command, repository: Repository) -> list[Match]:
+    number = find_parameter(command, "SUBID")
+    kind = read_choice(command, "SUBTYPE", ("ADMIN", "API", "PROXY", "USER", "ALL"), "ALL")
+    durable = read_choice(command, "DURABLE", ("YES", "NO", "ALL"), "ALL")
+    return [
+        match
+        for match in repository.topics.subscriptions()
+        if matches(command.name or "*", match.subscription.name)
+        and (number is None or number.values is None or number.value.upper() == match.subscription.number)
+        and (kind in ("ALL", "USER") or kind == match.subscription.subscription_type)
+        and durable in ("ALL", match.subscription.durable)
+    ]
+
+
+def _status_of(match: Match) -> Iterator[Shown]:
+    subscription = match.subscription
+    yield shown("SUBID", subscription.number)
+    yield shown("ACTCONN", match.holder)
+    yield shown("DURABLE", subscription.durable)
+    yield shown("SUBTYPE", subscription.subscription_type)
+    yield shown("SUBUSER", subscription.user_id)
+    yield shown("TOPICSTR", subscription.topic_string)
+
+
+def display_topic_status(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY TPSTATUS: each node of the tree that is known by a topic object, a subscription or a publication."""
+    kind = read_choice(command, "TYPE", ("TOPIC", "SUB"), "TOPIC")
+    request = read_request(command, (*_SCOPES, "TYPE"), keywords("TPSTATUS", kind), all_by_default=True)
+    with _connected(repository, "DISPLAY TPSTATUS") as connection:
+        retained = {each.topic_string for each in all_retained(connection.connection)}
+    records = _nodes(command, repository, retained) if kind == "TOPIC" else _subscribers(command, repository)
+    lines: list[str] = []
+    for record in records:
+        if request.where(record):
+            lines += [messages.details(command), *two_columns(request.select(record, always=1))]
+    return _found(lines, command)
+
+
+def _nodes(command: Command, repository: Repository, retained: set[str]) -> Iterator[list[Shown]]:
+    topics, tree = repository.topics, repository.topics.tree()
+    counts: dict[str, int] = {}
+    for match in topics.subscriptions():
+        topic_string = match.subscription.topic_string
+        if literal_levels(topic_string, match.subscription.scheme) < 0:
+            counts[topic_string] = counts.get(topic_string, 0) + 1
+    named = {topic.topic_string: topic.name for topic in tree.by_name.values() if topic.topic_string}
+    nodes = {each for leaf in (*counts, *retained, *named) for each in ancestors_of(leaf)}
+    of_tree = {each.keyword for each in Topic.attributes() if each.field in ROOT_VALUES}
+    for node in sorted(nodes - {""}):
+        if not is_matched(command.name, "TOPIC", node):
+            continue
+        yield [
+            shown("TPSTATUS", node),
+            shown("ADMIN", named.get(node, "")),
+            shown("RETAINED", "YES" if node in retained else "NO"),
+            shown("SUBCOUNT", counts.get(node, 0)),
+            *(each for each in shown_attributes(tree.at(node)) if each.keywords[0] in of_tree),
+        ]
+
+
+def _subscribers(command: Command, repository: Repository) -> Iterator[list[Shown]]:
+    for match in repository.topics.subscriptions():
+        if is_matched(command.name, "TOPIC", match.subscription.topic_string):
+            yield [shown("TPSTATUS", match.subscription.topic_string), *_status_of(match)]
+
+
+def _found(lines: list[str], command: Command) -> list[str]:
+    return lines or [messages.NOTHING_FOUND.format(command.object_type)]
+
+
+#: Verb and object -> the function that does the command.
+COMMANDS: dict[tuple[str, str], Callable[[Command, Repository], list[str]]] = {
+    ("DEFINE", "TOPIC"): define_topic,
+    ("ALTER", "TOPIC"): alter_topic,
+    ("DELETE", "TOPIC"): delete_topic,
+    ("DEFINE", "SUB"): define_sub,
+    ("ALTER", "SUB"): alter_sub,
+    ("DELETE", "SUB"): delete_sub,
+    ("CLEAR", "TOPICSTR"): clear_topic_string,
+}
+DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
+    "TOPIC": display_topic,
+    "SUB": display_sub,
+    "SBSTATUS": display_sub_status,
+    "TPSTATUS": display_topic_status,
+}

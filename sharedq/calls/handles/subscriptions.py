@@ -1,0 +1,95 @@
+"""MQCLOSE of a subscription, and what becomes of its managed queue."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sharedq.log import LibraryLogger
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC, CloseOption
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.options import CLOSE_CHOICES
+from sharedq.objects.definitions.queues import QueueLocal
+from sharedq.objects.repository import Repository
+from sharedq.objects.store.topics import Topics
+from sharedq.session.connection import Connection
+from sharedq.session.topics import SubscriptionHandle
+
+log = LibraryLogger(__name__)
+
+_KEEP, _REMOVE = int(CloseOption.KEEP_SUB), int(CloseOption.REMOVE_SUB)
+_KNOWN = sum({int(option) for option in CloseOption})
+
+
+def topics_of(group: Group) -> Topics:
+    """Return the topics of the group."""
+    return Topics(group, lambda: datetime.now(UTC))
+
+
+def close_subscription(connection: Connection, handle: SubscriptionHandle, options: int = 0) -> None:
+    """MQCLOSE of a subscription. A durable one stays, unless MQCO_REMOVE_SUB says otherwise.
+
+    Raises:
+        MQIError: 2019, it is closed already; 2045, MQCO_KEEP_SUB of a subscription that is not durable; 2046.
+    """
+    if handle.is_closed:
+        raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
+    if options & ~_KNOWN or any(sum(bool(options & each) for each in choice) > 1 for choice in CLOSE_CHOICES):
+        raise error_for(MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name)
+    is_durable = handle.subscription.is_durable
+    if options & ~(_KEEP | _REMOVE) or (options & _KEEP and not is_durable):
+        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", handle.object_name)
+    topics, number = topics_of(connection.group), handle.subscription.number
+    try:
+        if is_durable and not options & _REMOVE:
+            topics.close(number, connection.token, connection)
+        else:
+            topics.remove(number, connection.token, connection)
+    except MQIError as error:
+        # A command has removed it.
+        if error.reason != MQRC.NO_SUBSCRIPTION:
+            raise
+    handle.is_closed = True
+    connection.subscriptions.pop(handle.number, None)
+    connection.leaves_orphans |= handle.subscription.is_managed and delete_orphans(connection.group) > 0
+
+
+def close_subscriptions(connection: Connection) -> None:
+    """Close what is open, at the end of the connection."""
+    for handle in list(connection.subscriptions.values()):
+        close_subscription(connection, handle, _REMOVE if handle.has_failed else 0)
+    if connection.leaves_orphans:
+        delete_orphans(connection.group)
+
+
+def delete_orphans(group: Group) -> int:
+    """Delete the managed queues whose subscriptions have ended, with what is on them.
+
+    One that is open, or has something uncommitted, or cannot be reached now, stays until the next look: a manager looks
+    from time to time.
+
+    Returns:
+        How many stay.
+    """
+    topics, left = topics_of(group), 0
+    try:
+        orphans = topics.orphans()
+    except MQIError as error:
+        log.warning("managed_queues_not_deleted", error=str(error))
+        return 1
+    for queue, qmgr in orphans.items():
+        try:
+            _delete(group, queue, qmgr)
+            topics.forget_orphan(queue)
+        except MQIError as error:
+            log.debug("managed_queue_not_deleted", queue=queue, error=str(error))
+            left += 1
+    return left
+
+
+def _delete(group: Group, queue: str, qmgr: str) -> None:
+    try:
+        Repository(group, qmgr).delete(QueueLocal.kind, queue, purge=True)
+    except MQIError as error:
+        if error.reason != MQRC.UNKNOWN_OBJECT_NAME:
+            raise

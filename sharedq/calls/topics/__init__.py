@@ -1,0 +1,1 @@
+"""Publish/subscribe: MQOPEN and MQPUT of a topic, MQSUB, MQSUBRQ."""

@@ -1,0 +1,76 @@
+"""MQOPEN and MQCLOSE of a topic."""
+
+from __future__ import annotations
+
+from sharedq.calls.handles.subscriptions import topics_of
+from sharedq.logical.topic_strings import TOPIC_STRING_LENGTH, combined
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC, CloseOption, OpenOption
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.options import PUT_CONTEXT, check_open_options
+from sharedq.mqi.structures import MQOD
+from sharedq.session.connection import Connection
+from sharedq.session.topics import TopicHandle
+
+_ALLOWED = (
+    PUT_CONTEXT
+    | int(OpenOption.OUTPUT | OpenOption.ALTERNATE_USER_AUTHORITY | OpenOption.FAIL_IF_QUIESCING)
+    | int(OpenOption.BIND_ON_OPEN | OpenOption.BIND_NOT_FIXED | OpenOption.BIND_ON_GROUP)
+    | int(OpenOption.RESOLVE_LOCAL_TOPIC | OpenOption.NO_MULTICAST)
+)
+
+
+def topic_string_of(group: Group, verb: str, name: bytes, string: bytes) -> str:
+    """Return the whole topic string that the name of a topic object and a topic string mean.
+
+    Raises:
+        MQIError: 2085, there is no such topic object; 2425, there is no topic string, or it is too long, or no UTF-8.
+    """
+    try:
+        object_name, given = _text(name), _text(string)
+    except UnicodeDecodeError as error:
+        raise error_for(MQRC.TOPIC_STRING_ERROR, verb, "", "it is not UTF-8") from error
+    whole = given
+    if object_name:
+        known = topics_of(group).tree().by_name.get(object_name)
+        if known is None:
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, verb, object_name, "there is no such topic")
+        whole = combined(known.topic_string, given)
+    elif not given:
+        raise error_for(MQRC.TOPIC_STRING_ERROR, verb, "", "neither a topic object nor a topic string is given")
+    if len(whole.encode()) > TOPIC_STRING_LENGTH or "\0" in whole:
+        detail = f"a topic string has at most {TOPIC_STRING_LENGTH} bytes, none of them null"
+        raise error_for(MQRC.TOPIC_STRING_ERROR, verb, "", detail)
+    return whole
+
+
+def open_topic(connection: Connection, od: MQOD, options: OpenOption | int) -> TopicHandle:
+    """MQOPEN of a topic for publications. *od* returns the whole topic string.
+
+    Raises:
+        MQIError: 2085, 2425 as for `topic_string_of`; 2045, an option that is not for topics; 2046; 2161, quiescing.
+    """
+    options = int(options)
+    topic_string = topic_string_of(connection.group, "MQOPEN", od.object_name, od.object_string)
+    reason = check_open_options(options)
+    if reason:
+        raise error_for(reason, "MQOPEN", topic_string)
+    if options & ~_ALLOWED:
+        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", topic_string)
+    if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", topic_string)
+    od.res_object_string = topic_string.encode()
+    return TopicHandle(connection.next_handle_number(), options, _text(od.object_name), topic_string)
+
+
+def close_topic(handle: TopicHandle, options: CloseOption | int = 0) -> None:
+    """MQCLOSE of a topic. Raises MQIError: 2019, it is closed already; 2045, options that are not for topics."""
+    if handle.is_closed:
+        raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.topic_string)
+    if int(options):
+        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", handle.topic_string)
+    handle.is_closed = True
+
+
+def _text(name: bytes) -> str:
+    return name.rstrip(b" \0").decode()

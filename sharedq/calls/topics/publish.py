@@ -1,0 +1,411 @@
+"""MQPUT of a topic: a publication goes to the queues of all matching subscriptions in one unit of work.
+
+Under syncpoint that is the program's unit of work. Else it is one of this call: over the program's own connection, or,
+where that has begun a unit of work, over a second one. So a publisher that dies leaves either all copies or none.
+
+Source: IBM MQ reference, "MQPUT", "MQPMO", "MQSD"; "Delivery of publications", PMSGDLV and NPMSGDLV of "DEFINE TOPIC".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from sharedq.calls.handles.open import find_queue, for_length
+from sharedq.calls.handles.subscriptions import delete_orphans, topics_of
+from sharedq.calls.outgoing.descriptor import prepare
+from sharedq.calls.put.store import check_unit_room
+from sharedq.calls.routes.refresh import refresh_definition, take_definition
+from sharedq.calls.topics.retained import retain
+from sharedq.calls.unit.commit import backout, commit
+from sharedq.calls.unit.pending import flush_pending
+from sharedq.log import LibraryLogger
+from sharedq.messages.context import new_identifier
+from sharedq.messages.dead_letter import dead_lettered
+from sharedq.messages.record import put_date_and_time
+from sharedq.mqi.constants import MQRC, MsgFlag, OpenOption, PutOption, Report
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import NULL_ID, PRIORITY_AS_Q_DEF
+from sharedq.mqi.options import check_put_context, check_put_options
+from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.objects.definitions.subscriptions import AS_PUBLISHED, NO_CORREL_ID, Subscription
+from sharedq.objects.definitions.topics import Topic
+from sharedq.objects.repository import Repository
+from sharedq.objects.store.topics import Match, Matches
+from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.put import STALE, put_call, undo_call
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
+from sharedq.session.topics import TopicHandle
+from sharedq.session.unit_of_work import Savepoint
+
+log = LibraryLogger(__name__)
+
+_SYNCPOINT: Final = int(PutOption.SYNCPOINT)
+_RETAIN, _WARN = int(PutOption.RETAIN), int(PutOption.WARN_IF_NO_SUBS_MATCHED)
+_NOT_OWN = int(PutOption.NOT_OWN_SUBS)
+_FAIL_IF_QUIESCING: Final = int(PutOption.FAIL_IF_QUIESCING)
+_PASSES: Final = int(PutOption.PASS_IDENTITY_CONTEXT | PutOption.PASS_ALL_CONTEXT)
+_SET_IDENTITY, _SET_ALL = int(PutOption.SET_IDENTITY_CONTEXT), int(PutOption.SET_ALL_CONTEXT)
+_NO_CONTEXT: Final = int(PutOption.NO_CONTEXT)
+_NEW_MSG_ID, _NEW_CORREL_ID = int(PutOption.NEW_MSG_ID), int(PutOption.NEW_CORREL_ID)
+_OUTPUT: Final = int(OpenOption.OUTPUT)
+_SEGMENTED: Final = int(MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT | MsgFlag.SEGMENTATION_ALLOWED)
+#: A publication has not come to one destination, so no report says that it has.
+_ARRIVAL: Final = int(Report.COA_WITH_FULL_DATA)
+_AS_DEFINED: Final = 2
+#: How often the queue of a subscription is looked up for one publication, because its definitions change.
+_TRIES: Final = 10
+_APPL_NAME: Final = b"queue manager"
+
+
+@dataclass(slots=True)
+class _Copy:
+    """A copy for one destination, and its fate.
+
+    Attributes:
+        handle, savepoint, number: of the put, once it is stored.
+        failure: why it could not be put.
+    """
+
+    queue: str
+    qmgr: str
+    md: MQMD
+    body: bytes
+    subscription: Subscription | None = None
+    handle: Handle | None = None
+    savepoint: Savepoint | None = None
+    number: int = 0
+    failure: MQIError | None = None
+    tries: int = 0
+
+
+@dataclass(slots=True)
+class _Publication:
+    """A publication under way, in the unit of work of *unit*."""
+
+    unit: Connection
+    topic_string: str
+    topic: Topic
+    md: MQMD
+    body: bytes
+    options: int
+    stored: list[_Copy] = field(default_factory=list)
+
+
+def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
+    """MQPUT of a topic. *md* returns its identifiers.
+
+    Returns:
+        ``MQRC.NONE``, or 2550: no subscription has got it, and the program asked to be warned.
+
+    Raises:
+        MQIError: 2051, the topic inhibits publications; 2502, a subscription that must get it cannot, and none has;
+            2040, it is not open for output; 2443, a segment; 2024, MAXUMSGS; 2009, its fate is unknown.
+    """
+    options = _check(connection, handle, md, int(pmo.options))
+    in_unit = bool(options & _SYNCPOINT)
+    flush_pending(connection)
+    known = connection.matcher.match(handle.topic_string, topics_of(connection.group), connection)
+    if known.topic.publish == "DISABLED":
+        raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.topic_string, "PUB(DISABLED) of its topic")
+    _complete(connection, known.topic, md, options)
+    wanted = _wanted(connection, known.matches, options, pmo.pub_level)
+    if in_unit:
+        check_unit_room(connection, len(wanted))
+    if wanted or options & _RETAIN:
+        has_unit = connection.unit.is_active or connection.put_failure is not None
+        unit = connection.apart() if has_unit and not in_unit else connection
+        publication = _Publication(unit, handle.topic_string, known.topic, md, body, _context_options(options))
+        _deliver(connection, publication, known, wanted, is_retained=bool(options & _RETAIN), in_unit=in_unit)
+        is_delivered = bool(publication.stored)
+    else:
+        is_delivered = False
+    if not md.put_date:
+        md.put_date, md.put_time = put_date_and_time(int(time.time() * 1000))
+    return MQRC.NO_SUBS_MATCHED if options & _WARN and not is_delivered else MQRC.NONE
+
+
+def _check(connection: Connection, handle: TopicHandle, md: MQMD, options: int) -> int:
+    """Refuse what no publication may ask for. Returns the options, with what they pass on already in *md*."""
+    name = handle.topic_string
+    refused = check_put_options(options)
+    if refused:
+        raise error_for(refused, "MQPUT", name)
+    if options & (PutOption.LOGICAL_ORDER | _PASSES):
+        raise error_for(MQRC.OPTIONS_ERROR, "MQPUT", name, "not for publications")
+    refused = check_put_context(options, handle.options)
+    if refused:
+        raise error_for(refused, "MQPUT", name)
+    connection.check()
+    if handle.is_closed:
+        raise error_for(MQRC.HOBJ_ERROR, "MQPUT", name, "it is closed")
+    if not handle.options & _OUTPUT:
+        raise error_for(MQRC.NOT_OPEN_FOR_OUTPUT, "MQPUT", name)
+    if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQPUT", name)
+    if md.msg_flags & _SEGMENTED:
+        raise error_for(MQRC.SEGMENTATION_NOT_ALLOWED, "MQPUT", name)
+    return options
+
+
+def _complete(connection: Connection, topic: Topic, md: MQMD, options: int) -> None:
+    """Resolve what the descriptor leaves to the topic."""
+    if md.priority == PRIORITY_AS_Q_DEF:
+        md.priority = topic.def_priority
+    if md.persistence == _AS_DEFINED:
+        md.persistence = int(topic.def_persistence == "YES")
+    if options & _NEW_MSG_ID or md.msg_id == NULL_ID:
+        md.msg_id = new_identifier(connection.origin)
+    if options & _NEW_CORREL_ID:
+        md.correl_id = new_identifier(connection.origin)
+
+
+def _context_options(options: int) -> int:
+    """Each copy has the identity that its subscription says, and the origin of the publication."""
+    return options & (_SET_ALL | _NO_CONTEXT) or _SET_IDENTITY
+
+
+def _wanted(connection: Connection, matches: Iterable[Match], options: int, level: int) -> list[Subscription]:
+    """Return the subscriptions that get a publication: of those up to its level, those of the highest."""
+    now_ms, found = int(time.time() * 1000), list[Subscription]()
+    for each in matches:
+        if 0 < each.subscription.expires_ms <= now_ms:
+            _end_expired(connection, each)
+        elif not (each.holder == connection.token and options & _NOT_OWN) and each.subscription.level <= level:
+            found.append(each.subscription)
+    highest = max((each.level for each in found), default=0)
+    return [each for each in found if each.level == highest and each.is_on_request == "NO"]
+
+
+def _end_expired(connection: Connection, match: Match) -> None:
+    """Let a subscription end whose SubExpiry has run out. One that is open gets nothing more, until it is closed."""
+    if not match.holder:
+        with suppress(MQIError):
+            topics_of(connection.group).remove(match.subscription.number)
+            delete_orphans(connection.group)
+
+
+def _deliver(
+    connection: Connection,
+    publication: _Publication,
+    known: Matches,
+    wanted: Sequence[Subscription],
+    *,
+    is_retained: bool,
+    in_unit: bool,
+) -> None:
+    unit = publication.unit
+    copies = [copy_for(each, publication.md, publication.body) for each in wanted]
+    try:
+        _put_all(publication, copies)
+        refused = [each for each in copies if each.failure is not None]
+        if refused:
+            _judge(connection, publication, refused)
+        if is_retained:
+            _retain(publication, int(known.version))
+    except MQIError:
+        if not unit.is_ended:
+            _undo(publication) if in_unit else backout(unit)
+        raise
+    if not in_unit:
+        _commit(unit, publication)
+
+
+def _retain(publication: _Publication, version: int) -> None:
+    unit = publication.unit
+    try:
+        retain(unit, publication.topic_string, version, publication.md, publication.body)
+    except MQIError as error:
+        # Perhaps a part of it is in the unit of work, which must not be committed.
+        unit.put_failure = unit.put_failure or error
+        raise
+
+
+def _commit(unit: Connection, publication: _Publication) -> None:
+    try:
+        if unit.unit.is_active or unit.put_failure is not None:
+            commit(unit)
+    except MQIError as error:
+        if error.reason == MQRC.BACKED_OUT:
+            raise error_for(MQRC.PUBLICATION_FAILURE, "MQPUT", publication.topic_string, str(error)) from error
+        if error.reason != MQRC.OUTCOME_MIXED:
+            if not unit.is_ended:
+                backout(unit)
+            raise
+        log.warning("publication_lost_in_part", topic=publication.topic_string, error=str(error))
+
+
+def copy_for(subscription: Subscription, md: MQMD, body: bytes) -> _Copy:
+    """Return the copy of a publication for a subscription: each has a MsgId of its own."""
+    copy = replace(md, msg_id=NULL_ID, report=md.report & ~_ARRIVAL)
+    if subscription.destination_correl_id != NO_CORREL_ID:
+        copy.correl_id = bytes.fromhex(subscription.destination_correl_id)
+    if subscription.priority != AS_PUBLISHED:
+        copy.priority = subscription.priority
+    copy.user_identifier = subscription.user_id.encode()
+    copy.accounting_token = bytes.fromhex(subscription.accounting_token)
+    copy.appl_identity_data = subscription.identity_data.encode()
+    return _Copy(subscription.destination, subscription.destination_q_mgr, copy, body, subscription)
+
+
+def put_copies(connection: Connection, copies: Sequence[_Copy], topic_string: str) -> None:
+    """Put copies in a unit of work of their own; each that cannot be put has its failure.
+
+    Raises:
+        MQIError: 2009; the unit of work cannot be committed.
+    """
+    has_unit = connection.unit.is_active or bool(connection.pending) or connection.put_failure is not None
+    unit = connection.apart() if has_unit else connection
+    publication = _Publication(unit, topic_string, Topic(name="X"), MQMD(), b"", _SET_ALL)
+    try:
+        _put_all(publication, copies)
+    except MQIError:
+        if not unit.is_ended:
+            backout(unit)
+        raise
+    _commit(unit, publication)
+
+
+def _put_all(publication: _Publication, copies: Sequence[_Copy]) -> None:
+    """Put copies, those of one structure in one write. One that meets other definitions is put again by these."""
+    left = list(copies)
+    while left:
+        by_structure: dict[str, list[tuple[_Copy, ScriptCall]]] = {}
+        for copy in left:
+            call = _call(publication, copy)
+            if call is not None and copy.handle is not None:
+                by_structure.setdefault(copy.handle.structure.keys.name, []).append((copy, call))
+        left = []
+        for calls in by_structure.values():
+            replies = publication.unit.call_many([call for _, call in calls])
+            left += [
+                copy for (copy, _), reply in zip(calls, replies, strict=True) if _is_to_try(publication, copy, reply)
+            ]
+
+
+def _call(publication: _Publication, copy: _Copy) -> ScriptCall | None:
+    """Return the call that stores a copy. None: it cannot be put, and its failure says why."""
+    unit, before = publication.unit, list[tuple[Any, ...]]()
+    md = replace(copy.md)
+    try:
+        copy.handle = _destination(unit, copy)
+        known = copy.handle.definition
+        try:
+            _, arguments, details = prepare(unit, copy.handle, ((md, copy.body),), publication.options, before)
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN or not refresh_definition(unit, copy.handle):
+                raise
+            if copy.handle.definition is known:
+                raise
+            md = replace(copy.md)
+            _, arguments, details = prepare(unit, copy.handle, ((md, copy.body),), publication.options, before)
+    except MQIError as error:
+        if error.reason == MQRC.CONNECTION_BROKEN:
+            raise
+        _fail(unit, copy, error)
+        return None
+    return put_call(unit, copy.handle, arguments, details, True)
+
+
+def _destination(unit: Connection, copy: _Copy) -> Handle:
+    """Return a handle of the queue: kept from earlier publications, because it needs no close."""
+    key = copy.queue, copy.qmgr
+    handle = unit.destinations.get(key)
+    if handle is None or handle.structure.has_failed or not unit.has_entered(handle.structure):
+        handle = find_queue(unit, copy.queue.encode(), copy.qmgr.encode(), unit.qmgr_name)
+        unit.destinations[key] = handle
+    return for_length(unit, handle, len(copy.body)) if handle.is_intra_group else handle
+
+
+def _is_to_try(publication: _Publication, copy: _Copy, reply: Reply) -> bool:
+    """Take the reply to a put. Returns whether it is to be made again, by the definitions in force."""
+    unit, handle = publication.unit, copy.handle
+    assert handle is not None
+    structure = handle.structure.keys.name
+    if not reply[0]:
+        copy.savepoint, copy.number = unit.unit.savepoint(structure), reply[1]
+        unit.unit.add(structure, handle.name, 1, is_put=True, has_members=bool(copy.md.msg_flags))
+        publication.stored.append(copy)
+        return False
+    copy.tries += 1
+    if reply[0] in (STALE, MQRC.OBJECT_CHANGED, MQRC.Q_DELETED) and copy.tries < _TRIES:
+        if reply[0] == STALE and not handle.is_intra_group:
+            take_definition(handle, reply, for_put=True)
+        else:
+            unit.destinations.pop((copy.queue, copy.qmgr), None)
+        return True
+    _fail(unit, copy, unit.error(reply[0], "MQPUT", copy.queue))
+    return False
+
+
+def _fail(unit: Connection, copy: _Copy, error: MQIError) -> None:
+    copy.failure = error
+    unit.destinations.pop((copy.queue, copy.qmgr), None)
+
+
+def _judge(connection: Connection, publication: _Publication, refused: Sequence[_Copy]) -> None:
+    """Decide what becomes of copies that could not be put.
+
+    Raises:
+        MQIError: 2502, one of them has to be delivered.
+    """
+    topics, topic = topics_of(connection.group), publication.topic
+    rule = topic.persistent_delivery if publication.md.persistence else topic.non_persistent_delivery
+    for copy in refused:
+        subscription = copy.subscription
+        assert subscription is not None
+        # It may have ended since the publication was matched: then its queue is gone, too.
+        if topics.numbered(subscription.number) is None:
+            connection.matcher.forget(publication.topic_string)
+            continue
+        if topic.use_dead_letter_queue == "YES" and _is_dead_lettered(connection, publication, copy):
+            continue
+        if rule == "ALL" or (rule == "ALLDUR" and subscription.is_durable):
+            detail = f"{copy.queue} of subscription {subscription.name or subscription.number}: {copy.failure}"
+            raise error_for(MQRC.PUBLICATION_FAILURE, "MQPUT", publication.topic_string, detail)
+        log.warning("publication_not_delivered", queue=copy.queue, error=str(copy.failure))
+
+
+def _is_dead_lettered(connection: Connection, publication: _Publication, copy: _Copy) -> bool:
+    unit, at = publication.unit, connection.qmgr_name
+    queue = Repository(connection.group, at).qmgr_attributes(at).dead_letter_queue
+    if not queue or copy.failure is None:
+        return False
+    date, now = put_date_and_time(int(time.time() * 1000))
+    md = replace(copy.md, priority=max(copy.md.priority, 0))
+    reason = copy.failure.reason
+    letter, data = dead_lettered(md, copy.body, copy.queue.encode(), copy.qmgr.encode(), reason, _APPL_NAME, date, now)
+    instead = _Copy(queue, "", letter, data)
+    _put_all(replace(publication, options=_SET_IDENTITY, unit=unit), [instead])
+    return instead.failure is None
+
+
+def _undo(publication: _Publication) -> None:
+    """Take what was put out of the program's unit of work again, the latest first.
+
+    Raises:
+        MQIError: 2009, the group backs the unit of work out.
+    """
+    unit = publication.unit
+    by_structure: dict[str, list[_Copy]] = {}
+    for copy in reversed(publication.stored):
+        if copy.handle is not None and not copy.handle.structure.has_failed:
+            by_structure.setdefault(copy.handle.structure.keys.name, []).append(copy)
+    for copies in by_structure.values():
+        calls = [undo_call(unit, copy.handle, copy.number) for copy in copies if copy.handle is not None]
+        try:
+            unit.call_many(calls)
+        except MQIError as error:
+            if unit.is_ended:
+                raise
+            # A part of this publication is in the unit of work, which must not be committed.
+            unit.put_failure = unit.put_failure or error
+            return
+        for copy in copies:
+            if copy.savepoint is not None:
+                unit.unit.return_to(copy.savepoint)
+    publication.stored.clear()

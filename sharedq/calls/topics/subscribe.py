@@ -1,0 +1,397 @@
+"""MQSUB and MQSUBRQ: making, resuming and altering subscriptions, and asking for what is retained.
+
+A managed queue is made first, as one that goes with its maker, and opened. Then the subscription is registered, which
+from that moment has its queue, whatever becomes of the program: the structure forgets the maker last. So recovery finds
+each of them at every step (`recovery.subscriptions`).
+
+Source: IBM MQ reference, "MQSUB", "MQSUBRQ", "MQSD".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sharedq.calls.handles.open import close_handle, delete_temporary_queues, open_queue
+from sharedq.calls.handles.subscriptions import close_subscription, topics_of
+from sharedq.calls.topics.open import topic_string_of
+from sharedq.calls.topics.publish import copy_for, put_copies
+from sharedq.calls.topics.retained import Retained, all_retained, retained_at
+from sharedq.calls.unit.pending import flush_pending
+from sharedq.logical.topic_strings import is_matched, literal_levels
+from sharedq.members.group import Group
+from sharedq.messages.context import new_identifier, user_identifier
+from sharedq.mqi.constants import MQRC, CloseOption, OpenOption, RequestOption, SubOption
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, NULL_ID
+from sharedq.mqi.structures import MQOD, MQSD, MQSRO
+from sharedq.objects.definitions.base import parse_definition
+from sharedq.objects.definitions.queues import QueueModel
+from sharedq.objects.definitions.subscriptions import MANAGED, Subscription
+from sharedq.objects.definitions.topics import Topic
+from sharedq.objects.repository import Repository
+from sharedq.redis.keys import private_structure
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
+from sharedq.session.topics import SubscriptionHandle
+
+_S: Final = SubOption
+_KNOWN: Final = sum({int(option) for option in SubOption})
+_ACCESS: Final = int(_S.CREATE | _S.RESUME | _S.ALTER)
+#: Options of which one at most may be given.
+_CHOICES: Final = (
+    (_S.WILDCARD_CHAR, _S.WILDCARD_TOPIC),
+    (_S.FIXED_USERID, _S.ANY_USERID),
+    (_S.MANAGED, _S.GROUP_SUB),
+    (_S.NO_READ_AHEAD, _S.READ_AHEAD),
+)
+_OPENED: Final = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE | OpenOption.INQUIRE)
+_RECEIVES: Final = int(
+    OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
+)
+_MS_PER_TENTH: Final = 100
+#: Prefixes of the names of managed queues.
+_DURABLE, _NON_DURABLE = f"{MANAGED}DURABLE.*", f"{MANAGED}NDURABLE.*"
+#: Retained publications that one unit of work brings, at most.
+_TOGETHER: Final = 100
+
+
+def subscribe(connection: Connection, sd: MQSD, queue: Handle | None = None) -> SubscriptionHandle:
+    """MQSUB. *sd* returns the CorrelId of its publications and the whole topic string.
+
+    Args:
+        queue: the destination, open for input or browsing, or for output to a remote queue; None for a managed one,
+            or for that of a subscription that exists.
+
+    Returns:
+        The subscription. Its ``queue`` is the handle of a destination that this call opened.
+
+    Raises:
+        MQIError: 2019 no usable queue; 2046 options; 2085, 2425 topic; 2428 there is none; 2429 another connection has
+            it open; 2432 it exists; 2436 not durable there; 2440 no name; 2503 the topic inhibits subscriptions; 2509,
+            2510, 2512 what cannot be altered; 2161 quiescing; 2017 MAXHANDS.
+    """
+    options = _check_options(connection, sd, queue)
+    flush_pending(connection)
+    name = _text(sd.sub_name)
+    known = topics_of(connection.group).named(name) if name else None
+    if known is None and not options & _S.CREATE:
+        raise error_for(MQRC.NO_SUBSCRIPTION, "MQSUB", name)
+    if known is not None and not options & (_S.RESUME | _S.ALTER):
+        raise error_for(MQRC.SUB_ALREADY_EXISTS, "MQSUB", name)
+    if known is not None:
+        return _resume(connection, sd, options, known, queue)
+    topic_string = topic_string_of(connection.group, "MQSUB", sd.object_name, sd.object_string)
+    return _create(connection, sd, options, name, topic_string, queue)
+
+
+def _check_options(connection: Connection, sd: MQSD, queue: Handle | None) -> int:
+    options, name = int(sd.options), _text(sd.sub_name)
+    is_ambiguous = any(options & first and options & second for first, second in _CHOICES)
+    if options & ~_KNOWN or not options & _ACCESS or is_ambiguous:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQSUB", name)
+    if sd.version != 1:
+        raise error_for(MQRC.SD_ERROR, "MQSUB", name, f"version {sd.version}")
+    if connection.is_quiescing and options & _S.FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQSUB", name)
+    if not name and options & (_S.DURABLE | _S.RESUME | _S.ALTER):
+        raise error_for(MQRC.SUB_NAME_ERROR, "MQSUB", name, "it needs a name")
+    if options & _S.GROUP_SUB:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQSUB", name, "MQSO_GROUP_SUB is not supported")
+    if sd.selection_string:
+        raise error_for(MQRC.SELECTION_NOT_AVAILABLE, "MQSUB", name)
+    if options & _S.MANAGED and queue is not None and not options & (_S.RESUME | _S.ALTER):
+        raise error_for(MQRC.HOBJ_ERROR, "MQSUB", name, "a managed subscription has a queue of its own")
+    if len(connection.handles) + len(connection.subscriptions) >= connection.max_handles:
+        detail = f"MAXHANDS({connection.max_handles}) are open"
+        raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQSUB", name, detail)
+    return options
+
+
+def _create(
+    connection: Connection, sd: MQSD, options: int, name: str, topic_string: str, queue: Handle | None
+) -> SubscriptionHandle:
+    topics = topics_of(connection.group)
+    topic = check_topic(connection.group, topic_string, is_durable=bool(options & _S.DURABLE))
+    number = new_identifier(connection.origin)
+    values: dict[str, Any] = {
+        "name": name,
+        "number": number.hex().upper(),
+        "made_at": connection.qmgr_name,
+        "topic_string": topic_string,
+        "topic_object": _text(sd.object_name),
+        "destination_correl_id": number.hex().upper(),
+        "durable": "YES" if options & _S.DURABLE else "NO",
+        "subscription_type": "API",
+        "user_id": user_identifier().decode(errors="replace"),
+        "level": sd.sub_level,
+        "scheme": "CHAR" if options & _S.WILDCARD_CHAR else "TOPIC",
+        "variable_user": "FIXED" if options & _S.FIXED_USERID else "ANY",
+        **_alterable(sd, options),
+    }
+    managed: Handle | None = None
+    handle: SubscriptionHandle | None = None
+    try:
+        if options & _S.MANAGED:
+            values["destination_class"] = "MANAGED"
+            managed = _managed_queue(connection, topic, is_durable=bool(options & _S.DURABLE))
+        values |= _destination(_given(queue, name) if managed is None else managed)
+        subscription = topics.create(_parsed(values), connection.token, connection)
+        handle = SubscriptionHandle(connection.next_handle_number(), subscription, managed)
+        connection.subscriptions[handle.number] = handle
+        if managed is not None:
+            _repository(connection).forget_made(managed.structure.keys.name, managed.name, connection.token)
+        if not options & (_S.NEW_PUBLICATIONS_ONLY | _S.PUBLICATIONS_ON_REQUEST):
+            _send_retained(connection, subscription, before=subscription.version)
+    except MQIError:
+        if not connection.is_ended:
+            _take_back(connection, managed, handle)
+        raise
+    _answer(sd, subscription)
+    return handle
+
+
+def _take_back(connection: Connection, managed: Handle | None, handle: SubscriptionHandle | None) -> None:
+    """Undo an MQSUB that has failed. What cannot be undone now is when the connection ends."""
+    if managed is not None:
+        # Noted before the first call that may be refused, too.
+        connection.temporary_queues.append((managed.structure, managed.name))
+    if handle is not None:
+        handle.has_failed = True
+    if managed is not None and not managed.is_closed:
+        close_handle(connection, managed)
+    if handle is not None:
+        close_subscription(connection, handle, CloseOption.REMOVE_SUB)
+    delete_temporary_queues(connection)
+
+
+def define_subscription(repository: Repository, subscription: Subscription, destination: Handle | None = None) -> None:
+    """DEFINE SUB: make an administrative subscription, which nobody has open.
+
+    Args:
+        subscription: its name, and what the command says.
+        destination: its managed queue.
+
+    Raises:
+        MQIError: 2432 the name is taken; 2085 there is no such topic or queue; 2425; 2436, 2503.
+    """
+    group, qmgr = repository.group, repository.qmgr or ""
+    name, string = subscription.topic_object.encode(), subscription.topic_string.encode()
+    topic_string = topic_string_of(group, "DEFINE SUB", name, string)
+    check_topic(group, topic_string, is_durable=True)
+    number = new_identifier(qmgr.encode()).hex().upper()
+    given = {field: getattr(subscription, field) for field in subscription.model_fields_set}
+    values: dict[str, Any] = {"destination_correl_id": number, "user_id": user_identifier().decode(errors="replace")}
+    values |= given | {"number": number, "topic_string": topic_string, "made_at": qmgr}
+    if destination is not None:
+        values |= _destination(destination)
+    elif subscription.destination_q_mgr in ("", qmgr, group.name):
+        found = repository.locate(subscription.destination)
+        if found is None:
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", subscription.destination, "there is no such queue")
+        values["destination_q_mgr"] = "" if found.disposition == "SHARED" else qmgr
+    repository.topics.create(_parsed(values))
+
+
+def define_managed_subscription(connection: Connection, subscription: Subscription) -> None:
+    """DEFINE SUB with DESTCLAS(MANAGED), which makes its queue. Raises MQIError: as for `define_subscription`."""
+    name, string = subscription.topic_object.encode(), subscription.topic_string.encode()
+    topic_string = topic_string_of(connection.group, "DEFINE SUB", name, string)
+    topic = check_topic(connection.group, topic_string, is_durable=True)
+    managed = _managed_queue(connection, topic, is_durable=True)
+    repository = _repository(connection)
+    try:
+        define_subscription(repository, subscription, managed)
+        repository.forget_made(managed.structure.keys.name, managed.name, connection.token)
+    except MQIError:
+        if not connection.is_ended:
+            _take_back(connection, managed, None)
+        raise
+    close_handle(connection, managed)
+
+
+def check_topic(group: Group, topic_string: str, *, is_durable: bool) -> Topic:
+    """Return the attributes in force there. Raises MQIError: 2436, 2503, they allow no such subscription."""
+    topic = topics_of(group).tree().at(topic_string)
+    if topic.subscribe == "DISABLED":
+        raise error_for(MQRC.SUB_INHIBITED, "MQSUB", topic_string, "SUB(DISABLED) of its topic")
+    if is_durable and topic.durable_subscriptions == "NO":
+        raise error_for(MQRC.DURABILITY_NOT_ALLOWED, "MQSUB", topic_string, "DURSUB(NO) of its topic")
+    return topic
+
+
+def _resume(
+    connection: Connection, sd: MQSD, options: int, known: Subscription, queue: Handle | None
+) -> SubscriptionHandle:
+    """MQSO_RESUME, or MQSO_ALTER, of a subscription that exists."""
+    _check_unaltered(connection, sd, options, known)
+    topics = topics_of(connection.group)
+    subscription = topics.hold(known.number, connection.token, connection)
+    opened: Handle | None = None
+    try:
+        if options & _S.ALTER:
+            changes = _alterable(sd, options)
+            if queue is not None and not subscription.is_managed:
+                changes |= _destination(_given(queue, known.name))
+            _parsed(subscription.model_dump() | changes)
+            subscription = topics.alter_subscription(known.number, changes, connection.token, connection)
+        if queue is None:
+            od = MQOD(object_name=subscription.destination.encode())
+            od.object_q_mgr_name = subscription.destination_q_mgr.encode()
+            opened = open_queue(connection, od, _OPENED)
+    except (MQIError, ValueError):
+        if not connection.is_ended:
+            topics.close(known.number, connection.token, connection)
+        raise
+    handle = SubscriptionHandle(connection.next_handle_number(), subscription, opened)
+    connection.subscriptions[handle.number] = handle
+    _answer(sd, subscription)
+    return handle
+
+
+def _check_unaltered(connection: Connection, sd: MQSD, options: int, known: Subscription) -> None:
+    """Refuse an MQSUB that says of an existing subscription what cannot be changed of it."""
+    if sd.object_name or sd.object_string:
+        topic_string = topic_string_of(connection.group, "MQSUB", sd.object_name, sd.object_string)
+        scheme = "CHAR" if options & _S.WILDCARD_CHAR else "TOPIC"
+        if topic_string != known.topic_string:
+            raise error_for(MQRC.TOPIC_NOT_ALTERABLE, "MQSUB", known.name, f"it is to {known.topic_string}")
+        if scheme != known.scheme and literal_levels(topic_string, known.scheme) >= 0:
+            raise error_for(MQRC.TOPIC_NOT_ALTERABLE, "MQSUB", known.name, f"WSCHEMA({known.scheme})")
+    if bool(options & _S.DURABLE) != known.is_durable:
+        raise error_for(MQRC.DURABILITY_NOT_ALTERABLE, "MQSUB", known.name)
+    if options & _S.ALTER and sd.sub_level != known.level:
+        raise error_for(MQRC.SUBLEVEL_NOT_ALTERABLE, "MQSUB", known.name)
+    if options & _S.MANAGED and not known.is_managed:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQSUB", known.name, "DESTCLAS(PROVIDED)")
+
+
+def _alterable(sd: MQSD, options: int) -> dict[str, Any]:
+    """Return the fields of a subscription that MQSO_ALTER changes, too."""
+    values: dict[str, Any] = {
+        "user_data": _text(sd.sub_user_data),
+        "priority": sd.pub_priority,
+        "is_on_request": "YES" if options & _S.PUBLICATIONS_ON_REQUEST else "NO",
+        "scope": "QMGR" if options & _S.SCOPE_QMGR else "ALL",
+        "expires_ms": 0 if sd.sub_expiry < 0 else int(time.time() * 1000) + sd.sub_expiry * _MS_PER_TENTH,
+    }
+    if options & _S.SET_CORREL_ID:
+        values["destination_correl_id"] = sd.sub_correl_id.ljust(len(NULL_ID), b"\0").hex().upper()
+    if options & _S.SET_IDENTITY_CONTEXT:
+        token = sd.pub_accounting_token.ljust(len(NULL_ACCOUNTING_TOKEN), b"\0")
+        values["accounting_token"] = token.hex().upper()
+        values["identity_data"] = _text(sd.pub_appl_identity_data)
+    return values
+
+
+def _parsed(values: dict[str, Any]) -> Subscription:
+    """Return a subscription. Raises MQIError: 2424, a field of the descriptor is not valid."""
+    try:
+        return parse_definition(Subscription, values)
+    except ValueError as error:
+        raise error_for(MQRC.SD_ERROR, "MQSUB", str(values["name"]), str(error)) from error
+
+
+def _managed_queue(connection: Connection, topic: Topic, *, is_durable: bool) -> Handle:
+    """Make and open a queue, which goes with this connection until its subscription is registered."""
+    name = topic.durable_model if is_durable else topic.non_durable_model
+    repository = _repository(connection)
+    located = repository.lookup(name)
+    if located is None or not isinstance(located.definition, QueueModel):
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQSUB", name, "there is no such model queue")
+    connection.access(located.definition.structure or private_structure(connection.qmgr_name))
+    made = repository.create_dynamic(located.definition, _DURABLE if is_durable else _NON_DURABLE)
+    try:
+        return open_queue(connection, MQOD(object_name=made.name.encode()), _OPENED)
+    except MQIError:
+        if not connection.is_ended:
+            connection.temporary_queues.append((connection.access(made.structure), made.name))
+            delete_temporary_queues(connection)
+        raise
+
+
+def _given(queue: Handle | None, name: str) -> Handle:
+    if queue is None or queue.is_closed:
+        raise error_for(MQRC.HOBJ_ERROR, "MQSUB", name, "no queue for its publications is open")
+    is_remote = bool(queue.destination)
+    if not queue.options & (int(OpenOption.OUTPUT) if is_remote else _RECEIVES):
+        raise error_for(MQRC.HOBJ_ERROR, "MQSUB", name, "the queue is not open for input or browsing")
+    return queue
+
+
+def _destination(queue: Handle) -> dict[str, str]:
+    """Return where publications go: a shared queue has no manager, because each of them reaches it."""
+    if queue.destination:
+        return {"destination": queue.destination.decode(), "destination_q_mgr": queue.target_qmgr.decode()}
+    is_private = queue.structure.keys.name.startswith(private_structure(""))
+    return {"destination": queue.name, "destination_q_mgr": queue.opened_at if is_private else ""}
+
+
+def request(connection: Connection, handle: SubscriptionHandle, sro: MQSRO | None = None) -> int:
+    """MQSUBRQ: have the retained publications of a subscription sent to its queue. *sro* returns how many came.
+
+    Raises:
+        MQIError: 2019, it is closed; 2437, nothing is retained; 2046, 2161.
+    """
+    sro = MQSRO() if sro is None else sro
+    if handle.is_closed:
+        raise error_for(MQRC.HOBJ_ERROR, "MQSUBRQ", handle.object_name)
+    if int(sro.options) & ~int(RequestOption.FAIL_IF_QUIESCING):
+        raise error_for(MQRC.OPTIONS_ERROR, "MQSUBRQ", handle.object_name)
+    if connection.is_quiescing and int(sro.options) & RequestOption.FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQSUBRQ", handle.object_name)
+    flush_pending(connection)
+    sro.num_pubs = _send_retained(connection, handle.subscription)
+    if not sro.num_pubs:
+        raise error_for(MQRC.NO_RETAINED_MSG, "MQSUBRQ", handle.object_name)
+    return sro.num_pubs
+
+
+def _send_retained(connection: Connection, subscription: Subscription, before: int = 0) -> int:
+    """Put what is retained for a subscription on its queue. Returns how many publications that were.
+
+    Args:
+        before: not what was matched with the subscriptions of this version, or of a later one: that has come, or comes,
+            by itself. 0: everything.
+
+    Raises:
+        MQIError: why one of them cannot be put.
+    """
+    found = _retained_for(connection, subscription)
+    wanted = [each for each in found if not before or each.version < before]
+    for first in range(0, len(wanted), _TOGETHER):
+        some = wanted[first : first + _TOGETHER]
+        copies = [copy_for(subscription, each.md, each.body) for each in some]
+        put_copies(connection, copies, subscription.topic_string)
+        for copy in copies:
+            if copy.failure is not None:
+                raise copy.failure
+    return len(wanted)
+
+
+def _retained_for(connection: Connection, subscription: Subscription) -> Sequence[Retained]:
+    scheme, wanted = subscription.scheme, subscription.topic_string
+    if literal_levels(wanted, scheme) < 0:
+        one = retained_at(connection, wanted)
+        return [] if one is None else [one]
+    tree = topics_of(connection.group).tree()
+    return [
+        each
+        for each in all_retained(connection)
+        if is_matched(wanted, scheme, each.topic_string)
+        and not subscription.is_blocked(tree.blocked_levels(each.topic_string))
+    ]
+
+
+def _answer(sd: MQSD, subscription: Subscription) -> None:
+    sd.sub_correl_id = bytes.fromhex(subscription.destination_correl_id)
+    sd.res_object_string = subscription.topic_string.encode()
+
+
+def _repository(connection: Connection) -> Repository:
+    return Repository(connection.group, connection.qmgr_name, caller=connection.token)
+
+
+def _text(name: bytes) -> str:
+    return name.rstrip(b" \0").decode(errors="replace")

@@ -1,0 +1,50 @@
+--[[
+admin/end_subscription.lua - a subscription is closed, or it ends: nothing is published to it any more.
+
+The managed queue of a subscription that ends is noted in the same moment. It is deleted afterwards, by the caller or by a
+manager's sweep, so a crash in between loses track of nothing.
+
+KEYS
+  1  group     hash  counters
+  2  subs      hash  subscription -> JSON
+  3  names     hash  name of a subscription -> subscription
+  4  tree      hash  place -> subscriptions at it and below it
+  5  at_base   base  sorted sets of the subscriptions at a place
+  6  holders   hash  subscription -> the connection that has it open
+  7  orphans   hash  managed queue without its subscription -> the manager that made it
+  8  own       hash  registered connections
+  9  fence     hash  dead incarnations, processes and connections
+ARGV
+  1  caller  owner token of who does this: the holder, or its recoverer; "" for a command
+  2  id
+  3  mode    close: nobody has it open | remove: it ends
+  4  holder  the connection that may have it open
+REPLY       { 0 } | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2428 NO_SUBSCRIPTION | 2429 SUBSCRIPTION_IN_USE
+INVARIANTS  2 fencing (of the caller)
+COST        O(levels of the topic string)
+USES        recoverer
+]]
+local group, subs, names, tree, holders, orphans = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7]
+local caller, id, mode, holder = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if caller ~= "" and is_shut_out(KEYS[8], KEYS[9], caller, "") then return { MQRC.CONNECTION_BROKEN } end
+local text, its_holder = redis.call("HGET", subs, id), redis.call("HGET", holders, id)
+if not text then return { MQRC.NO_SUBSCRIPTION } end
+if its_holder and its_holder ~= holder then return { MQRC.SUBSCRIPTION_IN_USE } end
+local known = cjson.decode(text)
+redis.call("HDEL", holders, id)
+if mode == "close" then return { 0 } end
+
+redis.call("HINCRBY", group, "subscriptions", 1)
+redis.call("HDEL", subs, id)
+if known.name ~= "" then redis.call("HDEL", names, known.name) end
+redis.call("ZREM", KEYS[5] .. known.place, id)
+local path, emptied = "", {}
+if redis.call("HINCRBY", tree, path, -1) <= 0 then emptied[1] = path end
+for step in string.gmatch(known.place, "/[^/]*") do
+    path = path .. step
+    if redis.call("HINCRBY", tree, path, -1) <= 0 then emptied[#emptied + 1] = path end
+end
+for _, each in ipairs(emptied) do redis.call("HDEL", tree, each) end
+if known.destination_class == "MANAGED" then redis.call("HSET", orphans, known.destination, known.made_at) end
+return { 0 }

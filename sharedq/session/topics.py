@@ -1,0 +1,44 @@
+"""Topics and subscriptions that a connection has open. Values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharedq.objects.definitions.subscriptions import Subscription
+from sharedq.session.handle import Handle
+
+
+@dataclass(slots=True)
+class TopicHandle:
+    """A topic that is open for publications (MQOPEN of MQOT_TOPIC). It exists in this process only.
+
+    Attributes:
+        topic_string: the whole topic string.
+    """
+
+    number: int
+    options: int
+    object_name: str
+    topic_string: str
+    is_closed: bool = False
+
+
+@dataclass(slots=True)
+class SubscriptionHandle:
+    """An open subscription (Hsub).
+
+    Attributes:
+        queue: the handle of its destination that MQSUB opened; None where the program gave one.
+        has_failed: its MQSUB did, after it was registered: it ends with the connection at the latest.
+    """
+
+    number: int
+    subscription: Subscription
+    queue: Handle | None = None
+    is_closed: bool = False
+    has_failed: bool = False
+
+    @property
+    def object_name(self) -> str:
+        """A name for error messages: its own, or else its topic string."""
+        return self.subscription.name or self.subscription.topic_string

@@ -1,0 +1,135 @@
+"""Commands about topics and subscriptions."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+
+from igq.definitions.catalog import read_catalog
+from igq.definitions.export import Selection, export
+from igq.mqsc.executor import run
+from sharedq.mqi.constants import CloseOption, PutOption, SubOption
+from tests.mqi.topics.scene import DURABLE, bodies, open_input, publish
+from tests.support.members import TestGroup
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def mqsc(group: TestGroup) -> Run:
+    """Run commands at QM1; returns the output."""
+
+    def call(*commands: str, status: int = 0) -> str:
+        out = io.StringIO()
+        assert run(commands, group.repository("QM1"), out, is_listed=False) == status, out.getvalue()
+        return out.getvalue()
+
+    return call
+
+
+def test_topics_are_defined_altered_displayed_and_deleted(mqsc: Run) -> None:
+    mqsc("DEFINE TOPIC(FRUIT) TOPICSTR('Price/Fruit') DEFPSIST(YES) DEFPRTY(4) DESCR('Fruit') QSGDISP(GROUP)")
+    shown = mqsc("DISPLAY TOPIC(FRUIT) ALL")
+    for text in ("TOPICSTR(Price/Fruit)", "DEFPSIST(YES)", "DEFPRTY(4)", "PUB(ASPARENT)", "QSGDISP(GROUP)"):
+        assert text in shown
+    mqsc("ALTER TOPIC(FRUIT) PUB(DISABLED) DEFPRTY(ASPARENT)")
+    shown = mqsc("DISPLAY TOPIC(FR*) PUB DEFPRTY")
+    assert "PUB(DISABLED)" in shown
+    assert "DEFPRTY(ASPARENT)" in shown
+    assert "2425" in mqsc("DEFINE TOPIC(OTHER) TOPICSTR('Price/Fruit')", status=10)
+    assert "already exists" in mqsc("DEFINE TOPIC(FRUIT) TOPICSTR('x')", status=10)
+    assert "TOPICSTR" in mqsc("DEFINE TOPIC(OTHER)", status=10)
+    assert "cannot be altered" in mqsc("ALTER TOPIC(FRUIT) TOPICSTR('x')", status=10)
+    mqsc("DEFINE TOPIC(FRUIT) TOPICSTR('Price/Fruit') REPLACE", "DEFINE TOPIC(LIKEIT) TOPICSTR('y') LIKE(FRUIT)")
+    mqsc("DELETE TOPIC(FRUIT)")
+    assert "was not found" in mqsc("DELETE TOPIC(FRUIT)", status=10)
+    assert "SYSTEM.BASE.TOPIC" in mqsc("DISPLAY TOPIC(*)")
+
+
+def test_attributes_that_do_nothing_are_told_of(mqsc: Run) -> None:
+    assert "IGQ1011W" in mqsc("DEFINE TOPIC(T) TOPICSTR('t') MCAST(ENABLED)")
+
+
+def test_subscriptions_are_defined_altered_displayed_and_deleted(group: TestGroup, mqsc: Run) -> None:
+    group.define_structure()
+    group.define_shared("Q")
+    mqsc("DEFINE SUB('Apples') TOPICSTR('Price/Apples') DEST(Q) PUBPRTY(3) USERDATA('data')")
+    connection = group.connect()
+    publish(connection, "Price/Apples", b"1")
+    queue = open_input(connection, "Q")
+    message = queue.get()
+    assert (message.body, message.md.priority) == (b"1", 3)
+    shown = mqsc("DISPLAY SUB('Apples') ALL")
+    for text in (
+        "TOPICSTR(Price/Apples)",
+        "DEST(Q)",
+        "DURABLE(YES)",
+        "SUBTYPE(ADMIN)",
+        "DESTCLAS(PROVIDED)",
+        "PUBPRTY(3)",
+    ):
+        assert text in shown
+    mqsc("ALTER SUB('Apples') PUBPRTY(ASPUB)")
+    publish(connection, "Price/Apples", b"2")
+    assert queue.get().md.priority == 0
+    assert "cannot be altered" in mqsc("ALTER SUB('Apples') TOPICSTR('x')", status=10)
+    assert "already exists" in mqsc("DEFINE SUB('Apples') TOPICSTR('x') DEST(Q)", status=10)
+    mqsc("DEFINE SUB('Apples') TOPICSTR('Price/Apples') DEST(Q) USERDATA('other') REPLACE")
+    assert "USERDATA(other)" in mqsc("DISPLAY SUB(*) USERDATA")
+    assert "was not found" in mqsc("DEFINE SUB(S) TOPICSTR('x') DEST(NOWHERE)", status=10)
+    mqsc("DELETE SUB('Apples')")
+    publish(connection, "Price/Apples", b"3")
+    assert bodies(queue) == []
+    assert "was not found" in mqsc("DELETE SUB('Apples')", status=10)
+
+
+def test_a_managed_subscription_of_a_command(group: TestGroup, mqsc: Run) -> None:
+    mqsc("DEFINE SUB(M) TOPICSTR('a/#') DESTCLAS(MANAGED)")
+    connection = group.connect()
+    publish(connection, "a/b", b"1")
+    resumed = connection.subscribe(name="M", options=SubOption.RESUME | SubOption.DURABLE)
+    assert "in use" in mqsc("DELETE SUB(M)", status=10)
+    status = mqsc("DISPLAY SBSTATUS(M)")
+    assert f"ACTCONN({connection.connection.token})" in status
+    assert bodies(resumed) == [b"1"]
+    resumed.close()
+    mqsc("DELETE SUB(M)")
+    assert group.repository("QM1").display_queues("SYSTEM.MANAGED.*") == []
+
+
+def test_the_status_of_topics(group: TestGroup, mqsc: Run) -> None:
+    connection = group.connect()
+    connection.subscribe("a/b")
+    connection.subscribe("a/#")
+    publish(connection, "a/c", b"1", options=PutOption.RETAIN)
+    shown = mqsc("DISPLAY TPSTATUS('#') RETAINED SUBCOUNT PUB")
+    assert "TPSTATUS(a/b)" in shown
+    assert shown.count("SUBCOUNT(1)") == shown.count("RETAINED(YES)") == 1
+    assert "PUB(ENABLED)" in shown
+    assert "SUBTYPE(API)" in mqsc("DISPLAY TPSTATUS('a/b') TYPE(SUB)")
+    assert "CSQM297I" in mqsc("DISPLAY TPSTATUS('nowhere')")
+    mqsc("CLEAR TOPICSTR('a/c') CLRTYPE(RETAINED)")
+    assert "RETAINED(YES)" not in mqsc("DISPLAY TPSTATUS('#')")
+
+
+def test_topics_and_subscriptions_are_exported(group: TestGroup, mqsc: Run) -> None:
+    group.define_structure()
+    group.define_shared("Q")
+    mqsc(
+        "DEFINE TOPIC(FRUIT) TOPICSTR('Price/Fruit') DEFPRTY(4) PUB(DISABLED)",
+        "DEFINE SUB('it''s') TOPICSTR('Price/+') DEST(Q) PUBPRTY(3) WSCHEMA(TOPIC)",
+        "DEFINE SUB(M) TOPICSTR('Price*') DESTCLAS(MANAGED) WSCHEMA(CHAR)",
+    )
+    connection = group.connect()
+    durable = connection.subscribe("a", name="API", options=DURABLE)
+    selection = Selection(kinds=("TOPIC", "SUB"), one_line=True)
+    lines = export(group.group, read_catalog(group.group), selection).lines
+    assert not any("API" in line for line in lines)
+    assert any("SYSTEM.BASE.TOPIC" in line for line in lines)
+    durable.close(CloseOption.REMOVE_SUB)
+    before = lines
+    mqsc("DELETE TOPIC(FRUIT)", "DELETE SUB('it''s')", "DELETE SUB(M)")
+    mqsc(*before)
+    assert export(group.group, read_catalog(group.group), selection).lines == before
