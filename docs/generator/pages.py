@@ -8,7 +8,19 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from docs.generator import columns, command_line, invariants, messages, metrics, mqsc, pcf, rest, rules, settings
+from docs.generator import (
+    columns,
+    command_line,
+    conversion,
+    invariants,
+    messages,
+    metrics,
+    mqsc,
+    pcf,
+    rest,
+    rules,
+    settings,
+)
 
 DOCS = Path(__file__).parents[1]
 _PART = re.compile(
@@ -26,6 +38,8 @@ _MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "command line": command_line.sections,
         "settings": settings.table,
         "metrics": metrics.table,
+        "conversion structures": conversion.structure_table,
+        "conversion character sets": conversion.character_set_table,
         "mqsc commands": mqsc.command_table,
         "mqsc words": mqsc.word_table,
         "mqsc attributes": mqsc.attribute_sections,

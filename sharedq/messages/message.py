@@ -21,7 +21,7 @@ from sharedq.messages.record import (
 from sharedq.messages.transmission import as_transmitted
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.data_conversion import Converted, convert
+from sharedq.mqi.conversion.messages import Converted, convert
 from sharedq.mqi.structures import MQMD
 
 # Looked up as a member, it costs a batch two microseconds.

@@ -1,4 +1,4 @@
-"""Character sets by CCSID: which of Python's codecs writes text as a coded character set of IBM's.
+"""Character sets by CCSID: which codec, of Python's or of package ``ebcdic``, writes text as IBM's coded character set.
 
 Source: IBM MQ reference, "Code page conversion"; IBM's CDRA registry for the numbers.
 """
@@ -6,15 +6,17 @@ Source: IBM MQ reference, "Code page conversion"; IBM's CDRA registry for the nu
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+import importlib
+import string
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sharedq.mqi.constants.descriptor import Encoding
 from sharedq.mqi.constants.reasons import MQRC
 
-#: Unicode in units of two bytes: MQMD's Encoding says which of the two comes first.
-_UTF_16: Final = frozenset({1200, 13488, 17584})
+#: CCSIDs of Unicode in units of two bytes: MQMD's Encoding says which of the two comes first.
+UTF_16: Final = frozenset({1200, 13488, 17584})
 _INTEGER_MASK: Final = 0x00F
 
 #: Lines of CCSIDs with Python's name of the codec.
@@ -28,17 +30,19 @@ _NAMED: Final = """
 915 iso8859-5
 1089 iso8859-6
 813 iso8859-7
-916 iso8859-8
+916 5012 iso8859-8
 920 iso8859-9
 919 iso8859-10
 921 iso8859-13
 923 iso8859-15
 878 koi8-r
 1168 koi8-u
+1051 hp-roman8
 1275 mac-roman
-37 1047 cp037
-273 1141 cp273
-500 1148 cp500
+1280 mac-greek
+1281 mac-turkish
+1282 mac-latin2
+1283 mac-cyrillic
 932 943 cp932
 954 5050 33722 euc-jp
 936 1386 gbk
@@ -48,27 +52,37 @@ _NAMED: Final = """
 949 1363 cp949
 970 euc-kr
 """
-#: Those that Python knows by IBM's number: PCs, EBCDIC, Windows.
+#: Those that Python knows by IBM's number: PCs, Windows.
 _NUMBERED: Final = (
-    *(437, 720, 737, 775, 850, 852, 855, 857, 858, 860, 861, 862, 863, 865, 866, 869, 874, 1125),
-    *(424, 875, 1026, 1140),
+    *(437, 720, 737, 775, 850, 852, 855, 856, 857, 858, 860, 861, 862, 863, 864, 865, 866, 869, 874, 1006, 1125),
     *range(1250, 1259),
 )
 #: IBM's numbers of Windows' code pages since they have the euro sign.
 _WINDOWS_WITH_EURO: Final = range(5346, 5355)
 
+#: EBCDIC with one byte a character: IBM's number of the code page that Python's codecs or package ``ebcdic`` have.
+_EBCDIC: Final = {
+    ccsid: ccsid
+    for ccsid in (
+        *(37, 273, 277, 278, 280, 284, 285, 290, 297, 420, 424, 500, 833, 838, 870, 871, 875),
+        *(1025, 1026, 1047, 1097, 1112, 1122, 1123, *range(1140, 1150)),
+    )
+}
+#: These have the euro sign where the page that they come from has the currency sign.
+_EBCDIC_WITH_EURO: Final = {1153: 870, 1155: 1026, 1156: 1112, 1157: 1122}
+_NEXT_LINE, _LINE_FEED = 0x15, 0x25
+#: Stands in a table of characters for a byte that has none.
+_UNDEFINED: Final = "\ufffe"
+
 CODECS: Final[dict[int, str]] = (
     {int(ccsid): line.split()[-1] for line in _NAMED.splitlines() for ccsid in line.split()[:-1]}
     | {ccsid: f"cp{ccsid}" for ccsid in _NUMBERED}
     | {ccsid: f"cp{ccsid - 4096}" for ccsid in _WINDOWS_WITH_EURO}
+    | {ccsid: f"cp{page:03}" for ccsid, page in (_EBCDIC | _EBCDIC_WITH_EURO).items()}
 )
-
-#: EBCDIC "for open systems" is code page 37 with three pairs of characters changed round.
-_PAIRS_OF_1047: Final = bytes.maketrans(b"\x5f\xb0\xad\xba\xbb\xbd", b"\xb0\x5f\xba\xad\xbd\xbb")
-_SWAPPED_BYTES: Final[dict[int, bytes]] = {1047: _PAIRS_OF_1047}
-#: These have the euro sign where the page that they come from has the currency sign.
-_WITH_EURO: Final = frozenset({1141, 1148})
-_EURO_FOR_CURRENCY: Final = str.maketrans("\u20ac\u00a4", "\u00a4\u20ac")
+_OF_NAMES: Final = string.ascii_letters + string.digits + "./_%"
+#: Characters of an EBCDIC page, by byte, and bytes by character.
+_Table = tuple[str, dict[int, int]]
 
 
 class Representation(NamedTuple):
@@ -83,14 +97,20 @@ class CharacterSet:
     """One coded character set.
 
     Attributes:
-        codec: Python's name for it, or for the one that it differs little from.
-        is_for_names: it has one byte for each character that a queue's name may have.
+        codec: Python's name for it.
     """
 
     codec: str
-    is_for_names: bool
-    _swapped: bytes | None = None
+    _table: _Table | None = field(default=None, compare=False, repr=False)
     _has_euro: bool = False
+
+    @property
+    def is_for_names(self) -> bool:
+        """Whether it has one byte for each character that a queue's name may have."""
+        try:
+            return len(self.data(_OF_NAMES)) == len(_OF_NAMES)
+        except UnicodeEncodeError:
+            return False
 
     def text(self, data: bytes, *, is_cut: bool = False) -> str:
         """The text that *data* are.
@@ -101,10 +121,9 @@ class CharacterSet:
         Raises:
             UnicodeDecodeError: they are no text of this character set.
         """
-        if self._swapped is not None:
-            data = data.translate(self._swapped)
-        text = codecs.getincrementaldecoder(self.codec)().decode(data, final=not is_cut)
-        return text.translate(_EURO_FOR_CURRENCY) if self._has_euro else text
+        if self._table is not None:
+            return codecs.charmap_decode(data, "strict", self._table[0])[0]
+        return codecs.getincrementaldecoder(self.codec)().decode(data, final=not is_cut)
 
     def data(self, text: str) -> bytes:
         """The bytes of *text*.
@@ -112,8 +131,9 @@ class CharacterSet:
         Raises:
             UnicodeEncodeError: a character of it is not in this character set.
         """
-        data = (text.translate(_EURO_FOR_CURRENCY) if self._has_euro else text).encode(self.codec)
-        return data if self._swapped is None else data.translate(self._swapped)
+        if self._table is not None:
+            return codecs.charmap_encode(text, "strict", self._table[1])[0]
+        return text.encode(self.codec)
 
     def cut(self, data: bytes, length: int) -> bytes:
         """The beginning of *data* that fits *length* bytes without tearing a character."""
@@ -128,15 +148,36 @@ def character_set(ccsid: int, encoding: int, *, is_source: bool) -> CharacterSet
         The character set; or what is wrong with it as that of a message (``is_source``), else with the one asked
         for: 2111 or 2115 it is not known, 2112 or 2116 the encoding does not say how it writes integers.
     """
-    if ccsid in _UTF_16:
+    if ccsid in UTF_16:
         order = integer_order(encoding, is_source=is_source)
         if isinstance(order, MQRC):
             return order
-        return CharacterSet("utf-16-be" if order == ">" else "utf-16-le", is_for_names=False)
+        return CharacterSet("utf-16-be" if order == ">" else "utf-16-le")
     codec = CODECS.get(ccsid)
     if codec is None:
         return MQRC.SOURCE_CCSID_ERROR if is_source else MQRC.TARGET_CCSID_ERROR
-    return CharacterSet(codec, True, _SWAPPED_BYTES.get(ccsid), ccsid in _WITH_EURO)
+    if ccsid in _EBCDIC or ccsid in _EBCDIC_WITH_EURO:
+        has_euro = ccsid in _EBCDIC_WITH_EURO
+        return CharacterSet(codec, _table(codec, has_euro=has_euro), has_euro)
+    return CharacterSet(codec)
+
+
+@lru_cache(maxsize=64)
+def _table(codec: str, *, has_euro: bool) -> _Table:
+    """The characters of an EBCDIC page. Its control characters for the end of a line are IBM's in all of them."""
+    try:
+        decoder = codecs.lookup(codec)
+    except LookupError:
+        # The package registers its codecs, in a few milliseconds, which only EBCDIC shall cost.
+        importlib.import_module("ebcdic")
+        decoder = codecs.lookup(codec)
+    characters = [decoder.decode(bytes([byte]), "replace")[0] for byte in range(256)]
+    characters[_NEXT_LINE], characters[_LINE_FEED] = "\x85", "\n"
+    if has_euro:
+        characters = ["\u20ac" if each == "\xa4" else each for each in characters]
+    table = "".join(_UNDEFINED if each == "\ufffd" else each for each in characters)
+    bytes_by_character = {ord(each): byte for byte, each in reversed(list(enumerate(table))) if each != _UNDEFINED}
+    return table, bytes_by_character
 
 
 def integer_order(encoding: int, *, is_source: bool) -> str | MQRC:

@@ -422,11 +422,12 @@ TM: Final = Layout(
     },
 )
 
-_XQH_FRONT: Final = Layout(
+#: An MQXQH up to the descriptor in it.
+XQH_FRONT: Final = Layout(
     MQXQH, b"XQH ", MQRC.XQH_ERROR, {1: (104, (("remote_q_name", "c48"), ("remote_q_mgr_name", "c48")))}
 )
 #: Length of an MQXQH with the descriptor in it, bytes.
-XQH_LENGTH: Final = _XQH_FRONT.length(1) + MD.length(1)
+XQH_LENGTH: Final = XQH_FRONT.length(1) + MD.length(1)
 
 
 def pack_xqh(header: MQXQH) -> bytes:
@@ -435,7 +436,7 @@ def pack_xqh(header: MQXQH) -> bytes:
     Raises:
         MQIError: a field does not fit its place.
     """
-    return _XQH_FRONT.pack(header) + MD.pack(header.msg_desc, version=1)
+    return XQH_FRONT.pack(header) + MD.pack(header.msg_desc, version=1)
 
 
 def unpack_xqh(data: bytes) -> MQXQH:
@@ -444,8 +445,8 @@ def unpack_xqh(data: bytes) -> MQXQH:
     Raises:
         MQIError: 2260, or 2026 for the descriptor in it, which has to be of version 1.
     """
-    header = _XQH_FRONT.unpack(data, may_be_foreign=True)
-    header.msg_desc = MD.unpack(data[_XQH_FRONT.length(1) : XQH_LENGTH], may_be_foreign=True)
+    header = XQH_FRONT.unpack(data, may_be_foreign=True)
+    header.msg_desc = MD.unpack(data[XQH_FRONT.length(1) : XQH_LENGTH], may_be_foreign=True)
     if header.msg_desc.version != 1:
         raise error_for(MQRC.MD_ERROR, "", "MQMD", f"version {header.msg_desc.version} in an MQXQH, must be 1")
     return header

@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 from sharedq import MQIError, Queue, verbs
 from sharedq.messages.message import Message
 from sharedq.mqi import wire
+from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQCC, MQRC, Encoding, Format, GetOption
 from sharedq.mqi.headers import MQMDE
+from sharedq.mqi.pcf.structures import MQCFH, MQCFIN, MQCFST, PCFMessage
+from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQGMO, MQMD
+from tests.support import layouts
 from tests.support.groups import BOTH, LSEG, MIG, SEG, put_member
 from tests.support.members import TestGroup
 
@@ -190,6 +194,52 @@ def test_a_batch_is_converted_to_the_character_set_of_the_queue_manager(queue: Q
         (b"\xdc", EBCDIC, REVERSED, MQRC.FORMAT_ERROR),
     ]
     assert described(queue.commit_and_get(CONVERT)) == ("ü".encode(), UTF8, REVERSED, MQRC.NONE)
+
+
+# -- headers -----------------------------------------------------------------------------------------------------
+
+
+def test_get_without_the_option_leaves_headers_as_they_are(queue: Queue) -> None:
+    for layout in layouts.LAYOUTS.values():
+        body = layouts.built(layout, layouts.HOST)
+        queue.put(body, MQMD(format=layout.format, encoding=layouts.HOST.encoding, coded_char_set_id=EBCDIC))
+        assert described(get(queue, UTF8, 0)) == (body, EBCDIC, layouts.HOST.encoding, MQRC.NONE)
+
+
+@pytest.mark.parametrize("name", layouts.HEADERS)
+def test_a_header_and_its_string_from_a_host_and_to_it(queue: Queue, name: str) -> None:
+    layout = layouts.LAYOUTS[name]
+    keeps = name in layouts.WITHOUT_OWN
+
+    def message(how: Representation) -> bytes:
+        told = Representation(0, 0) if keeps else how
+        front = layouts.built(layout, how, following=told, format_=Format.STRING)
+        return front + layouts.text("Zürich", how)
+
+    here, there = Representation(UTF8, REVERSED), layouts.HOST
+    for source, target in ((there, here), (here, there)):
+        queue.put(message(source), MQMD(format=layout.format, encoding=source.encoding, coded_char_set_id=source.ccsid))
+        got = get(queue, target.ccsid, encoding=target.encoding)
+        assert described(got) == (message(target), *target, MQRC.NONE)
+        assert got.data_length == len(message(target))
+    assert is_empty(queue)
+
+
+def test_three_headers_and_a_pcf_message_from_a_host(queue: Queue) -> None:
+    def message(how: Representation) -> bytes:
+        names = ("MQXQH", "MQDLH", "MQRFH2")
+        chain = [layouts.LAYOUTS[each] for each in names]
+        formats = [layout.format for layout in chain[1:]] + [Format.EVENT]
+        event = PCFMessage(MQCFH(type=7, command=44), (MQCFST(2016, layouts.text("ORDERS", how)), MQCFIN(1, 7)))
+        return b"".join(
+            layouts.built(layout, how, following=how, format_=format_)
+            for layout, format_ in zip(chain, formats, strict=True)
+        ) + write(event, how)
+
+    host = layouts.HOST
+    queue.put(message(host), MQMD(format=Format.XMIT_Q_HEADER, encoding=host.encoding, coded_char_set_id=EBCDIC))
+    expected = message(Representation(LATIN1, REVERSED))
+    assert described(get(queue, LATIN1)) == (expected, LATIN1, REVERSED, MQRC.NONE)
 
 
 # -- with groups and segments ------------------------------------------------------------------------------------

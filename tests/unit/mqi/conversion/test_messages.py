@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sharedq.mqi.character_sets import CODECS, CharacterSet, Representation, character_set
 from sharedq.mqi.constants import MQRC, Encoding, Format
-from sharedq.mqi.data_conversion import Converted, convert
+from sharedq.mqi.conversion.messages import Converted, convert
 from sharedq.mqi.headers import MQDLH, MQMDE, MQTM
 from sharedq.mqi.pcf import structures as pcf
 from sharedq.mqi.pcf.writing import write
@@ -76,16 +76,59 @@ def test_character_sets_are_ibms(ccsid: int, encoding: int, data: bytes, text: s
     assert converted(expected, UTF8, found) == Converted(data)
 
 
-def test_python_has_a_codec_for_every_ccsid() -> None:
-    for ccsid in CODECS:
-        found = character_set(ccsid, REVERSED, is_source=True)
-        assert isinstance(found, CharacterSet)
-        codecs.lookup(found.codec)
-        assert found.text(found.data("AZ09./_%")) == "AZ09./_%"
+@pytest.mark.parametrize("ccsid", sorted(CODECS))
+def test_there_is_a_codec_for_every_ccsid(ccsid: int) -> None:
+    found = character_set(ccsid, REVERSED, is_source=True)
+    assert isinstance(found, CharacterSet)
+    codecs.lookup(found.codec)
+    assert found.text(found.data("AZ09./_")) == "AZ09./_"
+    # The Arabic code page of PCs has another percent sign.
+    assert found.is_for_names == (ccsid != 864)
+
+
+#: Character, and its bytes, where the pages of countries differ. Source: IBM's code page charts.
+@pytest.mark.parametrize(
+    ("ccsid", "data", "text"),
+    [
+        (277, b"\x7b\x7c\x5b\x4a\x5a", "ÆØÅ#¤"),
+        (278, b"\x5b\xec\x7b\x7c\x5a", "Å@ÄÖ¤"),
+        (280, b"\x90\x51\xb5\x9f", "[]@¤"),
+        (284, b"\x7b\x69\x4a\x5a\x9f", "Ñ#[]¤"),
+        (285, b"\x5b\x4a\x9f", "£$¤"),
+        (297, b"\x7c\x44\x90\xb5\x79\x9f", "à@[]µ¤"),
+        (871, b"\x5a\xac\x4a\x9f", "Æ@Þ¤"),
+        (1142, b"\x5a", "€"),
+        (1143, b"\x5a", "€"),
+        (1144, b"\x9f", "€"),
+        (1145, b"\x9f", "€"),
+        (1146, b"\x9f", "€"),
+        (1147, b"\x9f", "€"),
+        (1149, b"\x9f", "€"),
+        (870, b"\x9f", "¤"),
+        (1153, b"\x9f", "€"),
+        (1026, b"\x9f", "¤"),
+        (1155, b"\x9f", "€"),
+        (1156, b"\x9f", "€"),
+        (1157, b"\x5a", "€"),
+        (290, b"\x81\x62", "ア".translate({0x30A2: 0xFF71}) + "a"),
+        (838, b"\x42", "ก"),
+        (1025, b"\x76\x77\xb9", "юаА"),
+        (500, b"\x15\x25", "\x85\n"),
+        (277, b"\x15\x25", "\x85\n"),
+        (1047, b"\x15\x25", "\x85\n"),
+    ],
+)
+def test_pages_of_countries_are_ibms(ccsid: int, data: bytes, text: str) -> None:
+    page = Representation(ccsid, NORMAL)
+    assert converted(data, page, UTF8) == Converted(text.encode())
+    assert converted(text.encode(), UTF8, page) == Converted(data)
+
+
+LATIN_EBCDIC = [37, 273, 277, 278, 280, 284, 285, 297, 500, 870, 871, 1047, 1112, *range(1140, 1150), 819, 437]
 
 
 @settings(deadline=None)
-@given(st.binary(max_size=40), st.sampled_from([37, 500, 1047, 1140, 1141, 1148, 819, 437]))
+@given(st.binary(max_size=40), st.sampled_from(LATIN_EBCDIC))
 def test_every_byte_goes_there_and_back(data: bytes, ccsid: int) -> None:
     there = converted(data, Representation(ccsid, NORMAL), UTF8)
     assert isinstance(there, Converted)

@@ -1,0 +1,1 @@
+"""Conversion of a message's data to another character set and encoding: MQGMO_CONVERT and MQXCNVC."""

@@ -1,0 +1,317 @@
+"""Conversion of a message: its headers one after the other, then the data that follow the last of them.
+
+Strings are converted as one text, PCF messages parameter by parameter, headers field by field; what follows a header is
+converted by the Format that the header names, and the header then says what it has become. A message is converted as a
+whole or not at all.
+
+Source: IBM MQ reference, "Conversion processing" and "Processing conventions" of data conversion; MQGMO,
+MQGMO_CONVERT.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from sharedq.mqi.character_sets import UTF_16, CharacterSet, Representation, integer_order
+from sharedq.mqi.constants.descriptor import CharSet, Format
+from sharedq.mqi.constants.reasons import MQRC
+from sharedq.mqi.conversion.errors import ConversionError, known
+from sharedq.mqi.conversion.fields import Fields, converted_field, converted_text, length_of, sets
+from sharedq.mqi.conversion.formats import converted_by_others
+from sharedq.mqi.conversion.structures import STRUCTURES, Structure, Tail
+from sharedq.mqi.pcf import conversion as pcf
+from sharedq.mqi.pcf.structures import PCFError
+
+_PCF: Final = (Format.ADMIN, Format.EVENT, Format.PCF)
+_VERSION_AT: Final = 4
+_LONG: Final = 4
+#: CodedCharSetIds of what follows a header that mean that of the header.
+_AS_HEADER: Final = (CharSet.INHERIT, CharSet.UNDEFINED)
+#: The character sets that folders of an MQRFH2 may have.
+_OF_FOLDERS: Final = UTF_16 | {1208}
+#: LL and ZZ in front of each string for IMS; LL counts all of it.
+_IMS_FRONT: Final = 4
+_IMS_LENGTH_MAX: Final = 0x7FFF
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """Data as they were asked for; ``is_cut``: converted they did not fit, and were cut after a whole character."""
+
+    data: bytes
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A converted structure, the bytes it had; of a header also how the data after it were written, their Format."""
+
+    data: bytes
+    length: int
+    following: Representation | None = None
+    format: bytes = b""
+
+
+@dataclass(slots=True)
+class _Job:
+    """The conversion that all parts of a message share, and whether one of them was cut when it had been converted."""
+
+    target: Representation
+    may_cut: bool
+    is_cut: bool
+    was_cut: bool = False
+
+
+def convert(
+    data: bytes,
+    format_: bytes,
+    source: Representation,
+    target: Representation,
+    room: int,
+    *,
+    may_cut: bool,
+    is_cut: bool,
+) -> Converted | MQRC:
+    """Convert *data* of the Format *format_* (without the blanks at its end).
+
+    Args:
+        room: length of the buffer, bytes; *data* fit it.
+        may_cut: a string that does not fit it when it is converted is cut (MQGMO_ACCEPT_TRUNCATED_MSG).
+        is_cut: the data were cut to the buffer already; an incomplete character at their end is left out.
+
+    Returns:
+        The converted data, or why there are none: 2110 the format is not known, or the data are not of it; 2111, 2112,
+        2115, 2116 see ``character_set``; 2119 the data are no text of their character set, or have characters that
+        the other does not have; 2120 they do not fit; 2190 a field of a header does not.
+    """
+    if source == target:
+        return Converted(data)
+    job = _Job(target, may_cut, is_cut)
+    try:
+        converted = _message(data, format_, source, job, room)
+    except ConversionError as failure:
+        return failure.reason
+    except UnicodeError:
+        return MQRC.NOT_CONVERTED
+    return Converted(converted, job.was_cut)
+
+
+def _message(data: bytes, format_: bytes, source: Representation, job: _Job, room: int) -> bytes:
+    """All of a message. Each byte is copied once, however many headers there are."""
+    parts: list[bytes] = []
+    at = 0
+    while choices := STRUCTURES.get(format_):
+        part = _structure(choices, data, at, source, job.target)
+        parts.append(part.data)
+        at += part.length
+        room -= len(part.data)
+        if at == len(data):
+            break
+        if part.following is None:
+            raise ConversionError(MQRC.FORMAT_ERROR)
+        source, format_ = part.following, part.format
+        if not format_ or source == job.target:
+            parts.append(data[at:])
+            room -= len(data) - at
+            break
+    else:
+        parts.append(_last(data[at:] if at else data, format_, source, job, room))
+        return b"".join(parts)
+    if room < 0:
+        raise ConversionError(MQRC.CONVERTED_MSG_TOO_BIG)
+    return b"".join(parts)
+
+
+def _last(data: bytes, format_: bytes, source: Representation, job: _Job, room: int) -> bytes:
+    """The data after all headers."""
+    if format_ == Format.STRING and room >= 0:
+        return _string(data, source, job, room)
+    if format_ in _PCF:
+        converted = _pcf(data, source, job.target)
+    elif format_ == Format.IMS_VAR_STRING:
+        converted = _ims_strings(data, source, job.target)
+    else:
+        converted = converted_by_others(data, format_, source, job.target)
+    if len(converted) > room:
+        raise ConversionError(MQRC.CONVERTED_MSG_TOO_BIG)
+    return converted
+
+
+def _string(data: bytes, source: Representation, job: _Job, room: int) -> bytes:
+    written, wanted = sets(source, job.target)
+    converted = data if written == wanted else wanted.data(written.text(data, is_cut=job.is_cut))
+    if len(converted) <= room:
+        return converted
+    if not job.may_cut:
+        raise ConversionError(MQRC.CONVERTED_MSG_TOO_BIG)
+    job.was_cut = True
+    return wanted.cut(converted, room)
+
+
+def _pcf(data: bytes, source: Representation, target: Representation) -> bytes:
+    sets(source, target)
+    try:
+        return pcf.converted(data, source, target)
+    except PCFError as error:
+        raise ConversionError(MQRC.FORMAT_ERROR) from error
+
+
+def _ims_strings(data: bytes, source: Representation, target: Representation) -> bytes:
+    """Strings with their lengths in front, as programs under IMS have them."""
+    from_order, to_order = _orders(source, target)
+    parts: list[bytes] = []
+    at = 0
+    while at < len(data):
+        if len(data) - at < _IMS_FRONT:
+            raise ConversionError(MQRC.FORMAT_ERROR)
+        length, zz = struct.unpack_from(f"{from_order}hh", data, at)
+        if not _IMS_FRONT <= length <= len(data) - at:
+            raise ConversionError(MQRC.FORMAT_ERROR)
+        text = converted_text(data[at + _IMS_FRONT : at + length], source, target)
+        if len(text) + _IMS_FRONT > _IMS_LENGTH_MAX:
+            raise ConversionError(MQRC.CONVERTED_STRING_TOO_BIG)
+        parts.append(struct.pack(f"{to_order}hh", len(text) + _IMS_FRONT, zz) + text)
+        at += length
+    return b"".join(parts)
+
+
+def _structure(
+    choices: tuple[Structure, ...], data: bytes, at: int, source: Representation, target: Representation
+) -> _Part:
+    """The structure at *at*, converted. Then the header describes the data after it as they are converted."""
+    written, wanted = sets(source, target)
+    if not written.is_for_names:
+        raise ConversionError(MQRC.SOURCE_CCSID_ERROR)
+    if not wanted.is_for_names:
+        raise ConversionError(MQRC.TARGET_CCSID_ERROR)
+    from_order, to_order = _orders(source, target)
+    structure, fields = _found(choices, data, at, written, from_order)
+    values: dict[str, int | bytes] = {}
+    places: dict[str, int] = {}
+    front = bytearray()
+    place = at
+    for name, kind in fields:
+        end = place + length_of(kind)
+        field, place = data[place:end], end
+        places[name] = len(front)
+        front += converted_field(field, kind, source, target)
+        if kind == "i":
+            (values[name],) = struct.unpack(f"{from_order}i", field)
+        elif kind[0] == "c":
+            values[name] = _name(written, field)
+    length = _number(values, "struc_length", len(front))
+    if not _is_right(structure, values, len(front), length, len(data) - at):
+        raise ConversionError(MQRC.FORMAT_ERROR)
+    tail = _tail(structure.tail, data[place : at + length], values, source, target)
+    if "struc_length" in values:
+        struct.pack_into(f"{to_order}i", front, places["struc_length"], len(front) + len(tail))
+    if "format" not in values:
+        return _Part(bytes(front), length)
+    format_ = values["format"]
+    assert isinstance(format_, bytes)
+    if not structure.describes:
+        return _Part(bytes(front), length, source, format_)
+    ccsid = _number(values, "coded_char_set_id")
+    following = Representation(source.ccsid if ccsid in _AS_HEADER else ccsid, _number(values, "encoding"))
+    told = following if at + length == len(data) or not format_ else target
+    struct.pack_into(f"{to_order}i", front, places["coded_char_set_id"], told.ccsid)
+    struct.pack_into(f"{to_order}i", front, places["encoding"], told.encoding)
+    return _Part(bytes(front) + tail, length, following, format_)
+
+
+def _found(
+    choices: tuple[Structure, ...], data: bytes, at: int, written: CharacterSet, order: str
+) -> tuple[Structure, Fields]:
+    """The structure at *at* of *data*, which must be there with all its fields, and these."""
+    front = data[at : at + _VERSION_AT + _LONG]
+    if len(front) == _VERSION_AT + _LONG:
+        identifier = written.text(front[:_VERSION_AT], is_cut=True).encode("ascii", "replace")
+        for structure in choices:
+            if structure.identifier == identifier:
+                version = _version(structure, front[_VERSION_AT:], written, order)
+                fields = structure.versions.get(version, ())
+                if fields and sum(length_of(kind) for _, kind in fields) <= len(data) - at:
+                    return structure, fields
+    raise ConversionError(MQRC.FORMAT_ERROR)
+
+
+def _version(structure: Structure, field: bytes, written: CharacterSet, order: str) -> int:
+    if structure.version_kind == "i":
+        return int(struct.unpack(f"{order}i", field)[0])
+    text = written.text(field).strip()
+    return int(text) if text.isdecimal() else 0
+
+
+def _is_right(structure: Structure, values: dict[str, int | bytes], fixed: int, length: int, available: int) -> bool:
+    """Whether fields with one value have it, and StrucLength is possible."""
+    if any(values[name] != value for name, value in structure.required.items()):
+        return False
+    return length == fixed if structure.tail is Tail.NONE else fixed <= length <= available
+
+
+def _tail(
+    kind: Tail, data: bytes, values: dict[str, int | bytes], source: Representation, target: Representation
+) -> bytes:
+    """The end of a structure, converted."""
+    if kind is Tail.FOLDERS:
+        return _folders(data, _number(values, "name_value_ccsid"), source, target)
+    if kind is Tail.PCF:
+        return _pcf(data, source, target)
+    if kind is Tail.TEXT:
+        # A structure whose length was a multiple of four stays one: data after it may need their alignment.
+        text = converted_text(data, source, target)
+        return text if len(data) % _LONG else text + converted_text(b" ", _ASCII, target) * (-len(text) % _LONG)
+    return b""
+
+
+def _folders(data: bytes, ccsid: int, source: Representation, target: Representation) -> bytes:
+    """Folders of an MQRFH2: only the order of their bytes is that of the header; their character set stays."""
+    if ccsid not in _OF_FOLDERS:
+        raise ConversionError(MQRC.SOURCE_CCSID_ERROR)
+    from_order, to_order = _orders(source, target)
+    parts: list[bytes] = []
+    at = 0
+    while at < len(data):
+        if len(data) - at < _LONG:
+            raise ConversionError(MQRC.FORMAT_ERROR)
+        (length,) = struct.unpack_from(f"{from_order}i", data, at)
+        at += _LONG
+        if not 0 <= length <= len(data) - at:
+            raise ConversionError(MQRC.FORMAT_ERROR)
+        folder = data[at : at + length]
+        if ccsid in UTF_16 and from_order != to_order:
+            folder = _swapped(folder)
+        parts.append(struct.pack(f"{to_order}i", length) + folder)
+        at += length
+    return b"".join(parts)
+
+
+def _swapped(text: bytes) -> bytes:
+    """Text in units of two bytes, each in the other order."""
+    if len(text) % 2:
+        raise ConversionError(MQRC.FORMAT_ERROR)
+    swapped = bytearray(text)
+    swapped[::2], swapped[1::2] = text[1::2], text[::2]
+    return bytes(swapped)
+
+
+def _orders(source: Representation, target: Representation) -> tuple[str, str]:
+    return (
+        known(integer_order(source.encoding, is_source=True)),
+        known(integer_order(target.encoding, is_source=False)),
+    )
+
+
+def _number(values: dict[str, int | bytes], name: str, default: int = 0) -> int:
+    found = values.get(name, default)
+    return found if isinstance(found, int) else default
+
+
+def _name(written: CharacterSet, field: bytes) -> bytes:
+    """A name in a field: without blanks at its end and what follows a null."""
+    return written.text(field).partition("\0")[0].rstrip(" ").encode("ascii", "replace")
+
+
+_ASCII: Final = Representation(367, 0)
