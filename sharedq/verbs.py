@@ -39,6 +39,8 @@ from sharedq.mqi.constants import (
     PutOption,
 )
 from sharedq.mqi.constants.properties import NO_MSG_HANDLE, UNUSABLE_MSG_HANDLE
+from sharedq.mqi.conversion.characters import converted_characters
+from sharedq.mqi.conversion.errors import ConversionError
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID, NULL_CONN_TAG
 from sharedq.mqi.options import check_put_options, split_put1_options
@@ -356,6 +358,34 @@ def mqmhbuf(
     if found is not None and len(found) > buffer_length:
         return b"", len(found), MQCC.FAILED, MQRC.PROPERTIES_TOO_BIG
     return found or b"", len(found or b""), comp_code, reason
+
+
+def mqxcnvc(
+    connection: Connection | None,
+    options: int,
+    source_ccsid: int,
+    source: bytes,
+    target_ccsid: int,
+    target_length: int,
+) -> tuple[bytes, int, MQCC, MQRC]:
+    """MQXCNVC into a buffer of *target_length* bytes; the converted characters, and their length.
+
+    A connection is needed by IBM MQ only: here one that is usable, or None.
+    """
+
+    def call() -> tuple[bytes, MQRC]:
+        if connection is not None:
+            connection.check()
+        return converted_characters(options, source_ccsid, source, target_ccsid, target_length)
+
+    try:
+        found, comp_code, reason = _outcome(_turn(connection), call)
+    except ConversionError as error:
+        return b"", 0, MQCC.FAILED, error.reason
+    if found is None:
+        return b"", 0, comp_code, reason
+    converted, warning = found
+    return converted, len(converted), MQCC.WARNING if warning else MQCC.OK, warning
 
 
 def mqbegin(connection: Connection) -> Outcome:

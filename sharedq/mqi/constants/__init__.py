@@ -64,6 +64,7 @@ from sharedq.mqi.constants.descriptor import (
 from sharedq.mqi.constants.options import (
     CloseOption,
     ConnectOption,
+    ConversionOption,
     GetOption,
     MatchOption,
     OpenOption,
@@ -98,6 +99,7 @@ __all__ = [
     "OpenOption",
     "CloseOption",
     "ConnectOption",
+    "ConversionOption",
     "StatusType",
     "SubOption",
     "RequestOption",

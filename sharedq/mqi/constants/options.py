@@ -225,3 +225,19 @@ class StatusType(IntEnum):
     ASYNC_ERROR = 0
     RECONNECTION = 1
     RECONNECTION_ERROR = 2
+
+
+@tested_as_integers
+class ConversionOption(IntFlag):
+    """MQDCC_*: options of MQXCNVC. Numbers are IBM's (cmqc.h)."""
+
+    NONE = 0x0000
+    DEFAULT_CONVERSION = 0x0001
+    FILL_TARGET_BUFFER = 0x0002
+    #: The order of the bytes of UTF-16.
+    SOURCE_ENC_NORMAL = 0x0010
+    SOURCE_ENC_NATIVE = 0x0020
+    SOURCE_ENC_REVERSED = 0x0020
+    TARGET_ENC_NORMAL = 0x0100
+    TARGET_ENC_NATIVE = 0x0200
+    TARGET_ENC_REVERSED = 0x0200

@@ -242,6 +242,15 @@ def test_three_headers_and_a_pcf_message_from_a_host(queue: Queue) -> None:
     assert described(get(queue, LATIN1)) == (expected, LATIN1, REVERSED, MQRC.NONE)
 
 
+def test_characters_are_converted_with_a_connection_that_is_there(queue: Queue) -> None:
+    connection = queue.connection
+    assert verbs.mqxcnvc(connection, 0, LATIN1, b"\xfc", UTF8, 2) == ("ü".encode(), 2, MQCC.OK, MQRC.NONE)
+    assert verbs.mqxcnvc(connection, 0, LATIN1, b"\xfc", 7, 2) == (b"", 0, MQCC.FAILED, MQRC.TARGET_CCSID_ERROR)
+    verbs.mqdisc(connection)
+    found = verbs.mqxcnvc(connection, 0, LATIN1, b"\xfc", UTF8, 2)
+    assert found == (b"", 0, MQCC.FAILED, MQRC.CONNECTION_BROKEN)
+
+
 # -- with groups and segments ------------------------------------------------------------------------------------
 
 

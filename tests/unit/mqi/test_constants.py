@@ -9,6 +9,7 @@ from sharedq.mqi.constants import (
     MQRC,
     CharSelector,
     ConnectOption,
+    ConversionOption,
     GetOption,
     IntSelector,
     MatchOption,
@@ -99,6 +100,14 @@ OPEN_OPTIONS = {
     "RESOLVE_LOCAL_Q": 262144,
     "NO_READ_AHEAD": 524288,
     "READ_AHEAD": 1048576,
+}
+CONVERSION_OPTIONS = {
+    "DEFAULT_CONVERSION": 1,
+    "FILL_TARGET_BUFFER": 2,
+    "SOURCE_ENC_NORMAL": 16,
+    "SOURCE_ENC_REVERSED": 32,
+    "TARGET_ENC_NORMAL": 256,
+    "TARGET_ENC_REVERSED": 512,
 }
 CONNECT_OPTIONS = {
     "FASTPATH_BINDING": 1,
@@ -260,6 +269,7 @@ CHARACTER_SELECTORS = {
         (PutOption, PUT_OPTIONS),
         (OpenOption, OPEN_OPTIONS),
         (ConnectOption, CONNECT_OPTIONS),
+        (ConversionOption, CONVERSION_OPTIONS),
         (Report, REPORTS),
         (MatchOption, MATCHES),
         (MsgFlag, MESSAGE_FLAGS),
