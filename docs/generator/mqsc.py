@@ -13,6 +13,7 @@ from sharedq.objects.definitions.attributes import Attribute, attributes_of
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.inert import INERT
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueModel, QueueRemote
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
@@ -26,6 +27,7 @@ _KINDS: tuple[tuple[str, type[ObjectDefinition]], ...] = (
     ("CFSTRUCT", CFStruct),
     ("TOPIC", Topic),
     ("SUB", Subscription),
+    ("PROCESS", Process),
 )
 
 #: Characters of a cell, at most.

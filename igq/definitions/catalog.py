@@ -11,6 +11,7 @@ from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.names import matches
+from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QUEUE_KINDS, AnyQueue, QueueLocal
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
@@ -21,7 +22,15 @@ from sharedq.objects.store.local_queues import LocalQueues
 
 AUTHORITY = "AUTHREC"
 #: The kinds of objects, in the order in which an export defines them. A command may need what stands before it.
-KINDS = (CFStruct.kind, *QUEUE_KINDS, Topic.kind, Subscription.kind, QueueManagerAttributes.kind, AUTHORITY)
+KINDS = (
+    CFStruct.kind,
+    Process.kind,
+    *QUEUE_KINDS,
+    Topic.kind,
+    Subscription.kind,
+    QueueManagerAttributes.kind,
+    AUTHORITY,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +104,7 @@ def read_catalog(group: Group) -> Catalog:
     repository = Repository(group, None)
     queues, left_out = repository.display_queues_and_left_out("*", (), "ALL", every_manager=True)
     items = [Item(CFStruct.kind, each.name, each) for each in repository.structures()]
+    items += [Item(Process.kind, each.name, each) for each in repository.processes.all()]
     items += [_queue(queue.definition, queue.qmgr) for queue in queues]
     items += _topics(repository)
     items += [_manager(repository, member.name) for member in group.members()]
@@ -112,6 +122,8 @@ def read_named(group: Group, kind: str, name: str) -> list[Item]:
     found: Iterable[Item]
     if kind == CFStruct.kind:
         found = (Item(kind, each.name, each) for each in repository.structures() if each.name == name)
+    elif kind == Process.kind:
+        found = (Item(kind, each.name, each) for each in repository.processes.all() if each.name == name)
     elif kind == QueueManagerAttributes.kind:
         found = [_manager(repository, name)]
     elif kind in (Topic.kind, Subscription.kind):

@@ -16,6 +16,7 @@ from igq.output.plural import counted
 from sharedq.admin.definitions_copy import copied_definitions
 from sharedq.members.group import Group
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
@@ -24,7 +25,16 @@ from sharedq.settings.values import Settings
 
 _CHANGES = ("DEFINE", "ALTER", "DELETE", "SET")
 #: What DISPLAY shows of these comes from the copy, with the changes of the commands before it.
-_IN_COPY = ("QUEUE", *QUEUE_KINDS, QueueManagerAttributes.kind, CFStruct.kind, AUTHORITY, "GROUP", Topic.kind)
+_IN_COPY = (
+    "QUEUE",
+    *QUEUE_KINDS,
+    QueueManagerAttributes.kind,
+    CFStruct.kind,
+    AUTHORITY,
+    "GROUP",
+    Topic.kind,
+    Process.kind,
+)
 
 
 def run_trial(settings: Settings, qmgr: str, source: TextIO, out: TextIO, *, is_lenient: bool = False) -> int:
@@ -118,7 +128,13 @@ class TrialExecutor:
         if command.object_type == AUTHORITY:
             principal = find_parameter(command, "PRINCIPAL")
             return {(AUTHORITY, self._name(command), "", "", principal.value if principal is not None else "")}
-        if command.object_type in (CFStruct.kind, QueueManagerAttributes.kind, Topic.kind, Subscription.kind):
+        if command.object_type in (
+            CFStruct.kind,
+            Process.kind,
+            QueueManagerAttributes.kind,
+            Topic.kind,
+            Subscription.kind,
+        ):
             return {(command.object_type, command.name, "", "", "")}
         named = find_parameter(command, "QSGDISP")
         scope = named.value if named is not None else ""

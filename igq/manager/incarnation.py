@@ -23,6 +23,7 @@ from igq.manager.worker import Worker
 from igq.operations.shutdown import STOP_TIMEOUT_S
 from igq.output.messages import trouble_id
 from igq.pcf.server import CommandServer
+from igq.triggers.service import Triggers
 from recovery.target import Target
 from recovery.watch import due
 from sharedq.members.group import PASSING
@@ -66,7 +67,7 @@ class Incarnation:
     Args:
         say: called with a message id of `igq.output.messages` and its fields.
         agent_kind: how the agent runs.
-        has_command_server: whether it answers the requests on SYSTEM.ADMIN.COMMAND.QUEUE.
+        has_command_server: whether it answers the requests on SYSTEM.ADMIN.COMMAND.QUEUE, and writes trigger messages.
         on_beat: called after each attempt to renew the lease, with the manager's state and the monotonic time until
             which the lease is surely held.
 
@@ -97,6 +98,7 @@ class Incarnation:
         self._structures_due_s = math.inf
         self._has_command_server = has_command_server
         self._command_server: CommandServer | None = None
+        self._triggers: Triggers | None = None
         self._agent: AgentChild | None = None
         self._agent_due_s: float | None = None
         self._agent_started_s = 0.0
@@ -139,6 +141,8 @@ class Incarnation:
             self._process.lose()
             if self._command_server is not None:
                 self._command_server.stop()
+            if self._triggers is not None:
+                self._triggers.stop()
         if self._agent is not None:
             self._agent.kill()
         return ending
@@ -166,6 +170,8 @@ class Incarnation:
         self._start_agent()
         if self._has_command_server:
             self._command_server = CommandServer(self._membership.group, self._process, self._say)
+            self._triggers = Triggers(self._membership.group, self._process)
+            self.worker.submit(self._triggers.look)
 
     def _could_not_open(self, error: Exception) -> None:
         if not isinstance(error, MQIError):
@@ -278,6 +284,8 @@ class Incarnation:
             if has_heard:
                 self.worker.submit(self._learn_settings)
             self.worker.submit(self.worker.look_at_structures)
+            if self._triggers is not None and self._stop is None:
+                self.worker.submit(self._triggers.look)
 
     def _learn_settings(self) -> None:
         """Apply the group's present settings to the manager and its agent. Runs in the worker's thread."""
@@ -419,6 +427,8 @@ class Incarnation:
         try:
             if self._command_server is not None:
                 self._command_server.stop()
+            if self._triggers is not None:
+                self._triggers.stop()
             if agent is not None:
                 self._say("CSQM051I")
                 if not agent.stop():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TextIO, cast
 
 from igq.mqsc import authority, backup, displays, messages
-from igq.mqsc.actions import topics
+from igq.mqsc.actions import processes, topics
 from igq.mqsc.actions.connections import display_connections, stop_connection
 from igq.mqsc.actions.move import move_queue
 from igq.mqsc.actions.scope import EVERYWHERE, run_everywhere, scope_of, without_scope
@@ -255,9 +255,9 @@ class Executor:
         }
         if command.verb == "DISPLAY":
             return _DISPLAYS[command.object_type](command, self._repository)
-        about_topics = topics.COMMANDS.get((command.verb, command.object_type))
-        if about_topics is not None:
-            return about_topics(command, self._repository)
+        special = {**topics.COMMANDS, **processes.COMMANDS}.get((command.verb, command.object_type))
+        if special is not None:
+            return special(command, self._repository)
         handler = handlers.get((command.verb, command.object_type))
         if handler is None:
             by_verb = {"DEFINE": self._define_queue, "ALTER": self._alter_queue, "DELETE": self._delete_queue}
@@ -369,6 +369,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "THREAD": displays.display_thread,
     "AUTHREC": authority.display_authority,
     **topics.DISPLAYS,
+    "PROCESS": processes.display_process,
 }
 
 

@@ -92,6 +92,7 @@ OBJECTS = (
     Word("TPSTATUS", 3, named_by=Char.TOPIC_STRING, shows=Param.TOPIC_STATUS_ATTRS),
     Word("SBSTATUS", 2, "optional", named_by=Param.SUB_NAME, shows=Param.SUB_STATUS_ATTRS),
     Word("TOPICSTR", 6, named_by=Char.TOPIC_STRING),
+    Word("PROCESS", 3, named_by=Char.PROCESS_NAME, shows=Param.PROCESS_ATTRS),
 )
 
 _QUEUES = ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL")
@@ -103,6 +104,7 @@ COMMANDS = (
     CommandWords("ALTER", ("CFSTRUCT",), PCFCommand.CHANGE_CF_STRUC),
     CommandWords("ALTER", ("TOPIC",), PCFCommand.CHANGE_TOPIC),
     CommandWords("ALTER", ("SUB",), PCFCommand.CHANGE_SUBSCRIPTION),
+    CommandWords("ALTER", ("PROCESS",), PCFCommand.CHANGE_PROCESS),
     CommandWords("BACKUP", ("CFSTRUCT",), PCFCommand.BACKUP_CF_STRUC),
     CommandWords("CLEAR", ("QLOCAL",), PCFCommand.CLEAR_Q),
     CommandWords("CLEAR", ("TOPICSTR",), PCFCommand.CLEAR_TOPIC_STRING),
@@ -117,11 +119,18 @@ COMMANDS = (
     CommandWords(
         "DEFINE", ("SUB",), PCFCommand.CREATE_SUBSCRIPTION, like=(PCFCommand.COPY_SUBSCRIPTION, Param.TO_SUB_NAME)
     ),
+    CommandWords(
+        "DEFINE",
+        ("PROCESS",),
+        PCFCommand.CREATE_PROCESS,
+        like=(PCFCommand.COPY_PROCESS, Param.TO_PROCESS_NAME),
+    ),
     CommandWords("DELETE", _QUEUES, PCFCommand.DELETE_Q),
     CommandWords("DELETE", ("CFSTRUCT",), PCFCommand.DELETE_CF_STRUC),
     CommandWords("DELETE", ("AUTHREC",), PCFCommand.DELETE_AUTH_REC),
     CommandWords("DELETE", ("TOPIC",), PCFCommand.DELETE_TOPIC),
     CommandWords("DELETE", ("SUB",), PCFCommand.DELETE_SUBSCRIPTION),
+    CommandWords("DELETE", ("PROCESS",), PCFCommand.DELETE_PROCESS),
     CommandWords("DISPLAY", ("QUEUE",), PCFCommand.INQUIRE_Q, names=(PCFCommand.INQUIRE_Q_NAMES, Param.Q_NAMES)),
     CommandWords("DISPLAY", _QUEUES),
     CommandWords("DISPLAY", ("QMGR",), PCFCommand.INQUIRE_Q_MGR),
@@ -147,6 +156,12 @@ COMMANDS = (
     CommandWords("DISPLAY", ("SUB",), PCFCommand.INQUIRE_SUBSCRIPTION),
     CommandWords("DISPLAY", ("TPSTATUS",), PCFCommand.INQUIRE_TOPIC_STATUS),
     CommandWords("DISPLAY", ("SBSTATUS",), PCFCommand.INQUIRE_SUB_STATUS),
+    CommandWords(
+        "DISPLAY",
+        ("PROCESS",),
+        PCFCommand.INQUIRE_PROCESS,
+        names=(PCFCommand.INQUIRE_PROCESS_NAMES, Param.PROCESS_NAMES),
+    ),
     CommandWords("MOVE", ("QLOCAL",), PCFCommand.MOVE_Q, named_by=Param.FROM_Q_NAME),
     CommandWords("RECOVER", ("CFSTRUCT",), PCFCommand.RECOVER_CF_STRUC),
     CommandWords("REFRESH", ("QMGR",), PCFCommand.REFRESH_Q_MGR),
@@ -174,7 +189,7 @@ OTHER_OBJECTS = (
     *(Word("BUFFPOOL", 4), Word("CHANNEL", 4), Word("CHINIT", 4), Word("CHL", 3), Word("CHLAUTH", 4)),
     *(Word("CHSTATUS", 3), Word("CLUSQMGR", 5), Word("CLUSTER", 5), Word("CMDSERV", 4), Word("COMMINFO", 5)),
     *(Word("ENTAUTH", 4), Word("INDOUBT", 3), Word("LISTENER", 3), Word("LOG", 3), Word("LSSTATUS", 3)),
-    *(Word("MAXSMSGS", 4), Word("NAMELIST", 2), Word("NL", 2), Word("POLICY", 3), Word("PROCESS", 3)),
+    *(Word("MAXSMSGS", 4), Word("NAMELIST", 2), Word("NL", 2), Word("POLICY", 3)),
     *(Word("PSID", 4), Word("PUBSUB", 3), Word("QCLUSTER", 2), Word("QSTATS", 6)),
     *(Word("SECURITY", 3), Word("SERVICE", 5), Word("SMDS", 4), Word("SMDSCONN", 5)),
     *(Word("STGCLASS", 3), Word("SVSTATUS", 3), Word("SYSTEM", 3), Word("TCLUSTER", 2)),

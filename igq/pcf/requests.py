@@ -307,6 +307,7 @@ _ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "CONN": ("CONN", "TYPE"),
     "AUTHREC": ("PROFILE", "ENTITY"),
     "QMSTATUS": ("QMNAME",),
+    "PROCESS": ("PROCESS",),
 }
 _LAST_SELECTOR: Final = 4000
 

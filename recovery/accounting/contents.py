@@ -29,13 +29,13 @@ TYPES = {
     **dict.fromkeys(("wake:",), "heads"),
     **dict.fromkeys(("o:", "made:"), "set"),
     **dict.fromkeys(("m",), "fields"),
-    **dict.fromkeys(("seq", "journal", "events"), "nothing"),
+    **dict.fromkeys(("seq", "journal", "events", "triggers"), "nothing"),
 }
 ADMIN_TYPES = {
     **dict.fromkeys(
         (
             *("group", "members", "procs", "own", "fence", "tags", "decisions", "prepared", "recoveries", "agents"),
-            *("structures", "failures", "qmgr", "aut", "dir"),
+            *("structures", "failures", "qmgr", "aut", "dir", "prc"),
             *("topics", "subs", "subnames", "subtree", "subheld", "orphans"),
         ),
         "hash",

@@ -100,8 +100,19 @@ end
 
 -- Counts and performance events of a queue (docs/how-to/events.md). While some manager has PERFMEV(ENABLED), the structure's
 -- `ver` has PERFM, and the hash of each queue has `ev`: the depth from which a put is told of, that down to which a get is,
--- the service interval in ms and its event, "-" for what is not enabled.
+-- the service interval in ms and its event, "-" for what is not enabled. A queue with TRIGGER and INITQ has `ev` too, and at
+-- its end the first letter of TRIGTYPE, TRIGMPRI and TRIGDPTH.
 local function arm_events(queue, text)
+    local triggers = ""
+    if string.find(text, "\"trigger_control\":\"TRIGGER\"", 1, true)
+        and not string.find(text, "\"initiation_q_name\":\"\"", 1, true) then
+        local letter = string.match(text, "\"trigger_type\":\"(%u)")
+        if letter ~= "N" then
+            triggers = string.format(" %s %s %s", letter, string.match(text, "\"trigger_msg_priority\":(%d)"),
+                string.match(text, "\"trigger_depth\":(%d+)"))
+            redis.call("HSETNX", string.match(queue, "^{[^}]*}") .. ":ver", "TRIGGER", "")
+        end
+    end
     if redis.call("HEXISTS", string.match(queue, "^{[^}]*}") .. ":ver", "PERFM") == 1 then
         local its_max, high, low = string.match(text, "\"max_depth\":(%d+)"), "-", "-"
         local interval = string.match(text, "\"service_interval_ms\":(%d+)")
@@ -114,10 +125,55 @@ local function arm_events(queue, text)
         local told = string.match(text, "\"service_interval_event\":\"(%u+)\"")
         if told == "NONE" then redis.call("HDEL", queue, "st") end
         told = interval .. " " .. (told == "NONE" and "-" or told)
-        redis.call("HSET", queue, "ev", string.format("%s %s ", high, low) .. told)
+        redis.call("HSET", queue, "ev", string.format("%s %s ", high, low) .. told .. triggers)
         redis.call("HSETNX", queue, "et", redis.call("TIME")[1])
     else
         redis.call("HDEL", queue, "ev", "et", "st", "qi", "qo", "qh")
+        if triggers ~= "" then redis.call("HSET", queue, "ev", "- - 0 -" .. triggers) end
+    end
+end
+
+-- Notes that the conditions of TRIGTYPE(FIRST) and (DEPTH) may hold by something else than a put: a manager looks.
+local function note_look(queue)
+    if string.find(redis.call("HGET", queue, "ev") or "", " [FD] %d %d+$") then
+        redis.call("XADD", string.match(queue, "^{[^}]*}") .. ":triggers", "MAXLEN", "~", 10000, "*",
+            "kind", "look", "queue", string.match(queue, "}:q:(.*)$"))
+    end
+end
+
+-- Notes what a trigger message is to be written for (structure/take_triggers): `added` lists score, id of messages that have
+-- just come, and may be handed over. A queue that is open for input is not triggered; a shared one is, when the first message
+-- comes, at the managers where it is not open.
+local function note_trigger(armed, queue, available, name, owner, added)
+    local letter, least, wanted = string.match(armed, " (%u) (%d) (%d+)$")
+    if letter then
+        local below, came = (10 - least) * PRIORITY_STEP, 0
+        for position = 1, #added, 2 do
+            if tonumber(added[position]) < below then came = came + 1 end
+        end
+        local kind = letter == "E" and came > 0 and "every"
+        local known = redis.call("HMGET", queue, "gm", "ip", "tt")
+        local is_open = letter ~= "E" and tonumber(known[2] or 0) > 0
+        if is_open and not string.find(queue, "^{[^:]*:@") then
+            local held = redis.call("ZCARD", available) + (known[1] or 0)
+            kind = held > 0 and held <= #added / 2 and "others"
+        elseif letter ~= "E" and not is_open and came > 0 then
+            local held = redis.call("ZCOUNT", available, "-inf", string.format("(%.0f", below)) + (known[1] or 0)
+            if letter == "D" and held >= tonumber(wanted) then
+                kind = "depth"
+            elseif letter == "F" and held > 0 then
+                local now = redis.call("TIME")
+                now = now[1] * 1000 + math.floor(now[2] / 1000)
+                local said = redis.call("HGET", string.match(queue, "^{[^}]*}") .. ":ver", "EVENTS " .. string.match(owner, "^(.*)%.[^.]*%.[^.]*%.[^.]*$"))
+                local interval = string.match(said or "", "TRIGINT=(%d+)")
+                local is_time = interval and now - (known[3] or 0) >= tonumber(interval)
+                kind = (held <= came or is_time) and "first"
+                if kind then redis.call("HSET", queue, "tt", string.format("%.0f", now)) end
+            end
+        end
+        if kind then
+            redis.call("XADD", string.match(queue, "^{[^}]*}") .. ":triggers", "MAXLEN", "~", 10000, "*", "kind", kind, "queue", name, "count", came)
+        end
     end
 end
 
@@ -163,7 +219,7 @@ local function note(armed, queue, available, name, owner, came, went)
     if wants_performance(queue, owner) then
         local counts = redis.call("HMGET", queue, "pu", "lk", "gm", "qh", "st")
         local held = depth(available, counts[1], counts[2], counts[3])
-        local high, low, interval, told = string.match(armed, "^(%S+) (%S+) (%S+) (%S+)$")
+        local high, low, interval, told = string.match(armed, "^(%S+) (%S+) (%S+) (%S+)")
         if came > 0 then redis.call("HINCRBY", queue, "qi", came) end
         if went > 0 then redis.call("HINCRBY", queue, "qo", went) end
         local peak = came > 0 and held + went or held

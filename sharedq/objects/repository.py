@@ -42,6 +42,7 @@ from sharedq.objects.store.failures import why_not_there
 from sharedq.objects.store.finder import Chosen, Finder, Located
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place, own_part, part_in, parts_of
+from sharedq.objects.store.processes import Processes
 from sharedq.objects.store.structures import ManagerAttributes, Structures, announce, holder_field
 from sharedq.objects.store.topics import Topics
 from sharedq.redis.keys import private_structure
@@ -81,6 +82,7 @@ class Repository:
         self._structures = Structures(group, clock)
         self._managers = ManagerAttributes(group, clock)
         self.topics = Topics(group, clock)
+        self.processes = Processes(group, clock)
 
     def at(self, qmgr: str) -> Repository:
         """Return the same group as the manager *qmgr* sees it, for a command with CMDSCOPE."""

@@ -30,6 +30,7 @@ from sharedq.objects.repository import Repository
 __all__ = [
     "SYSTEM_ADMIN_COMMAND_QUEUE",
     "SYSTEM_DEAD_LETTER_QUEUE",
+    "SYSTEM_DEFAULT_INITIATION_QUEUE",
     "SYSTEM_QSG_TRANSMIT_QUEUE",
     "define_system_objects",
 ]
@@ -39,6 +40,8 @@ SYSTEM_DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
 SYSTEM_ADMIN_COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
 #: Retained publications are messages on this queue.
 RETAINED_QUEUE = "SYSTEM.RETAINED.PUB.QUEUE"
+#: The initiation queue of a trigger monitor that is told no other.
+SYSTEM_DEFAULT_INITIATION_QUEUE = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 #: The queues of event messages, with their descriptions.
 EVENT_QUEUES = {
     "SYSTEM.ADMIN.QMGR.EVENT": "Events of the queue manager and its programs",
@@ -77,6 +80,7 @@ def define_system_objects(repository: Repository, structure: str) -> None:
             description="Messages that could not be delivered",
             max_msg_length=MAX_MSG_LENGTH_LIMIT,
         ),
+        QueueLocal(name=SYSTEM_DEFAULT_INITIATION_QUEUE, description="Trigger messages for the trigger monitor"),
         QueueLocal(name=SYSTEM_ADMIN_COMMAND_QUEUE, description="Commands for the command server"),
         *(QueueLocal(name=name, description=text) for name, text in EVENT_QUEUES.items()),
     )

@@ -29,7 +29,7 @@ from sharedq.scripts.reading import oldest_call
 _QUEUES_PER_CALL, _BYTES_PER_CALL = 100, 1 << 20
 #: The fields of a queue in its structure, in the order in which they are asked for.
 _FIELDS = tuple(name.encode() for name in ("ver", "pu", "gu", "lk", "nw", "ip", "op", "gm", "mvd"))
-_COUNTS = (b"ev", b"qh", b"qi", b"qo")
+_COUNTS = (b"et", b"qh", b"qi", b"qo")
 _RECOVER = b"RECOVER"
 
 Counts = tuple[int, int, int]

@@ -48,6 +48,7 @@ class StructureKeys:
     expiry: str
     journal: str
     events: str
+    triggers: str
     trash: str
     #: Prefixes: the owner token is appended, also by scripts, for connections that the caller cannot know.
     unit_of_work: str
@@ -95,6 +96,7 @@ class AdminKeys:
     subscriptions_at: str
     subscription_holders: str
     orphans: str
+    process_definitions: str
 
 
 @lru_cache(maxsize=1024)
@@ -114,6 +116,7 @@ def structure_keys(group: str, structure: str) -> StructureKeys:
         expiry=f"{tag}:x",
         journal=f"{tag}:journal",
         events=f"{tag}:events",
+        triggers=f"{tag}:triggers",
         trash=f"{tag}:trash",
         unit_of_work=f"{tag}:u:",
         holdings=f"{tag}:o:",
@@ -178,4 +181,5 @@ def admin_keys(group: str) -> AdminKeys:
         subscriptions_at=f"{tag}:subat:",
         subscription_holders=f"{tag}:subheld",
         orphans=f"{tag}:orphans",
+        process_definitions=f"{tag}:prc",
     )

@@ -147,6 +147,22 @@ def queue_definition(reader: Reader, queue: QueueKeys) -> tuple[bytes, bytes] | 
     return None if version is None else (version, definition)
 
 
+def trigger_holder(reader: Reader, keys: StructureKeys) -> bytes | None:
+    """Return the connection that writes a structure's trigger messages; empty: none yet. None: none is needed."""
+    token: bytes | None = reader.command(keys.versions, "HGET", keys.versions, "TRIGGER")
+    return token
+
+
+def wait_for_trigger(reader: Reader, keys: StructureKeys, after: bytes, limit_ms: int) -> None:
+    """Wait until there is a note for a trigger message after the entry *after*, or *limit_ms* have passed."""
+    reader.command(keys.triggers, "XREAD", "COUNT", 1, "BLOCK", limit_ms, "STREAMS", keys.triggers, after)
+
+
+def count_up_to_place(reader: Reader, queue: QueueKeys, below: int) -> int:
+    """Return how many available messages have a place, as a score, below *below*."""
+    return int(reader.command(queue.available, "ZCOUNT", queue.available, "-inf", f"({below}"))
+
+
 def destination_name(reader: Reader, keys: StructureKeys, code: bytes) -> bytes | None:
     """Return the name that has this destination code."""
     name: bytes | None = reader.command(keys.destinations, "HGET", keys.destinations, b"#" + code)

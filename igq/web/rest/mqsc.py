@@ -28,6 +28,7 @@ from sharedq.display.text import visible
 from sharedq.mqi.constants import MQRC
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
@@ -36,7 +37,14 @@ from sharedq.objects.definitions.topics import Topic
 _NOTHING_FOUND = "CSQM297I"
 #: Commands that IBM does not answer as JSON, of those that exist here.
 _TEXT_ONLY = (("DISPLAY", "GROUP"), ("DISPLAY", "THREAD"))
-_MODELS = {**QUEUE_KINDS, "QMGR": QueueManagerAttributes, "CFSTRUCT": CFStruct, "TOPIC": Topic, "SUB": Subscription}
+_MODELS = {
+    **QUEUE_KINDS,
+    "PROCESS": Process,
+    "QMGR": QueueManagerAttributes,
+    "CFSTRUCT": CFStruct,
+    "TOPIC": Topic,
+    "SUB": Subscription,
+}
 
 
 class Mqsc:

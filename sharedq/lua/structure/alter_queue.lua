@@ -31,6 +31,7 @@ if reason then return { reason } end
 INLINE.arm_events(queue.q, definition)
 local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
+INLINE.note_look(queue.q)
 -- Gets that wait know the definition of before: until they are woken (structure/wake_all) none is handed a message.
 if tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then redis.call("HSET", queue.q, "al", 1) end
 return { 0, version }

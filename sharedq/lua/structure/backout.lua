@@ -82,6 +82,8 @@ local function undo_gets(queue, ids, added)
         done = to
     end
     redis.call("HINCRBY", queue.q, "gu", -done)
+    -- Its program may be dead, and its handles closed before.
+    INLINE.note_look(queue.q)
     -- A transfer reads no records, unless it is told that there are some which must not keep their BackoutCount.
     if done > 0 and is_transmit_queue(queue) then redis.call("HSET", queue.q, "bo", 1) end
     return done

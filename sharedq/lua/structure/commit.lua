@@ -86,16 +86,17 @@ journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, 
 for _, operation in ipairs(operations) do
     local queue = queues[operation.queue]
     if operation.kind == "P" then
-        local records, waiting = nil, tonumber(redis.call("HGET", queue.q, "nw") or 0)
+        local state, records = redis.call("HMGET", queue.q, "nw", "ev"), nil
         -- Most often all need it or none.
         if string.find(operation.ids_text, "x", 1, true) then
             records = redis.call("HMGET", messages, unpack(ids_of(operation)))
         end
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
-        make_available(queue, messages, own, wake_base, expiry, waiting, added_of(operation), records)
+        local added, armed = added_of(operation), state[2]
+        make_available(queue, messages, own, wake_base, expiry, tonumber(state[1] or 0), added, records)
         -- The put has counted what came. What a waiting get is handed goes here.
-        local armed = queue.handed and redis.call("HGET", queue.q, "ev")
-        if armed then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, queue.handed) end
+        if armed and queue.handed then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, queue.handed) end
+        if armed then INLINE.note_trigger(armed, queue.q, queue.a, queue.name, owner, added) end
         queue.handed = nil
     else
         redis.call("HINCRBY", queue.q, "gu", -operation.count)

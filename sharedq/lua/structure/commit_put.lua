@@ -84,6 +84,7 @@ if look == "" and not handed_to then redis.call("ZADD", KEYS[5], unpack(added)) 
 if state[6] then
     local went = handed_to and 1 or 0
     INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, went)
+    if look == "" then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added) end
 end
 
 local names, queues, away = FIRST + 2 * count, {}, {}
@@ -174,6 +175,7 @@ else
     -- The get that rides may be one of those that wait by now.
     local left = tonumber(redis.call("HGET", KEYS[4], "nw") or 0)
     make_available(queue, messages, KEYS[1], KEYS[7], nil, left, added, records)
+    if state[6] then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added) end
 end
 if state[6] and queue.handed then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, 0, queue.handed) end
 return reply

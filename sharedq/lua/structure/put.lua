@@ -91,6 +91,7 @@ if unit_id == "" then
     local added = {}
     for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
     make_available(queue, messages, own, wake_base, expiry, tonumber(state[4] or 0), added, records)
+    if state[6] then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1], added) end
 else
     -- Of a run the first says all. The last one says nothing of those between: each may have its own priority.
     local written = {}

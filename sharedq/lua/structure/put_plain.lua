@@ -131,6 +131,9 @@ if state[8] then
     local q, a, name = is_hop and KEYS[11] or KEYS[4], is_hop and KEYS[12] or KEYS[5], is_hop and ARGV[7] or ARGV[2]
     local went = handed and 1 or 0
     INLINE.note(state[8], q, a, name, ARGV[1], count, went)
+    local arrived = {}
+    for place = 1, 2 * count, 2 do arrived[place], arrived[place + 1] = (is_hop and handed.base or base) + first, first end
+    INLINE.note_trigger(state[8], q, a, name, ARGV[1], arrived)
 end
 if journal then
     if count > 1 then

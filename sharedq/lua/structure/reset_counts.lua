@@ -12,9 +12,9 @@ COST        O(queues)
 local now, found = redis.call("TIME")[1], {}
 for position = 1, #KEYS, 2 do
     local queue = KEYS[position]
-    local known = redis.call("HMGET", queue, "et", "qh", "qi", "qo", "pu", "lk", "gm", "ev")
+    local known = redis.call("HMGET", queue, "et", "qh", "qi", "qo", "pu", "lk", "gm")
     local counts = {}
-    if known[8] then
+    if known[1] then
         local held = INLINE.depth(KEYS[position + 1], known[5], known[6], known[7])
         counts = { now - known[1], math.max(held, known[2] or 0), tonumber(known[3] or 0), tonumber(known[4] or 0) }
         redis.call("HSET", queue, "et", now, "qh", held, "qi", 0, "qo", 0)

@@ -147,6 +147,11 @@ class PCFCommand(IntEnum):
 
     CHANGE_Q_MGR = 1
     INQUIRE_Q_MGR = 2
+    CHANGE_PROCESS = 3
+    COPY_PROCESS = 4
+    CREATE_PROCESS = 5
+    DELETE_PROCESS = 6
+    INQUIRE_PROCESS = 7
     CHANGE_Q = 8
     CLEAR_Q = 9
     COPY_Q = 10
@@ -156,6 +161,7 @@ class PCFCommand(IntEnum):
     REFRESH_Q_MGR = 16
     RESET_Q_STATS = 17
     INQUIRE_Q_NAMES = 18
+    INQUIRE_PROCESS_NAMES = 19
     PING_Q_MGR = 40
     INQUIRE_Q_STATUS = 41
     CONFIG_EVENT = 43
@@ -204,6 +210,7 @@ class PCFParameter(IntEnum):
 
     Q_MGR_ATTRS = 1001
     Q_ATTRS = 1002
+    PROCESS_ATTRS = 1003
     FORCE = 1005
     REPLACE = 1006
     PURGE = 1007
@@ -287,7 +294,9 @@ class PCFParameter(IntEnum):
     OBSOLETE_MSGS = 1310
     FROM_Q_NAME = 3001
     TO_Q_NAME = 3002
+    TO_PROCESS_NAME = 3004
     Q_NAMES = 3011
+    PROCESS_NAMES = 3012
     OBJECT_Q_MGR_NAME = 3023
     APPL_NAME = 3024
     USER_IDENTIFIER = 3025

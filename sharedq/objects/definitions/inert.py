@@ -12,6 +12,7 @@ from typing import Any, Final
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal, QueueModel
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
@@ -23,6 +24,7 @@ MODELS: Final[Mapping[str, type[ObjectDefinition]]] = {
     CFStruct.kind: CFStruct,
     Topic.kind: Topic,
     Subscription.kind: Subscription,
+    Process.kind: Process,
 }
 
 
@@ -51,7 +53,6 @@ _TOPIC: Final = (Topic.kind,)
 _BEYOND: Final = "publications and subscriptions stay in the group"
 
 INERT: Final = (
-    Inert(_STORED, "TRIGGER", ("NOTRIGGER",), "no trigger messages are written"),
     Inert(_STORED, "DEFREADA", ("NO", "DISABLED"), "messages are never read ahead"),
     Inert(_STORED, "STATQ", ("QMGR", "OFF"), "no statistics messages are written"),
     Inert(_STORED, "ACCTQ", ("QMGR", "OFF"), "no accounting messages are written"),
@@ -59,7 +60,6 @@ INERT: Final = (
     Inert(_ALL, "DEFBIND", ("OPEN",), "there are no clusters, in which messages could be bound"),
     Inert(_QMGR, "STATQ", ("NONE", "OFF"), "no statistics messages are written"),
     Inert(_QMGR, "ACCTQ", ("NONE", "OFF"), "no accounting messages are written"),
-    Inert(_QMGR, "TRIGINT", (999_999_999,), "no trigger messages are written"),
     Inert(_QMGR, "GROUPUR", ("ENABLED",), "units of work with GROUP disposition are always possible"),
     Inert(_QMGR, "CFCONLOS", ("TOLERATE",), "a manager that loses Redis goes on when Redis answers again"),
     Inert(_CFSTRUCT, "CFCONLOS", ("ASQMGR", "TOLERATE"), "a manager that loses Redis goes on when Redis answers again"),

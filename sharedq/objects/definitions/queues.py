@@ -152,6 +152,12 @@ class QueueLocal(_Stored):
             raise ValueError(f"{SYSTEM_QSG_TRANSMIT_QUEUE} must be QSGDISP(SHARED) and USAGE(XMITQ)")
         return self
 
+    @property
+    def is_triggered(self) -> bool:
+        """Whether trigger messages are written for it."""
+        is_on = self.trigger_control == "TRIGGER" and self.trigger_type != "NONE"
+        return is_on and self.initiation_q_name != ""
+
     def monitoring_level(self, of_manager: str) -> str:
         """Return the level at which the queue is monitored: OFF, LOW, MEDIUM or HIGH.
 

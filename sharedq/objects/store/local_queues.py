@@ -13,6 +13,7 @@ from sharedq.objects.definitions.names import queue_of
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import StructureKeys
+from sharedq.scripts.events import tell_change_call
 from sharedq.scripts.queues import (
     alter_queue_call,
     define_queue_call,
@@ -23,6 +24,7 @@ from sharedq.scripts.queues import (
     set_partition_call,
     wake_all_call,
 )
+from sharedq.scripts.reads import trigger_holder
 
 _CHANGED = 1
 #: The one attribute that changes only while the queue is empty and closed.
@@ -101,6 +103,7 @@ class LocalQueues:
         reply = self._group.call(*define_queue_call(keys, names, mode, queue.to_json(), _IDLE_FIELD, maker=maker))
         if reply[0]:
             raise _refusal(reply[0], queue.name)
+        self._tell_triggered(structure, queue)
         return bool(reply[2])
 
     def alter(self, structure: str, stored: StoredQueue, queue: QueueLocal) -> bool:
@@ -118,7 +121,13 @@ class LocalQueues:
             return False
         if reply[0]:
             raise _refusal(reply[0], queue.name)
+        self._tell_triggered(structure, queue)
         return True
+
+    def _tell_triggered(self, structure: str, queue: QueueLocal) -> None:
+        """Tell the managers of the first queue of a structure that is triggered: one of them writes its messages."""
+        if queue.is_triggered and not trigger_holder(self._group, self._group.structure(structure)):
+            self._group.call(*tell_change_call(self._group.keys))
 
     def renew_version(self, structure: str, name: str) -> None:
         """Give the queue's definition a new version, so that gets that wait on the queue look at it again."""

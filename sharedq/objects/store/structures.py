@@ -21,6 +21,8 @@ from sharedq.scripts.objects import alter_qmgr_call, define_structure_call, remo
 
 _CHANGED = 1
 _QUEUES_PER_CALL = 100
+#: The default of TRIGINT: no trigger message is written again.
+_NO_TRIGGER_INTERVAL_MS = 999_999_999
 #: Field of a manager's attributes -> the word that stands for such events in each structure's versions.
 EVENT_WORDS = {
     "performance_event": "PERFM",
@@ -183,7 +185,7 @@ class ManagerAttributes:
         if "igq" in changes:
             # Even if nothing changed: the command that changed it may have been cut off here.
             announce(self._group, f"IGQ {qmgr}", written.igq_state)
-        if not EVENT_WORDS.keys().isdisjoint(changes):
+        if not (EVENT_WORDS.keys() | {"trigger_interval_ms"}).isdisjoint(changes):
             self._announce_events(written)
         return written
 
@@ -211,4 +213,6 @@ class ManagerAttributes:
 def _events_value(attributes: QueueManagerAttributes) -> str:
     """Return what a structure is told of a manager's events: the time as a version, and the words."""
     words = [word for field, word in EVENT_WORDS.items() if getattr(attributes, field) == "ENABLED"]
+    if attributes.trigger_interval_ms != _NO_TRIGGER_INTERVAL_MS:
+        words.append(f"TRIGINT={attributes.trigger_interval_ms}")
     return f"{time.time_ns() // 1_000_000}:{' '.join(words)}"

@@ -49,9 +49,17 @@ _FIXED = ("TOPICSTR", "TOPICOBJ", "WSCHEMA", "DESTCLAS", "SUBLEVEL")
 NOT_ALONE |= {("TOPIC", "TOPICSTR"), *(("SUB", keyword) for keyword in _FIXED)}
 FACES = ("mqsc", "pcf", "json")
 CHANGES = {"QMGR": PCFCommand.CHANGE_Q_MGR, "CFSTRUCT": PCFCommand.CHANGE_CF_STRUC}
-CHANGES |= {"TOPIC": PCFCommand.CHANGE_TOPIC, "SUB": PCFCommand.CHANGE_SUBSCRIPTION}
+CHANGES |= {
+    "TOPIC": PCFCommand.CHANGE_TOPIC,
+    "SUB": PCFCommand.CHANGE_SUBSCRIPTION,
+    "PROCESS": PCFCommand.CHANGE_PROCESS,
+}
 INQUIRES = {"QMGR": PCFCommand.INQUIRE_Q_MGR, "CFSTRUCT": PCFCommand.INQUIRE_CF_STRUC}
-INQUIRES |= {"TOPIC": PCFCommand.INQUIRE_TOPIC, "SUB": PCFCommand.INQUIRE_SUBSCRIPTION}
+INQUIRES |= {
+    "TOPIC": PCFCommand.INQUIRE_TOPIC,
+    "SUB": PCFCommand.INQUIRE_SUBSCRIPTION,
+    "PROCESS": PCFCommand.INQUIRE_PROCESS,
+}
 #: Of every kind that Redis and the faces might treat in a way of their own.
 TEXTS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=12).map(lambda text: text.rstrip())
 NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9./_%]{0,20}", fullmatch=True) | st.just("")
@@ -146,13 +154,15 @@ class Faces:
             return {Char.CF_STRUC_NAME: name_of(kind)}
         if kind in ("TOPIC", "SUB"):
             return {Char.TOPIC_NAME if kind == "TOPIC" else PCFParameter.SUB_NAME: name_of(kind)}
+        if kind == "PROCESS":
+            return {Char.PROCESS_NAME: name_of(kind)}
         return {Char.Q_NAME: name_of(kind), Int.Q_TYPE: QUEUE_TYPE[kind]}
 
 
 @pytest.fixture
 def faces(group: TestGroup) -> Faces:
     found = Faces(group)
-    for kind in QUEUE_KINDS:
+    for kind in (*QUEUE_KINDS, "PROCESS"):
         found.mqsc(f"DEFINE {kind}('{name_of(kind)}')")
     found.mqsc(f"DEFINE CFSTRUCT({name_of('CFSTRUCT')})")
     found.mqsc("DEFINE TOPIC('Test.TOPIC') TOPICSTR('t')")

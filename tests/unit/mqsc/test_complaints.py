@@ -51,7 +51,10 @@ def complaint(text: str) -> str:
         ("DEF QL(A) CRDATE('2026-01-01')", "'CRDATE' is invalid, expected: an attribute that DEFINE QLOCAL sets"),
         (
             "DEF QLOKAL(A)",
-            "'QLOKAL' is invalid, expected: one of QLOCAL, QREMOTE, QALIAS, QMODEL, CFSTRUCT, perhaps QLOCAL",
+            (
+                "'QLOKAL' is invalid, expected: one of QLOCAL, QREMOTE, QALIAS, QMODEL, CFSTRUCT, TOPIC, SUB, PROCESS, "
+                "perhaps QLOCAL"
+            ),
         ),
         (
             "DIS QL(A) CURDPETH",

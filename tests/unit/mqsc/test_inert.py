@@ -50,7 +50,7 @@ def test_nothing_acts_on_what_the_table_has(inert: Inert) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("DEFINE QLOCAL(A) TRIGGER", ["TRIGGER is kept"]),
+        ("DEFINE QLOCAL(A) TRIGGER DEFREADA(YES)", ["DEFREADA(YES) is kept"]),
         ("DEFINE QLOCAL(A) NOTRIGGER DEFREADA(DISABLED)", []),
         ("DEFINE QL(A) QDPHIEV(ENABLED) QDPLOEV(ENABLED) QDEPTHHI(70)", []),
         ("ALTER QLOCAL(A) QSVCIEV(HIGH) QSVCINT(5) STATQ(ON)", ["STATQ(ON) is kept"]),

@@ -23,6 +23,7 @@ from igq.web.site import Site
 from sharedq.display.text import visible
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 
 #: Name of the program in the notes of commands.
@@ -32,6 +33,7 @@ _MODELS: Mapping[str, Sequence[type[BaseModel]]] = {
     "QUEUE": tuple(QUEUE_KINDS.values()),
     "QMGR": (QueueManagerAttributes,),
     "CFSTRUCT": (CFStruct,),
+    "PROCESS": (Process,),
 }
 #: The objects whose figures can be asked for one by one.
 _HAVE_FIGURES = ("QSTATUS", "CONN")
