@@ -14,6 +14,8 @@ _ENDS = {
     Tail.TEXT: "characters",
     Tail.FOLDERS: "folders in the character set of NameValueCCSID",
     Tail.PCF: "a PCF message",
+    Tail.RECORDS: "object records and put message records",
+    Tail.REFERENCES: "the strings that its fields refer to",
 }
 
 

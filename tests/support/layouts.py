@@ -108,6 +108,28 @@ LAYOUTS = {
     ),
     "MQRFH": Layout(Format.RF_HEADER_1, 32, {**chained("RFH", 1), 28: 7}),
     "MQRFH2": Layout(Format.RF_HEADER_2, 36, {**chained("RFH", 2), 28: 7, 32: 1208}),
+    "MQDH": Layout(Format.DIST_HEADER, 48, {**chained("DH", 1), 28: 1, 32: 0, 36: 0, 40: 0, 44: 0}),
+    "MQRMH": Layout(
+        Format.REF_MSG_HEADER,
+        108,
+        {
+            **chained("RMH", 1),
+            28: 1,
+            32: Text("FILE", 8),
+            40: b"\x85" * 24,
+            64: 0,
+            68: 0,
+            72: 0,
+            76: 0,
+            80: 0,
+            84: 0,
+            88: 0,
+            92: 0,
+            96: -1,
+            100: 5,
+            104: 6,
+        },
+    ),
     "MQMDE": Layout(
         Format.MD_EXTENSION,
         72,
@@ -214,7 +236,7 @@ LAYOUTS = {
     ),
 }
 #: After the fields of these, and the data after them are written as the header itself.
-WITH_TAIL, WITHOUT_OWN = ("MQRFH", "MQRFH2"), ("MQCIH 1", "MQCIH 2", "MQIIH")
+WITH_TAIL, WITHOUT_OWN = ("MQRFH", "MQRFH2", "MQDH", "MQRMH"), ("MQCIH 1", "MQCIH 2", "MQIIH")
 HEADERS = [name for name, layout in LAYOUTS.items() if FORMAT in layout.cells.values()]
 
 

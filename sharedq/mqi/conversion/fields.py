@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from sharedq.mqi.character_sets import CharacterSet, Representation, character_set
+from sharedq.mqi.character_sets import UTF_16, CharacterSet, Representation, character_set
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.conversion import numbers
 from sharedq.mqi.conversion.errors import ConversionError, known
@@ -72,11 +72,16 @@ def sets(source: Representation, target: Representation) -> tuple[CharacterSet, 
     return known(character_set(*source, is_source=True)), known(character_set(*target, is_source=False))
 
 
+def is_same_text(source: Representation, target: Representation) -> bool:
+    """Whether text needs no conversion. Then nobody has to know its character set."""
+    return source.ccsid == target.ccsid and source.ccsid not in UTF_16
+
+
 def converted_text(data: bytes, source: Representation, target: Representation) -> bytes:
     """Text of any length; raises as ``converted_fields``."""
-    written, wanted = sets(source, target)
-    if written == wanted:
+    if is_same_text(source, target):
         return data
+    written, wanted = sets(source, target)
     try:
         return wanted.data(written.text(data))
     except UnicodeError:
@@ -85,6 +90,8 @@ def converted_text(data: bytes, source: Representation, target: Representation) 
 
 def _characters(field: bytes, source: Representation, target: Representation) -> bytes:
     """A field of fixed length: where it grew, blanks at its end and what follows a null may go."""
+    if is_same_text(source, target):
+        return field
     written, wanted = sets(source, target)
     try:
         text = written.text(field)

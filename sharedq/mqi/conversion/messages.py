@@ -11,26 +11,24 @@ MQGMO_CONVERT.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sharedq.mqi.character_sets import UTF_16, CharacterSet, Representation, integer_order
+from sharedq.mqi.character_sets import CharacterSet, Representation
 from sharedq.mqi.constants.descriptor import CharSet, Format
 from sharedq.mqi.constants.reasons import MQRC
-from sharedq.mqi.conversion.errors import ConversionError, known
-from sharedq.mqi.conversion.fields import Fields, converted_field, converted_text, length_of, sets
+from sharedq.mqi.conversion.errors import ConversionError
+from sharedq.mqi.conversion.fields import Fields, converted_field, converted_text, is_same_text, length_of, sets
 from sharedq.mqi.conversion.formats import converted_by_others
 from sharedq.mqi.conversion.structures import STRUCTURES, Structure, Tail
-from sharedq.mqi.pcf import conversion as pcf
-from sharedq.mqi.pcf.structures import PCFError
+from sharedq.mqi.conversion.tails import converted_pcf, converted_tail, orders
 
 _PCF: Final = (Format.ADMIN, Format.EVENT, Format.PCF)
 _VERSION_AT: Final = 4
 _LONG: Final = 4
 #: CodedCharSetIds of what follows a header that mean that of the header.
 _AS_HEADER: Final = (CharSet.INHERIT, CharSet.UNDEFINED)
-#: The character sets that folders of an MQRFH2 may have.
-_OF_FOLDERS: Final = UTF_16 | {1208}
 #: LL and ZZ in front of each string for IMS; LL counts all of it.
 _IMS_FRONT: Final = 4
 _IMS_LENGTH_MAX: Final = 0x7FFF
@@ -129,7 +127,7 @@ def _last(data: bytes, format_: bytes, source: Representation, job: _Job, room: 
     if format_ == Format.STRING and room >= 0:
         return _string(data, source, job, room)
     if format_ in _PCF:
-        converted = _pcf(data, source, job.target)
+        converted = converted_pcf(data, source, job.target)
     elif format_ == Format.IMS_VAR_STRING:
         converted = _ims_strings(data, source, job.target)
     else:
@@ -140,27 +138,21 @@ def _last(data: bytes, format_: bytes, source: Representation, job: _Job, room: 
 
 
 def _string(data: bytes, source: Representation, job: _Job, room: int) -> bytes:
-    written, wanted = sets(source, job.target)
-    converted = data if written == wanted else wanted.data(written.text(data, is_cut=job.is_cut))
+    converted = data
+    if not is_same_text(source, job.target):
+        written, wanted = sets(source, job.target)
+        converted = wanted.data(written.text(data, is_cut=job.is_cut))
     if len(converted) <= room:
         return converted
     if not job.may_cut:
         raise ConversionError(MQRC.CONVERTED_MSG_TOO_BIG)
     job.was_cut = True
-    return wanted.cut(converted, room)
-
-
-def _pcf(data: bytes, source: Representation, target: Representation) -> bytes:
-    sets(source, target)
-    try:
-        return pcf.converted(data, source, target)
-    except PCFError as error:
-        raise ConversionError(MQRC.FORMAT_ERROR) from error
+    return sets(source, job.target)[1].cut(converted, room)
 
 
 def _ims_strings(data: bytes, source: Representation, target: Representation) -> bytes:
     """Strings with their lengths in front, as programs under IMS have them."""
-    from_order, to_order = _orders(source, target)
+    from_order, to_order = orders(source, target)
     parts: list[bytes] = []
     at = 0
     while at < len(data):
@@ -186,9 +178,10 @@ def _structure(
         raise ConversionError(MQRC.SOURCE_CCSID_ERROR)
     if not wanted.is_for_names:
         raise ConversionError(MQRC.TARGET_CCSID_ERROR)
-    from_order, to_order = _orders(source, target)
+    from_order, to_order = orders(source, target)
     structure, fields = _found(choices, data, at, written, from_order)
-    values: dict[str, int | bytes] = {}
+    numbers: dict[str, int] = {}
+    names: dict[str, bytes] = {}
     places: dict[str, int] = {}
     front = bytearray()
     place = at
@@ -198,27 +191,26 @@ def _structure(
         places[name] = len(front)
         front += converted_field(field, kind, source, target)
         if kind == "i":
-            (values[name],) = struct.unpack(f"{from_order}i", field)
+            (numbers[name],) = struct.unpack(f"{from_order}i", field)
         elif kind[0] == "c":
-            values[name] = _name(written, field)
-    length = _number(values, "struc_length", len(front))
-    if not _is_right(structure, values, len(front), length, len(data) - at):
+            names[name] = _name(written, field)
+    length = numbers.get("struc_length", len(front))
+    if not _is_right(structure, {**numbers, **names}, len(front), length, len(data) - at):
         raise ConversionError(MQRC.FORMAT_ERROR)
-    tail = _tail(structure.tail, data[place : at + length], values, source, target)
-    if "struc_length" in values:
-        struct.pack_into(f"{to_order}i", front, places["struc_length"], len(front) + len(tail))
-    if "format" not in values:
-        return _Part(bytes(front), length)
-    format_ = values["format"]
-    assert isinstance(format_, bytes)
-    if not structure.describes:
-        return _Part(bytes(front), length, source, format_)
-    ccsid = _number(values, "coded_char_set_id")
-    following = Representation(source.ccsid if ccsid in _AS_HEADER else ccsid, _number(values, "encoding"))
-    told = following if at + length == len(data) or not format_ else target
-    struct.pack_into(f"{to_order}i", front, places["coded_char_set_id"], told.ccsid)
-    struct.pack_into(f"{to_order}i", front, places["encoding"], told.encoding)
-    return _Part(bytes(front) + tail, length, following, format_)
+    tail, changed = converted_tail(structure.tail, data[place : at + length], len(front), numbers, source, target)
+    if "struc_length" in numbers:
+        changed = {**changed, "struc_length": len(front) + len(tail)}
+    following: Representation | None = None
+    if "format" in names:
+        following = source
+        if structure.describes:
+            ccsid = numbers["coded_char_set_id"]
+            following = Representation(source.ccsid if ccsid in _AS_HEADER else ccsid, numbers["encoding"])
+            told = following if at + length == len(data) or not names["format"] else target
+            changed = {**changed, "coded_char_set_id": told.ccsid, "encoding": told.encoding}
+    for name, number in changed.items():
+        struct.pack_into(f"{to_order}i", front, places[name], number)
+    return _Part(bytes(front) + tail, length, following, names.get("format", b""))
 
 
 def _found(
@@ -244,74 +236,13 @@ def _version(structure: Structure, field: bytes, written: CharacterSet, order: s
     return int(text) if text.isdecimal() else 0
 
 
-def _is_right(structure: Structure, values: dict[str, int | bytes], fixed: int, length: int, available: int) -> bool:
+def _is_right(structure: Structure, values: Mapping[str, int | bytes], fixed: int, length: int, available: int) -> bool:
     """Whether fields with one value have it, and StrucLength is possible."""
     if any(values[name] != value for name, value in structure.required.items()):
         return False
     return length == fixed if structure.tail is Tail.NONE else fixed <= length <= available
 
 
-def _tail(
-    kind: Tail, data: bytes, values: dict[str, int | bytes], source: Representation, target: Representation
-) -> bytes:
-    """The end of a structure, converted."""
-    if kind is Tail.FOLDERS:
-        return _folders(data, _number(values, "name_value_ccsid"), source, target)
-    if kind is Tail.PCF:
-        return _pcf(data, source, target)
-    if kind is Tail.TEXT:
-        # A structure whose length was a multiple of four stays one: data after it may need their alignment.
-        text = converted_text(data, source, target)
-        return text if len(data) % _LONG else text + converted_text(b" ", _ASCII, target) * (-len(text) % _LONG)
-    return b""
-
-
-def _folders(data: bytes, ccsid: int, source: Representation, target: Representation) -> bytes:
-    """Folders of an MQRFH2: only the order of their bytes is that of the header; their character set stays."""
-    if ccsid not in _OF_FOLDERS:
-        raise ConversionError(MQRC.SOURCE_CCSID_ERROR)
-    from_order, to_order = _orders(source, target)
-    parts: list[bytes] = []
-    at = 0
-    while at < len(data):
-        if len(data) - at < _LONG:
-            raise ConversionError(MQRC.FORMAT_ERROR)
-        (length,) = struct.unpack_from(f"{from_order}i", data, at)
-        at += _LONG
-        if not 0 <= length <= len(data) - at:
-            raise ConversionError(MQRC.FORMAT_ERROR)
-        folder = data[at : at + length]
-        if ccsid in UTF_16 and from_order != to_order:
-            folder = _swapped(folder)
-        parts.append(struct.pack(f"{to_order}i", length) + folder)
-        at += length
-    return b"".join(parts)
-
-
-def _swapped(text: bytes) -> bytes:
-    """Text in units of two bytes, each in the other order."""
-    if len(text) % 2:
-        raise ConversionError(MQRC.FORMAT_ERROR)
-    swapped = bytearray(text)
-    swapped[::2], swapped[1::2] = text[1::2], text[::2]
-    return bytes(swapped)
-
-
-def _orders(source: Representation, target: Representation) -> tuple[str, str]:
-    return (
-        known(integer_order(source.encoding, is_source=True)),
-        known(integer_order(target.encoding, is_source=False)),
-    )
-
-
-def _number(values: dict[str, int | bytes], name: str, default: int = 0) -> int:
-    found = values.get(name, default)
-    return found if isinstance(found, int) else default
-
-
 def _name(written: CharacterSet, field: bytes) -> bytes:
     """A name in a field: without blanks at its end and what follows a null."""
     return written.text(field).partition("\0")[0].rstrip(" ").encode("ascii", "replace")
-
-
-_ASCII: Final = Representation(367, 0)

@@ -27,6 +27,10 @@ class Tail(Enum):
     FOLDERS = auto()
     #: A PCF message.
     PCF = auto()
+    #: Records of a distribution list.
+    RECORDS = auto()
+    #: Strings, to which pairs of fields for length and offset refer.
+    REFERENCES = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,41 @@ _XQH: Final = Structure(
 _RFH: Final = Structure(b"RFH ", {1: _CHAINED}, Tail.TEXT)
 _RFH2: Final = Structure(b"RFH ", {2: (*_CHAINED, ("name_value_ccsid", "i"))}, Tail.FOLDERS)
 _EPH: Final = Structure(b"EPH ", {1: _CHAINED}, Tail.PCF)
+_DH: Final = Structure(
+    b"DH  ",
+    {
+        1: (
+            *_CHAINED,
+            ("put_msg_rec_fields", "i"),
+            ("recs_present", "i"),
+            ("object_rec_offset", "i"),
+            ("put_msg_rec_offset", "i"),
+        )
+    },
+    Tail.RECORDS,
+)
+_RMH: Final = Structure(
+    b"RMH ",
+    {
+        1: (
+            *_CHAINED,
+            ("object_type", "c8"),
+            ("object_instance_id", "b24"),
+            ("src_env_length", "i"),
+            ("src_env_offset", "i"),
+            ("src_name_length", "i"),
+            ("src_name_offset", "i"),
+            ("dest_env_length", "i"),
+            ("dest_env_offset", "i"),
+            ("dest_name_length", "i"),
+            ("dest_name_offset", "i"),
+            ("data_logical_length", "i"),
+            ("data_logical_offset", "i"),
+            ("data_logical_offset2", "i"),
+        )
+    },
+    Tail.REFERENCES,
+)
 _WIH: Final = Structure(
     b"WIH ",
     {
@@ -176,9 +215,11 @@ _TMC2: Final = Structure(
 STRUCTURES: Final[Mapping[bytes, tuple[Structure, ...]]] = {
     Format.CICS: (_CIH,),
     Format.DEAD_LETTER_HEADER: (_of(DLH),),
+    Format.DIST_HEADER: (_DH,),
     Format.EMBEDDED_PCF: (_EPH,),
     Format.IMS: (_IIH,),
     Format.MD_EXTENSION: (_of(MDE),),
+    Format.REF_MSG_HEADER: (_RMH,),
     Format.RF_HEADER_1: (_RFH,),
     Format.RF_HEADER_2: (_RFH2,),
     Format.TRIGGER: (_of(TM), _TMC2),

@@ -168,6 +168,15 @@ def test_data_in_the_requested_form_needs_no_conversion() -> None:
     assert converted(b"x\0", Representation(1200, REVERSED), Representation(1200, NORMAL)) == Converted(b"\0x")
 
 
+@pytest.mark.rule(
+    "mqi/conversion", "Text whose character set is the one asked for stays, even if nobody knows that set."
+)
+def test_a_character_set_that_nobody_needs() -> None:
+    for ccsid in (930, 1, 819):
+        source, target = Representation(ccsid, NORMAL), Representation(ccsid, REVERSED)
+        assert converted(b"\x0e\x43\x81\xff", source, target) == Converted(b"\x0e\x43\x81\xff")
+
+
 def test_data_that_grow_out_of_the_buffer() -> None:
     data = b"Z\xfcrich"
     assert converted(data, LATIN1, UTF8, room=7) == Converted(b"Z\xc3\xbcrich")

@@ -153,6 +153,61 @@ def test_an_embedded_pcf_header_and_the_string_after_it() -> None:
     assert converted(cut, Format.EMBEDDED_PCF, LATIN1, HOST) == MQRC.FORMAT_ERROR
 
 
+def _changed(name: str, **cells: Cell) -> Layout:
+    """A layout with other values, by ``at_OFFSET``."""
+    layout = LAYOUTS[name]
+    others = {int(key.removeprefix("at_")): value for key, value in cells.items()}
+    return Layout(layout.format, layout.length, {**layout.cells, **others})
+
+
+def test_records_of_a_distribution_list() -> None:
+    def header(how: Representation) -> bytes:
+        # Object records first; then of each put message record the MsgId, the feedback and the accounting token.
+        fixed = _changed("MQDH", at_32=1 | 8 | 16, at_36=2, at_40=48, at_44=48 + 2 * 96)
+        objects = "".join(name.ljust(48) for name in ("A", "QM1", "ORDERS", ""))
+        put = b"".join(b"\xc1" * 24 + number(each, how) + b"\x81" * 32 for each in (259, -1))
+        return built(fixed, how, following=how, format_=Format.STRING, tail=text(objects, how) + put) + text("ü", how)
+
+    for source, target in ((LATIN1, HOST), (HOST, UTF8), (UTF8, LATIN1)):
+        assert converted(header(source), Format.DIST_HEADER, source, target) == Converted(header(target))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"at_36": -1},
+        {"at_36": 2, "at_40": 48},
+        {"at_36": 1, "at_40": 47},
+        {"at_36": 1, "at_40": 49},
+        {"at_36": 1, "at_40": -48},
+        {"at_36": 1, "at_32": 32},
+        {"at_36": 1, "at_32": 1, "at_44": 48 + 73},
+        {"at_36": 2**31 - 1, "at_32": 8, "at_44": 48},
+    ],
+)
+def test_records_that_are_not_there(cells: dict[str, Cell]) -> None:
+    data = built(_changed("MQDH", **cells), LATIN1, tail=b" " * 96)
+    assert converted(data, Format.DIST_HEADER, LATIN1, HOST) == MQRC.FORMAT_ERROR
+
+
+def test_strings_that_a_reference_message_refers_to() -> None:
+    def header(how: Representation, *lengths: int) -> bytes:
+        env, name, end = lengths
+        # Source's name in front of its environment; no destination's environment.
+        fixed = _changed("MQRMH", at_64=env, at_68=108 + name, at_72=name, at_76=108, at_88=end, at_92=108 + name + env)
+        strings = text("/tmp/ü" + "DIR=x" + "über", how)
+        strings += text(" ", how) * (-len(strings) % 4)
+        return built(fixed, how, following=how, format_=Format.STRING, tail=strings) + text("ü", how)
+
+    one_byte, two_bytes = (5, 6, 4), (5, 7, 5)
+    for source, target in ((LATIN1, HOST), (HOST, UTF8), (UTF8, LATIN1)):
+        given, expected = (header(how, *(two_bytes if how == UTF8 else one_byte)) for how in (source, target))
+        assert converted(given, Format.REF_MSG_HEADER, source, target) == Converted(expected)
+    for cells in ({"at_64": 4, "at_68": 107}, {"at_64": 5, "at_68": 108}, {"at_64": -1, "at_68": 108}, {"at_88": 1}):
+        wrong = built(_changed("MQRMH", **cells), LATIN1, tail=b"abcd")
+        assert converted(wrong, Format.REF_MSG_HEADER, LATIN1, HOST) == MQRC.FORMAT_ERROR
+
+
 def test_strings_for_ims_have_their_lengths() -> None:
     def strings(how: Representation, *values: str) -> bytes:
         order = ">" if how.encoding & 0xF == 1 else "<"
