@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sharedq.messages.message import Message
     from sharedq.mqi.errors import MQIError
     from sharedq.properties.handle import MessageHandle
+    from sharedq.tracing.connections import context_of, trace_connections
 
 __all__ = [
     "AsyncConnection",
@@ -24,6 +25,8 @@ __all__ = [
     "QueueManagerConnection",
     "connect",
     "connect_async",
+    "context_of",
+    "trace_connections",
 ]
 
 _HOMES = {
@@ -36,6 +39,8 @@ _HOMES = {
     "QueueManagerConnection": "sharedq.api",
     "connect": "sharedq.api",
     "connect_async": "sharedq.coroutines",
+    "context_of": "sharedq.tracing.connections",
+    "trace_connections": "sharedq.tracing.connections",
 }
 
 

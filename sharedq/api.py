@@ -8,7 +8,8 @@ with sharedq.connect("EWR") as connection, connection.open("FLIGHTS", OpenOption
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from types import TracebackType
 
 from sharedq.calls.get import get as getting
@@ -85,9 +86,13 @@ def connect(
         MQIError: 2058 unknown, 2059 not running, or Redis is not reachable; 2035 Redis refuses us; 2161 quiescing, 2271
             tag in use, 2350 tag not usable.
         DeploymentError: Redis cannot be used as configured.
+        ConfigError: the setting ``tracing`` is on and its extra, or the exporter, is not installed.
     """
     group = group_for(settings)
-    return QueueManagerConnection(connect_to(group, qmgr_name, tag=conn_tag, options=options, appl_name=appl_name))
+    if group.settings.tracing and make_connection is QueueManagerConnection:
+        # By its name: it wraps what is here, and is not even imported while tracing is off.
+        import_module("sharedq.tracing.connections").trace_connections()
+    return make_connection(connect_to(group, qmgr_name, tag=conn_tag, options=options, appl_name=appl_name))
 
 
 class QueueManagerConnection:
@@ -332,6 +337,10 @@ class QueueManagerConnection:
             if error is not None and not self.connection.is_ended:
                 backout(self.connection)
             disconnect(self.connection)
+
+
+#: Makes a connection of a program; ``sharedq.tracing.connections`` sets another one.
+make_connection: Callable[[Connection], QueueManagerConnection] = QueueManagerConnection
 
 
 class Queue:

@@ -20,6 +20,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, fields
 from functools import partial
 from types import TracebackType
@@ -190,7 +191,7 @@ class AsyncConnection:
 
     async def _run(self, call: Callable[[], T]) -> T:
         """Make a call to its end, also if the task is cancelled meanwhile. In this connection's turn."""
-        called = asyncio.get_running_loop().run_in_executor(self._thread, call)
+        called = asyncio.get_running_loop().run_in_executor(self._thread, copy_context().run, call)
         try:
             return await asyncio.shield(called)
         except asyncio.CancelledError:
@@ -210,7 +211,7 @@ class AsyncConnection:
             finally:
                 connection.is_wait_canceled = None
 
-        called = loop.run_in_executor(self._thread, get_until_canceled)
+        called = loop.run_in_executor(self._thread, copy_context().run, get_until_canceled)
         try:
             return await asyncio.shield(called)
         except asyncio.CancelledError:

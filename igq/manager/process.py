@@ -200,6 +200,11 @@ class QueueManager:
 
     def _tell_deployment(self) -> None:
         settings, group = self._settings, self._group
+        if settings.tracing:
+            from sharedq.tracing.provider import check_environment
+
+            # The agent would end at once, again and again.
+            check_environment()
         # Read through a link first: its errors are more precise than a client's.
         record = group.read_record()
         group.adopt(record)

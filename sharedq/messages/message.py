@@ -152,6 +152,11 @@ class Message:
         elif not is_cut:
             self.data_length = len(self.body)
 
+    def as_stored(self) -> tuple[MQMD, bytes]:
+        """The descriptor and the data as they were put, with every header and unconverted."""
+        record, message_id, structure_number, now_ms = self._got
+        return decode_descriptor(record, message_number(message_id), structure_number, now_ms), record_body(record)
+
     @property
     def destination(self) -> bytes:
         """The queue that a message stored through IGQ must go to; empty for any other."""

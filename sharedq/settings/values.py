@@ -86,6 +86,8 @@ class Settings(BaseModel):
     metrics_listen: Annotated[
         str, Field(pattern=r"^[0-9A-Za-z:.\-]{1,253}$", description="a host name or an IP address")
     ] = "127.0.0.1"
+    #: Whether programs and agents make spans of OpenTelemetry.
+    tracing: Annotated[bool, Field(description="true or false")] = False
     #: TCP port of the console and REST interface of a manager; 0 for none.
     console_port: Annotated[int, Field(ge=0, le=65_535, description="0 to 65535")] = 0
     #: Address that the console listens on.

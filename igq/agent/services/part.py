@@ -15,6 +15,7 @@ from sharedq.objects.store.parts import Place
 from sharedq.session.connection import Connection
 
 APPL_NAME = "IGQ agent"
+_Makers = tuple[type[TransmitQueue], type[Carrier], type[Deliverer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +36,22 @@ class Delivery(Service):
     def __init__(self, post: Post, part: Place, tag: bytes) -> None:
         super().__init__(post, part.queue, tag, APPL_NAME, APPL_NAME)
         self._part = part
+        self._makers: _Makers = (TransmitQueue, Carrier, Deliverer)
+        if post.group.settings.tracing:
+            from igq.agent.services.traced import TracedCarrier, TracedDeliverer, TracedQueue
+
+            self._makers = (TracedQueue, TracedCarrier, TracedDeliverer)
         self._deliverer: Deliverer | None = None
         self._opened: _Open | None = None
 
     def _open(self, connection: Connection) -> None:
+        make_queue, make_carrier, make_deliverer = self._makers
         if self._deliverer is None:
-            self._deliverer = Deliverer(connection, self._say, self._part.queue, self._pulse)
+            self._deliverer = make_deliverer(connection, self._say, self._part.queue, self._pulse)
         if self._opened is None:
-            carrier = Carrier(connection, self._part.structure, self._pulse)
+            carrier = make_carrier(connection, self._part.structure, self._pulse)
             try:
-                queue = TransmitQueue(connection, self._part)
+                queue = make_queue(connection, self._part)
             except MQIError as error:
                 # The structure may be gone before it is entered.
                 raise as_trouble(error) from error

@@ -1,0 +1,60 @@
+"""The parts of a delivery that make spans: one for each batch.
+
+A script moves most messages by their ids, and their data are not read: a batch of these has no links. A batch that is
+carried to another structure, or delivered by puts, is at hand; its span is linked to what put its messages.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+
+from igq.agent.delivery.by_puts import Deliverer
+from igq.agent.delivery.by_records import Carrier
+from igq.agent.queues.shared_part import Moved, TransmitQueue
+from sharedq.messages.message import Message
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.redis.link import Reply
+from sharedq.tracing.spans import Spans
+
+
+@cache
+def _spans() -> Spans:
+    """Those of the process."""
+    return Spans()
+
+
+class TracedQueue(TransmitQueue):
+    """A part of the transmission queue that tells how many messages it has moved."""
+
+    def _moved(self, replies: list[Reply], *, learns_later: bool = False) -> Moved:
+        moved = super()._moved(replies, learns_later=learns_later)
+        if moved.count:
+            _spans().moved(SYSTEM_QSG_TRANSMIT_QUEUE, self._connection.qmgr_name, moved.count)
+        return moved
+
+
+class TracedCarrier(Carrier):
+    """A carrier that makes a span for each batch."""
+
+    def carry(self, messages: Sequence[Message], authority_version: str) -> bool:
+        """See ``Carrier``."""
+        begin_ns = time.time_ns()
+        is_carried = super().carry(messages, authority_version)
+        if is_carried:
+            qmgr = self._connection.qmgr_name
+            _spans().moved(SYSTEM_QSG_TRANSMIT_QUEUE, qmgr, len(messages), messages, begin_ns)
+        return is_carried
+
+
+class TracedDeliverer(Deliverer):
+    """A deliverer that makes a span for each batch."""
+
+    def deliver(self, messages: Sequence[Message]) -> int:
+        """See ``Deliverer``."""
+        begin_ns = time.time_ns()
+        delivered = super().deliver(messages)
+        if messages:
+            _spans().moved(self._source, self._connection.qmgr_name, len(messages), messages, begin_ns)
+        return delivered
