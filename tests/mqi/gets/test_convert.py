@@ -13,6 +13,7 @@ from sharedq.messages.message import Message
 from sharedq.mqi import wire
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQCC, MQRC, Encoding, Format, GetOption
+from sharedq.mqi.conversion.structures import STRUCTURES
 from sharedq.mqi.headers import MQMDE
 from sharedq.mqi.pcf.structures import MQCFH, MQCFIN, MQCFST, PCFMessage
 from sharedq.mqi.pcf.writing import write
@@ -225,6 +226,14 @@ def test_a_header_and_its_string_from_a_host_and_to_it(queue: Queue, name: str) 
     assert is_empty(queue)
 
 
+@pytest.mark.rule("mqi/conversion", "Data that are cut within a header come as they were put, with 2079.")
+def test_a_header_that_is_cut(queue: Queue) -> None:
+    body = layouts.built(layouts.LAYOUTS["MQDLH"], layouts.HOST)
+    queue.put(body, MQMD(format=Format.DEAD_LETTER_HEADER, encoding=layouts.HOST.encoding, coded_char_set_id=EBCDIC))
+    got = get(queue, UTF8, CONVERT | CUT, max_length=100)
+    assert described(got) == (body[:100], EBCDIC, layouts.HOST.encoding, MQRC.TRUNCATED_MSG_ACCEPTED)
+
+
 def test_three_headers_and_a_pcf_message_from_a_host(queue: Queue) -> None:
     def message(how: Representation) -> bytes:
         names = ("MQXQH", "MQDLH", "MQRFH2")
@@ -304,13 +313,17 @@ def test_the_warning_that_a_group_was_left_stays(queue: Queue, format_: bytes, r
 def test_no_message_makes_a_get_fail_with_more_than_a_warning(queue: Queue, data: st.DataObject) -> None:
     """Got, or browsed and then got, outside a unit of work: the message is there in any case."""
     numbers = st.sampled_from([0, -1, -2, 37, 500, 819, 1200, 1208, 546, 273, 785, 2**31 - 1, -(2**31)])
-    formats = st.sampled_from([Format.STRING, Format.MD_EXTENSION, Format.DEAD_LETTER_HEADER, Format.TRIGGER, b"ODD"])
-    headers = st.builds(
-        MQMDE, format=formats, encoding=numbers, coded_char_set_id=numbers, struc_length=st.sampled_from([72, 0, -1])
-    )
-    front = b"".join(wire.MDE.pack(header) for header in data.draw(st.lists(headers, max_size=3)))
-    body = front + data.draw(st.binary(max_size=30))
-    md = MQMD(format=data.draw(formats), encoding=data.draw(numbers), coded_char_set_id=data.draw(numbers))
+    formats = st.sampled_from([*STRUCTURES, Format.STRING, Format.PCF, Format.IMS_VAR_STRING, b"ODD"])
+    told = st.builds(Representation, st.one_of(st.just(LATIN1), numbers), st.one_of(st.just(REVERSED), numbers))
+    body, format_ = data.draw(st.binary(max_size=30)), data.draw(formats)
+    for layout in data.draw(st.lists(st.sampled_from(list(layouts.LAYOUTS.values())), max_size=3)):
+        body = layouts.built(layout, layouts.LATIN1, following=data.draw(told), format_=format_) + body
+        format_ = data.draw(st.one_of(st.just(layout.format), formats))
+    if body and data.draw(st.booleans()):
+        place = data.draw(st.integers(0, len(body) - 1))
+        body = body[:place] + data.draw(st.binary(max_size=4)) + body[place + 4 :]
+    source = data.draw(told)
+    md = MQMD(format=format_, encoding=source.encoding, coded_char_set_id=source.ccsid)
     room = data.draw(st.sampled_from([0, 10, 80, 10_000]))
     options = data.draw(st.sampled_from([0, CUT])) | CONVERT
     ccsid, encoding = data.draw(numbers), data.draw(numbers)
