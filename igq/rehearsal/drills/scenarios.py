@@ -48,6 +48,7 @@ from igq.rehearsal.drills.scenario import (
     Start,
     StartGroup,
     StartLoad,
+    Step,
     WaitForAgent,
     WaitForBacklog,
     WaitForLogs,
@@ -71,6 +72,38 @@ _LOST = "LOST1"
 
 #: The agent is paused before there is anything to deliver, so that even a small load builds up a backlog.
 _BACKLOG = (WaitForAgent(), Pause(Who.AGENT), StartLoad(), WaitForBacklog(200), Resume(Who.AGENT))
+
+
+def _lost(*, has_log: bool) -> tuple[Step, ...]:
+    return (
+        StartGroup(shared=_LOST),
+        StartLoad(),
+        # Its puts come after the backup, and no program commits to have got them.
+        Hold(who=Who.PUTTER),
+        WaitForPuts(0.15),
+        Hold(who=Who.DRAINERS),
+        WaitForPuts(0.3),
+        BackUp(has_log=has_log),
+        Release(Who.DRAINERS),
+        WaitForPuts(0.45),
+        Hold(who=Who.DRAINERS),
+        Release(Who.PUTTER),
+        WaitForPutter(),
+        Hold(),
+        LoseStructure(),
+        # Their gets were lost with the structure.
+        Release(Who.DRAINERS),
+        WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
+        WaitForLogs("CSQE035E"),
+        CutOffRecovery(),
+        WaitForRefusal(_CF_STRUC_IN_USE, is_certain=True),
+        Recover(),
+        WaitForLogs("CSQE131I"),
+        # Work from before the loss must be refused, even after the recovery.
+        Release(),
+        Drain(),
+    )
+
 
 _ALL = (
     Scenario(
@@ -304,68 +337,14 @@ _ALL = (
         "The structure of the shared queue is backed up under load, as by a schedule, and loses its keys. Programs are "
         "refused (2373), and again while it is recovered (2346) by a process that dies halfway. A second RECOVER "
         "CFSTRUCT restores exactly what was there when the backup ended, and the group goes on.",
-        (
-            StartGroup(shared=_LOST),
-            StartLoad(),
-            # Its puts come after the backup, and no program commits to have got them.
-            Hold(who=Who.PUTTER),
-            WaitForPuts(0.15),
-            Hold(who=Who.DRAINERS),
-            WaitForPuts(0.3),
-            BackUp(),
-            Release(Who.DRAINERS),
-            WaitForPuts(0.45),
-            Hold(who=Who.DRAINERS),
-            Release(Who.PUTTER),
-            WaitForPutter(),
-            Hold(),
-            LoseStructure(),
-            # Their gets were lost with the structure.
-            Release(Who.DRAINERS),
-            WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
-            WaitForLogs("CSQE035E"),
-            CutOffRecovery(),
-            WaitForRefusal(_CF_STRUC_IN_USE, is_certain=True),
-            Recover(),
-            WaitForLogs("CSQE131I"),
-            # Work from before the loss must be refused, even after the recovery.
-            Release(),
-            Drain(),
-        ),
+        _lost(has_log=False),
         load=2,
     ),
     Scenario(
         "lose-logged-structure",
         "The same, with a log of the structure. RECOVER CFSTRUCT restores everything that was committed before the "
         "loss, and nothing comes again. Only what a commit said is lost (2123).",
-        (
-            StartGroup(shared=_LOST),
-            StartLoad(),
-            # Its puts come after the backup, and no program commits to have got them.
-            Hold(who=Who.PUTTER),
-            WaitForPuts(0.15),
-            Hold(who=Who.DRAINERS),
-            WaitForPuts(0.3),
-            BackUp(has_log=True),
-            Release(Who.DRAINERS),
-            WaitForPuts(0.45),
-            Hold(who=Who.DRAINERS),
-            Release(Who.PUTTER),
-            WaitForPutter(),
-            Hold(),
-            LoseStructure(),
-            # Their gets were lost with the structure.
-            Release(Who.DRAINERS),
-            WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
-            WaitForLogs("CSQE035E"),
-            CutOffRecovery(),
-            WaitForRefusal(_CF_STRUC_IN_USE, is_certain=True),
-            Recover(),
-            WaitForLogs("CSQE131I"),
-            # Work from before the loss must be refused, even after the recovery.
-            Release(),
-            Drain(),
-        ),
+        _lost(has_log=True),
         load=2,
     ),
     Scenario(
