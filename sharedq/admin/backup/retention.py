@@ -40,7 +40,8 @@ def keep(path: Path, made: datetime, retention: int) -> Path:
     """
     stem, suffix = path.stem, path.suffix
     kept = path.with_name(f"{stem}.{made:{_TIME}}{suffix}")
-    new = kept.with_name(kept.name + ".new")
+    # One name for all times, so that the next call removes what a killed one has left.
+    new = path.with_name(f"{stem}.kept.new")
     new.unlink(missing_ok=True)
     try:
         os.link(path, new)

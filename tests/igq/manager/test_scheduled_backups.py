@@ -144,3 +144,19 @@ def test_a_schedule_that_is_none_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("schedule", "interval_ms"), [("* * * * *", 30_000), ("*/2 * * * * *", 1_000)])
 def test_a_manager_may_be_late_by_half_the_time(group: TestGroup, schedule: str, interval_ms: int) -> None:
     assert Backups(group, schedule).by["QM1"]._interval_ms() == interval_ms
+
+
+def test_what_a_killed_manager_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    latest, start = tmp_path / "G.S.backup", datetime(2026, 1, 1, tzinfo=UTC)
+    latest.write_text("x")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            keep(latest, start, 3)
+    kept = keep(latest, start + timedelta(hours=1), 3)
+
+    assert sorted(tmp_path.iterdir()) == sorted([latest, kept])
