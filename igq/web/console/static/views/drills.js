@@ -1,7 +1,7 @@
 // Drills: one is chosen, started, watched line by line, and perhaps stopped.
 
 import { get, post } from "../api.js";
-import { badge, h, replace } from "../dom.js";
+import { append, badge, h, replace } from "../dom.js";
 
 export const title = "Drills";
 
@@ -59,7 +59,7 @@ export async function show(element, context) {
     if (found.run !== run) replace(lines);
     run = found.run;
     next = found.next;
-    for (const line of found.lines) lines.append(document.createTextNode(line + "\n"));
+    append(lines, found.lines.map((line) => line + "\n"));
     lines.hidden = !found.name;
     if (isAtEnd) lines.scrollTop = lines.scrollHeight;
     start.disabled = found.is_running;
