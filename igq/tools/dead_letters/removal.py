@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from igq.tools.dead_letters.letters import Letter
+from igq.tools.units import in_units
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.messages.dead_letter import without_header
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
@@ -161,15 +161,7 @@ def to_destination(letter: Letter) -> Deed:
 
 def units(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
     """Cut letters into units of work."""
-    iterator = iter(letters)
-    while unit := list(islice(iterator, 1)):
-        size = unit[0].length
-        for letter in islice(iterator, UNIT_MESSAGES - 1):
-            unit.append(letter)
-            size += letter.length
-            if size > UNIT_BYTES:
-                break
-        yield unit
+    return in_units(letters, lambda letter: letter.length, UNIT_MESSAGES, UNIT_BYTES)
 
 
 def refusal(reason: MQRC) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from igq.errors import CommandError
+from igq.tools.units import in_units
 from igq.tools.unloading.record_file import Header, Record, check_file, read_header, read_records
 from igq.tools.unloading.series import Series
 from sharedq.api import Queue, QueueManagerConnection, connect
@@ -74,7 +74,9 @@ def load_file(
         series.settle()
         committed = Series.committed(group, name)
         with connection.open(queue, _OUTPUT, qmgr_name=target) as to:
-            for number, unit in enumerate(_units(record for _, record in read_records(path)), start=1):
+            records = (record for _, record in read_records(path))
+            units = in_units(records, lambda record: len(record.body), UNIT_MESSAGES, UNIT_BYTES)
+            for number, unit in enumerate(units, start=1):
                 if number <= committed:
                     before += len(unit)
                 else:
@@ -94,18 +96,6 @@ def _put(connection: QueueManagerConnection, to: Queue, unit: list[Record], done
         detail = f"{error.detail}; " if error.detail else ""
         said = f"{detail}{done} messages of the file are on the queue; run the command again to go on after them"
         raise error_for(error.reason, "MQPUT", to.name, said) from error
-
-
-def _units(records: Iterable[Record]) -> Iterator[list[Record]]:
-    iterator = iter(records)
-    while unit := list(islice(iterator, 1)):
-        size = len(unit[0].body)
-        for record in islice(iterator, UNIT_MESSAGES - 1):
-            unit.append(record)
-            size += len(record.body)
-            if size > UNIT_BYTES:
-                break
-        yield unit
 
 
 def _place(group: Group, at: str, asked: str, queue: str, target: str) -> str:

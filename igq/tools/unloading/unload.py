@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 
 from igq.errors import CommandError
+from igq.tools.units import in_units
 from igq.tools.unloading.record_file import Header, Record, RecordWriter, beginning, read_header, read_records
 from igq.tools.unloading.series import Series
 from sharedq.api import Queue, connect
@@ -138,7 +138,8 @@ def _remove(
         source.handle.gets.confirms_delivery = False
         series = Series(connection, _series(header))
         keys = _keys(group, places, chosen)
-        for unit, meant in enumerate(_units(keys), start=first_unit):
+        units = in_units(keys, lambda key: key.length, UNIT_MESSAGES, UNIT_BYTES)
+        for unit, meant in enumerate(units, start=first_unit):
             taken = [record for key in meant if (record := _take(source, key, unit)) is not None]
             try:
                 writer.write(taken)
@@ -166,18 +167,6 @@ def _keys(group: Group, places: list[Place], chosen: Chosen) -> Iterator[_Key]:
             md = decode_descriptor(record, message_number(message_id), part.place.number, part.now_ms)
             if _is_meant(md, chosen):
                 yield _Key(part.place, message_id, int(length))
-
-
-def _units(keys: Iterable[_Key]) -> Iterator[list[_Key]]:
-    iterator = iter(keys)
-    while unit := list(islice(iterator, 1)):
-        size = unit[0].length
-        for key in islice(iterator, UNIT_MESSAGES - 1):
-            unit.append(key)
-            size += key.length
-            if size > UNIT_BYTES:
-                break
-        yield unit
 
 
 def _take(source: Queue, key: _Key, unit: int) -> Record | None:
