@@ -11,7 +11,7 @@ from igq.cli import definitions, demo, drill, fsck, group, messages, monitoring,
 from igq.cli.console import serve as console
 from igq.cli.help import show_help_alone
 from igq.cli.shown import browse, events
-from igq.cli.tools import dead_letters, trace, unload
+from igq.cli.tools import dead_letters, trace, triggers, unload
 
 
 def build_app() -> typer.Typer:
@@ -24,7 +24,7 @@ def build_app() -> typer.Typer:
         epilog="Settings: IGQ_GROUP (QSG1), IGQ_REDIS_URL (unset: an embedded server), IGQ_DATA_DIR, IGQ_CONFIG.",
     )
     app.callback(invoke_without_command=True)(_global_options)
-    people = (mqsc, definitions, messages, browse, dead_letters, unload, trace, events, monitoring)
+    people = (mqsc, definitions, messages, browse, dead_letters, unload, trace, events, triggers, monitoring)
     for command in (demo, group, qmgr, *people, fsck, drill, console, pipeline):
         command.add_to(app)
     return app

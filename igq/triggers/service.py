@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Final
 
 import structlog
@@ -19,8 +20,9 @@ from sharedq.session.connection import Connection
 
 #: Seconds that a wait for notes lasts, after which those that were left are tried again.
 _WAIT_S: Final = 15.0
-#: Seconds until the next look where another manager writes, or after trouble.
+#: Seconds until the next look where another manager writes, or after trouble: more after each, up to the most.
 _AGAIN_S: Final = 2.0
+_AGAIN_MOST_S: Final = 60.0
 _STOP_S: Final = 5.0
 
 
@@ -34,7 +36,11 @@ class Triggers:
     def look(self) -> None:
         """Begin where queues have TRIGGER. Raises MQIError: 2009, the administration structure cannot be reached."""
         own, others = private_structure(self._process.qmgr), private_structure("")
-        for name in self._group.structure_names():
+        names = self._group.structure_names()
+        for name in self._by_structure.keys() - set(names):
+            # It was deleted.
+            self._by_structure.pop(name).stop()
+        for name in names:
             if name in self._by_structure or (name.startswith(others) and name != own):
                 continue
             try:
@@ -72,9 +78,9 @@ class _Thread:
 
     def _keep(self) -> None:
         # Links of its own, over which nobody else has to wait.
-        group = Group(self._group.settings)
+        group, delay_s = Group(self._group.settings), _AGAIN_S
         while not self._is_over.is_set() and self._process.is_alive:
-            connection = None
+            connection, begun_s = None, time.monotonic()
             try:
                 group.adopt(self._group.read_record(), is_running=True)
                 self._process.tell_abandoned()
@@ -89,7 +95,8 @@ class _Thread:
                     disconnect(connection)
                 except MQIError as error:
                     structlog.get_logger().debug("triggers_not_disconnected", error=str(error))
-            self._is_over.wait(_AGAIN_S)
+            delay_s = min(_AGAIN_MOST_S, 2 * delay_s) if time.monotonic() - begun_s < _AGAIN_MOST_S else _AGAIN_S
+            self._is_over.wait(delay_s)
         group.leave()
 
     def _serve(self, group: Group, connection: Connection) -> None:

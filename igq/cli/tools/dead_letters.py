@@ -255,7 +255,7 @@ def handle(
         place[:] = found
         log("begun")
 
-    with _ended_by_signals() as is_ended:
+    with ended_by_signals() as is_ended:
         wait_s = None if wait is None else FOR_EVER if wait else NOT_AT_ALL
         try:
             Handler(settings, table, note, is_ended=is_ended).run(at, queue, wait_s=wait_s, begin=begin)
@@ -406,7 +406,7 @@ def _text_of(file: Path) -> str:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[Callable[[], bool]]:
+def ended_by_signals() -> Iterator[Callable[[], bool]]:
     """Notice SIGTERM and Ctrl-C, so that what is begun is done; a second one ends the command at once."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.getsignal(number) for number in numbers}
