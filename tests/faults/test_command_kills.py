@@ -104,6 +104,7 @@ def test_a_scheduled_backup_that_is_killed_leaves_the_former_one(used: TestGroup
     assert backed_up() == present
 
 
+@pytest.mark.slow
 @pytest.mark.invariant(1, 8)
 @WHENS
 def test_a_requeue_that_is_killed_loses_and_doubles_nothing(
