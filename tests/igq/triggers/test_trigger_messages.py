@@ -366,3 +366,17 @@ def test_a_queue_without_trigger_leaves_no_note(scene: Scene) -> None:
     keys = scene.group.group.structure("APPL1")
     assert not scene.group.group.command(keys.triggers, "EXISTS", keys.triggers)
     assert not scene.group.group.command(keys.versions, "HEXISTS", keys.versions, "TRIGGER")
+
+
+def test_a_backout_after_the_close_triggers_again(scene: Scene) -> None:
+    """As a recovery does it: the handles of a dead program are closed before its messages are back."""
+    scene.define()
+    scene.watch("QM1")
+    connection = scene.connections["QM2"]
+    server = connection.open("Q", INPUT)
+    scene.putter().put(b"x")
+    server.get(GetOption.SYNCPOINT)
+    server.close()
+    assert scene.count() == 0
+    connection.backout()
+    assert scene.count() == 1
