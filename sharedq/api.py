@@ -324,6 +324,7 @@ class QueueManagerConnection:
             ``NONE``, or 2344: the tag is not free, because the group has still to complete what is committed, or
             something is in doubt.
         """
+        self.connection.end_callbacks()
         with self.connection.lock:
             return disconnect(self.connection)
 
@@ -333,6 +334,7 @@ class QueueManagerConnection:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.connection.end_callbacks()
         with self.connection.lock:
             if error is not None and not self.connection.is_ended:
                 backout(self.connection)

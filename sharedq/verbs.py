@@ -88,6 +88,8 @@ _UNLOCK = int(GetOption.UNLOCK)
 _FOR_OUTPUT_ONLY = int(PutOption.MD_FOR_OUTPUT_ONLY)
 _DELETE_PROPERTIES = int(HandleToBufferOption.DELETE_PROPERTIES)
 _BROWSES = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR)
+#: MQSTAT_TYPE_ASYNC_ERROR; MQSTAT_TYPE_RECONNECTION and MQSTAT_TYPE_RECONNECTION_ERROR.
+ASYNC_ERROR, _RECONNECTION_TYPES = 0, (1, 2)
 #: Selectors of one MQINQ or MQSET.
 SELECTORS_MAX = 256
 _MD_FIELDS = tuple(field.name for field in fields(MQMD) if field.name != "version")
@@ -111,7 +113,10 @@ def mqconn(group: Group, name: str) -> tuple[Connection | None, MQCC, MQRC]:
 
 
 def mqdisc(connection: Connection) -> Outcome:
-    """MQDISC; commits what is outstanding."""
+    """MQDISC; stops callbacks and commits what is outstanding."""
+    _, comp_code, reason = _outcome(nullcontext(), connection.end_callbacks)
+    if comp_code == MQCC.FAILED and not connection.is_ended:
+        return comp_code, reason
     return _with_warning(*_outcome(connection.lock, partial(disconnect, connection)))
 
 
@@ -472,10 +477,18 @@ def mqset(connection: Connection, handle: AnyHandle, values: Mapping[int, int | 
     return _locked(connection, call)
 
 
-def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
-    """MQSTAT of asynchronous puts since the last call."""
+def mqstat(connection: Connection, sts: MQSTS, status_type: int = ASYNC_ERROR) -> Outcome:
+    """MQSTAT: of asynchronous puts since the last call (MQSTAT_TYPE_ASYNC_ERROR).
+
+    A program's connection is a bindings connection, which never reconnects: the other types are refused with 2012, and
+    what is no type with 2430.
+    """
 
     def call() -> None:
+        if status_type != ASYNC_ERROR:
+            is_known = status_type in _RECONNECTION_TYPES
+            reason = MQRC.ENVIRONMENT_ERROR if is_known else MQRC.STAT_TYPE_ERROR
+            raise error_for(reason, "MQSTAT", connection.qmgr_name, f"type {status_type}")
         if sts.version not in _STS_VERSIONS:
             raise error_for(MQRC.STS_ERROR, "MQSTAT", connection.qmgr_name, f"version {sts.version}")
         connection.check()

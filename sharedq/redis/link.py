@@ -188,6 +188,14 @@ class Link:
         woken = self._checked(woken)
         return None if woken is None else bytes(woken[1])
 
+    def block_any(self, wake_keys: Sequence[str], timeout_s: float) -> bytes | None:
+        """Wait for a push to any of these keys of one structure, and take the value; see `block`. Returns the key."""
+        (woken,) = self._send(wake_keys[0], pack("BLPOP", *wake_keys, timeout_s), 1)
+        if isinstance(woken, _UNDONE):
+            return None
+        woken = self._checked(woken)
+        return None if woken is None else bytes(woken[0])
+
     def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
         """Run scripts of several structures, in one write to each server. On one server they run in order.
 

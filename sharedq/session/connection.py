@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
@@ -58,6 +58,16 @@ _CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
 def _is_unregistered(reply: Reply) -> bool:
     """Whether a script did not find its caller."""
     return isinstance(reply, list) and bool(reply) and reply[0] == _CONNECTION_BROKEN
+
+
+class Callbacks(Protocol):
+    """The callbacks of a connection (MQCB)."""
+
+    def end(self) -> None:
+        """Stop and deregister them. Raises MQIError: 2009; 2500, a callback calls this."""
+
+    def wake(self) -> None:
+        """Have them make a call, which learns that the connection is lost. Any thread calls this."""
 
 
 class Connection:
@@ -114,6 +124,10 @@ class Connection:
         self._is_ended = False
         self.is_commit_left_to_group = False
         self._waiting_on: str | None = None
+        #: Once there are any.
+        self.consumers: Callbacks | None = None
+        #: Owners that wait for them; they end with this connection.
+        self.waiter_tokens: list[str] = []
         #: While a get is made that may be canceled: whether its wait is to end now (2033).
         self.is_wait_canceled: Callable[[], bool] | None = None
         #: When it may be silent, and how silent its link has been by the last look.
@@ -512,6 +526,8 @@ class Connection:
     def interrupt(self) -> None:
         """End a running call with 2009: the process lost its lease, or Redis does not answer."""
         self._link.interrupt()
+        if self.consumers is not None:
+            self.consumers.wake()
 
     def break_off(self) -> None:
         """Give this connection up as lost. A manager of the group backs out its work."""
@@ -520,7 +536,14 @@ class Connection:
             if self.beside is not None:
                 self.beside.break_off()
             self.process.abandon(self.token)
+            for token in self.waiter_tokens:
+                self.process.abandon(token)
             self.drop()
+
+    def end_callbacks(self) -> None:
+        """Stop and deregister callbacks, before a disconnect takes its turn. Raises MQIError: 2009, 2500."""
+        if self.consumers is not None:
+            self.consumers.end()
 
     def leave(self) -> MQRC:
         """Leave every structure, and the group last; what was open is closed and what was outstanding is committed.

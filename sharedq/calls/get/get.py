@@ -418,6 +418,15 @@ def _convert(
     return messages
 
 
+def asked_for(handle: Handle, md: MQMD, gmo: MQGMO) -> Selection:
+    """The selection that an MQGET would look for now, for a wait that takes nothing.
+
+    Raises:
+        MQIError: 2033, nothing can fit it; and what the MQGET is refused for.
+    """
+    return selected(handle, _selection(handle, md, gmo, int(gmo.options)))
+
+
 def _selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Selection:
     if options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR):
         if not handle.gets.cursor.message_id:

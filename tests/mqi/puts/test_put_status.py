@@ -175,3 +175,12 @@ def test_the_depth_counts_them(connection: QueueManagerConnection, end: str) -> 
     else:
         connection.backout()
     assert queue.inquire(depth)[depth] == (3 if end == "commit" else 0)
+
+
+@pytest.mark.rule("mqi/async", "MQSTAT of a reconnection is for clients (2012); what is no type of status is 2430.")
+def test_other_types_of_status_are_refused_and_take_nothing(connection: QueueManagerConnection) -> None:
+    queue = connection.open("Q", BOTH)
+    queue.put(b"x", options=LATER)
+    for status_type, reason in ((1, MQRC.ENVIRONMENT_ERROR), (2, MQRC.ENVIRONMENT_ERROR), (3, MQRC.STAT_TYPE_ERROR)):
+        assert verbs.mqstat(queue.connection, MQSTS(), status_type) == (MQCC.FAILED, reason)
+    assert status(queue)[:2] == (1, 0)

@@ -1,4 +1,4 @@
-"""docs/examples/asyncio_consumer.py, killed before and after its commits, and interrupted while it waits."""
+"""The consumers of docs/examples, killed before and after their commits, and interrupted while they wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.killed import environment
 from tests.support.members import TestGroup
 from tests.support.waits import until_waiting
 
-EXAMPLE = str(ROOT / "docs/examples/asyncio_consumer.py")
+EXAMPLES = ("asyncio_consumer.py", "callback_consumer.py")
 QUEUES = ("IN.A", "IN.B")
 pytestmark = pytest.mark.faults
 
@@ -40,11 +40,16 @@ def put(group: TestGroup) -> list[bytes]:
     return sorted(body for its in bodies.values() for body in its)
 
 
+def path_of(example: str) -> str:
+    return str(ROOT / "docs" / "examples" / example)
+
+
 @pytest.mark.invariant(8)
-def test_each_message_is_done_once_however_often_it_is_killed(queues: TestGroup) -> None:
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_each_message_is_done_once_however_often_it_is_killed(queues: TestGroup, example: str) -> None:
     bodies, arguments = put(queues), ("QM1", "DONE", *QUEUES, "--wait-ms", "1")
     for number in range(40):
-        done = run(queues, "-c", DRIVER, ("before", "after")[number % 2], EXAMPLE, *arguments)
+        done = run(queues, "-c", DRIVER, ("before", "after")[number % 2], path_of(example), *arguments)
         if done.returncode == 0:
             break
         assert done.returncode == -9, done.stderr
@@ -57,7 +62,7 @@ def test_each_message_is_done_once_however_often_it_is_killed(queues: TestGroup)
 
 
 def test_control_c_ends_its_waits_at_once(queues: TestGroup) -> None:
-    command = [sys.executable, EXAMPLE, "QM1", "DONE", *QUEUES, "--wait-ms", "-1"]
+    command = [sys.executable, path_of(EXAMPLES[0]), "QM1", "DONE", *QUEUES, "--wait-ms", "-1"]
     program = subprocess.Popen(command, env=environment(queues), stderr=subprocess.PIPE, text=True)
     try:
         for name in QUEUES:
