@@ -22,7 +22,7 @@ from tests.support.scenes import contents
 #: Without context there is no put time, in which the two ways would differ.
 SYNCPOINT = int(PutOption.SYNCPOINT | PutOption.NO_CONTEXT)
 OUTSIDE = int(PutOption.NO_SYNCPOINT | PutOption.NO_CONTEXT)
-STRUCTURES = ("APPL1", "APPL2")
+STRUCTURES = ("APPLA", "APPLB")
 #: The two queues are defined one after the other, sometimes in two different seconds.
 _DEFINED_AT = re.compile(r'"(alteration|creation)_(date|time)":"[^"]*",')
 
@@ -45,7 +45,8 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def ways(group: TestGroup, **attributes: Any) -> tuple[Way, Way]:
     """The same queue in two structures, each with its own connection."""
-    group.define_structure("APPL2")
+    for structure in STRUCTURES:
+        group.define_structure(structure)
     found = []
     for structure in STRUCTURES:
         group.define_shared(f"{structure}.Q", structure, **attributes)
@@ -112,11 +113,11 @@ def test_both_scripts_leave_the_same(
             end = random.choice(("commit", "backout"))
             getattr(short[0], end)()
             by_the_long_way(monkeypatch, getattr(long[0], end))
-        assert of(group, "APPL1", short) == of(group, "APPL2", long)
+        assert of(group, "APPLA", short) == of(group, "APPLB", long)
     short[0].commit()
     long[0].commit()
-    assert of(group, "APPL1", short) == of(group, "APPL2", long)
-    assert journal_of(group, "APPL1", short) == journal_of(group, "APPL2", long)
+    assert of(group, "APPLA", short) == of(group, "APPLB", long)
+    assert journal_of(group, "APPLA", short) == journal_of(group, "APPLB", long)
     assert has_put_at_once <= ("structure/put_in_unit" in called)
 
 
@@ -148,21 +149,21 @@ def test_a_refused_put_changes_nothing(
     way, _ = ways(group)
     connection, queue = way
     queue.put_many([(MQMD(), b"1"), (MQMD(), b"2")], options=SYNCPOINT)
-    act(group, "APPL1.Q")
-    before = of(group, "APPL1", way)
+    act(group, "APPLA.Q")
+    before = of(group, "APPLA", way)
 
     def put() -> object:
         return reason_of(lambda: queue.put_many([(MQMD(), b"3"), (MQMD(), b"4")], options=SYNCPOINT))
 
     assert (by_the_long_way(monkeypatch, put) if is_long else put()) == reason
-    assert of(group, "APPL1", way) == before
+    assert of(group, "APPLA", way) == before
     connection.commit()
     assert [queue.get().body for _ in range(2)] == [b"1", b"2"]
 
 
 def test_an_alter_since_the_open_counts(group: TestGroup) -> None:
     (connection, queue), _ = ways(group)
-    group.repository("QM1").alter("QLOCAL", "APPL1.Q", {"def_priority": 7, "def_persistence": "YES"})
+    group.repository("QM1").alter("QLOCAL", "APPLA.Q", {"def_priority": 7, "def_persistence": "YES"})
     md = queue.put(b"1", options=SYNCPOINT)
     connection.commit()
     got = queue.get()
