@@ -139,7 +139,6 @@ def test_cmdscope_runs_a_command_at_another_member(group: TestGroup) -> None:
         ("PING QMGR", "PING QMGR"),
         ("DEFINE CHANNEL(TO.X) CHLTYPE(SVRCONN)", "DEFINE CHANNEL"),
         ("def chl(X) chltype(SDR)", "DEFINE CHL"),
-        ("DIS PROC(*)", "DISPLAY PROCESS"),
         ("RESET SMDS(*) ACCESS(ENABLED)", "RESET SMDS"),
         ("STOP LISTENER(X)", "STOP LISTENER"),
         ("REFRESH SECURITY", "REFRESH SECURITY"),
