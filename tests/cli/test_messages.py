@@ -85,6 +85,11 @@ def test_a_browse_shows_and_removes_nothing(group: Shell) -> None:
         "open_input": 0,
         "open_output": 0,
         "waiters": 0,
+        # Nothing counts until PERFMEV(ENABLED).
+        "puts": None,
+        "gets": None,
+        "put_rate": None,
+        "get_rate": None,
     }
 
 
