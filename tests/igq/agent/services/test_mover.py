@@ -511,18 +511,18 @@ def woken(group: TestGroup) -> list[str]:
 )
 def test_commands_wake_the_movers_of_those_whom_a_definition_is_for(trio: TestGroup) -> None:
     repository = SessionRepository(trio.group, "QM1")
-    trio.define_structure()
+    trio.define_structure("APPL2")
     assert woken(trio) == []
     repository.define(QueueLocal(name="QM3", usage="XMITQ"))
     assert woken(trio) == ["QM1"]
-    repository.define(QueueLocal(name="OUT", disposition="SHARED", structure="APPL1", usage="XMITQ"))
+    repository.define(QueueLocal(name="OUT", disposition="SHARED", structure="APPL2", usage="XMITQ"))
     assert woken(trio) == ["QM1", "QM2", "QM3"]
-    repository.define(QueueLocal(name="WORK", disposition="SHARED", structure="APPL1"))
+    repository.define(QueueLocal(name="WORK", disposition="SHARED", structure="APPL2"))
     # Each of them may have to make its part of the transmission queue there.
     assert woken(trio) == ["QM1", "QM2", "QM3"]
     for qmgr in ("QM1", "QM2", "QM3"):
         repository.make_transmit_parts(qmgr)
-    repository.define(QueueLocal(name="MORE", disposition="SHARED", structure="APPL1"))
+    repository.define(QueueLocal(name="MORE", disposition="SHARED", structure="APPL2"))
     assert woken(trio) == ["QM1"]
     repository.alter("QLOCAL", "WORK", {"usage": "XMITQ"})
     assert woken(trio) == ["QM1", "QM2", "QM3"]
