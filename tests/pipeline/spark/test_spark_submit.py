@@ -34,9 +34,16 @@ def python(tmp_path: Path) -> Path:
     (site,) = (tmp_path / "bare" / "lib").glob("python3*/site-packages")
     (site / "packages.pth").write_text(str(packages))
     found = tmp_path / "bare" / "bin" / "python"
-    without = subprocess.run([found, "-c", "import sharedq"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    without = subprocess.run(
+        [found, "-c", "import sharedq"], env=environment(), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert "No module named 'sharedq'" in without.stderr
     return found
+
+
+def environment() -> dict[str, str]:
+    """This process' environment without the paths that Spark may have added to it."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
 
 
 def archive(directory: Path) -> Path:
@@ -48,16 +55,15 @@ def archive(directory: Path) -> Path:
     return path
 
 
-def submit(group: TestGroup, python: Path, directory: Path, *options: str, **environment: str) -> str:
+def submit(group: TestGroup, python: Path, directory: Path, *options: str, **more: str) -> str:
     """The job's output."""
     at = [str(group.settings.redis_url), group.group.name, str(directory)]
     program = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     conf = ("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2")
-    own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
     with Watch(group):
         done = subprocess.run(
             [program, "--master", "local[2]", *conf, *options, str(JOB), *at],
-            env=own | {"PYSPARK_PYTHON": str(python)} | environment,
+            env=environment() | {"PYSPARK_PYTHON": str(python)} | more,
             cwd=directory,
             capture_output=True,
             text=True,
