@@ -84,20 +84,11 @@ def define_system_objects(repository: Repository, structure: str) -> None:
         QueueLocal(name=SYSTEM_ADMIN_COMMAND_QUEUE, description="Commands for the command server"),
         *(QueueLocal(name=name, description=text) for name, text in EVENT_QUEUES.items()),
     )
-    retained = QueueLocal(
-        name=RETAINED_QUEUE,
-        disposition="SHARED",
-        structure=structure,
-        index_type="CORRELID",
-        msg_delivery_sequence="FIFO",
-        max_msg_length=MAX_MSG_LENGTH_LIMIT,
-        description="Retained publications",
-    )
     models = (
         QueueModel(name=name, definition_type="SHAREDYN", structure=structure, description=f"Model of {what}")
         for name, what in ((DURABLE_MODEL, "durable subscriptions"), (NON_DURABLE_MODEL, "other subscriptions"))
     )
-    for definition in (transmit, retained, *private, *models):
+    for definition in (transmit, *private, *models):
         if repository.locate(definition.name) is None:
             _unless_there(partial(repository.define, definition))
     known = repository.topics.tree().by_name
@@ -107,6 +98,26 @@ def define_system_objects(repository: Repository, structure: str) -> None:
     ):
         if topic.name not in known:
             _unless_there(partial(repository.topics.define, topic))
+
+
+def define_retained_queue(repository: Repository) -> None:
+    """Define the queue of retained publications, in the structure of SYSTEM.QSG.TRANSMIT.QUEUE.
+
+    The first retained publication does it. A group without one has no shared queue for that, and its members no part of
+    the transmit queue beside it.
+    """
+    transmit = repository.lookup(SYSTEM_QSG_TRANSMIT_QUEUE)
+    assert transmit is not None
+    retained = QueueLocal(
+        name=RETAINED_QUEUE,
+        disposition="SHARED",
+        structure=transmit.structure,
+        index_type="CORRELID",
+        msg_delivery_sequence="FIFO",
+        max_msg_length=MAX_MSG_LENGTH_LIMIT,
+        description="Retained publications",
+    )
+    _unless_there(partial(repository.define, retained))
 
 
 def _unless_there(define: Callable[[], None]) -> None:

@@ -9,7 +9,6 @@ import pytest
 from sharedq.admin.backup.restore import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
-from sharedq.objects.system import RETAINED_QUEUE
 from tests.support.backups import lose, persistent
 from tests.support.groups import drain
 from tests.support.members import TestGroup
@@ -199,8 +198,7 @@ def test_old_handles_and_work_are_gone_even_if_registrations_are_left(used: Test
     connection = used.connect()
     queue, _ = work_in_both(connection)
     keys = used.group.structure("APPL1")
-    queues = [keys.queue(name).queue for name in ("Q", RETAINED_QUEUE)]
-    used.group.client().delete(*queues, keys.messages, keys.sequence)
+    used.group.client().delete(keys.queue("Q").queue, keys.messages, keys.sequence)
     recover(used.group, "APPL1")
     assert reason_of(connection.commit) == MQRC.OUTCOME_MIXED
     assert reason_of(queue.get) == MQRC.CF_STRUC_FAILED

@@ -24,7 +24,6 @@ from sharedq.calls.get.wait import stop_waiting
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.system import RETAINED_QUEUE
 from sharedq.reading.journal import read_entries
 from sharedq.redis.link import Argument, Reply
 from sharedq.scripts.put import undo_call
@@ -158,7 +157,7 @@ def test_changes_during_a_backup_count_as_of_its_end(
 
     assert content(structure) == expected
     assert taken.messages == recovered.messages == sum(map(len, expected.values()))
-    assert recovered.queues == len((*QUEUES, RETAINED_QUEUE))
+    assert recovered.queues == len(QUEUES)
 
 
 def committed_up_to(group: TestGroup, position: str) -> dict[str, set[str]]:

@@ -20,10 +20,11 @@ from sharedq.calls.put.store import store_one
 from sharedq.calls.unit.commit import commit
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, MatchOption, OpenOption, PutOption
-from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.errors import NoMsgAvailable, UnknownObjectName
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
-from sharedq.objects.system import RETAINED_QUEUE
+from sharedq.objects.repository import Repository
+from sharedq.objects.system import RETAINED_QUEUE, define_retained_queue
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
@@ -54,7 +55,7 @@ def retain(connection: Connection, topic_string: str, version: int, md: MQMD, bo
     Raises:
         MQIError: it cannot be stored; what the unit of work did before stays in it.
     """
-    handle, number = _queue(connection), _number(topic_string)
+    handle, number = _made_queue(connection), _number(topic_string)
     header = json.dumps({"topic": topic_string, "version": version, "correl_id": md.correl_id.hex()}).encode()
     stored = replace(md, msg_id=NULL_ID, correl_id=number, report=0)
     store_one(connection, handle, stored, MQPMO(options=_SET_ALL), _LENGTH.pack(len(header)) + header + body, True)
@@ -67,7 +68,10 @@ def clear(connection: Connection, topic_string: str) -> bool:
     Returns:
         Whether there was one.
     """
-    count = _remove(connection, _queue(connection), _number(topic_string))
+    handle = _queue(connection)
+    if handle is None:
+        return False
+    count = _remove(connection, handle, _number(topic_string))
     commit(connection)
     return count > 0
 
@@ -97,7 +101,7 @@ def _remove(connection: Connection, handle: Handle, number: bytes) -> int:
 def _browsed(connection: Connection, number: bytes) -> Iterator[Message]:
     handle = _queue(connection)
     options = int(GetOption.BROWSE_FIRST)
-    while True:
+    while handle is not None:
         gmo = MQGMO(version=2, options=options, match_options=int(MatchOption.MATCH_CORREL_ID))
         try:
             yield get(connection, handle, MQMD(correl_id=number), gmo, max_length=LENGTH_MAX)
@@ -121,11 +125,23 @@ def _number(topic_string: str) -> bytes:
     return hashlib.sha256(topic_string.encode()).digest()[: len(NULL_ID)]
 
 
-def _queue(connection: Connection) -> Handle:
-    """Return the connection's handle of the queue, which it opens once."""
+def _queue(connection: Connection) -> Handle | None:
+    """Return the connection's handle of the queue, which it opens once; None: nothing was ever retained."""
     key = (RETAINED_QUEUE, "")
     handle = connection.destinations.get(key)
     if handle is None or handle.is_closed or handle.structure.has_failed:
-        handle = open_queue(connection, MQOD(object_name=RETAINED_QUEUE.encode()), _OPEN)
+        try:
+            handle = open_queue(connection, MQOD(object_name=RETAINED_QUEUE.encode()), _OPEN)
+        except UnknownObjectName:
+            return None
         connection.destinations[key] = handle
+    return handle
+
+
+def _made_queue(connection: Connection) -> Handle:
+    handle = _queue(connection)
+    if handle is None:
+        define_retained_queue(Repository(connection.group, connection.qmgr_name, caller=connection.token))
+        handle = _queue(connection)
+        assert handle is not None
     return handle
