@@ -8,9 +8,9 @@ Each connection has one thread, because a unit of work belongs to a connection a
 So a task that waits for a message keeps other tasks from calls over the same connection: give each consumer its own.
 
 Cancellation. A call that has not begun is not made. A call that has begun ends first, and is then done; a get that
-waits ends its wait at once. What such a get has taken in that moment is not lost: the queue object keeps it, and the
-next get that asks for the same returns it. Until then other gets raise 2458, and so do a commit (if it is in the unit
-of work), a close and a disconnect. A backout returns what was taken under syncpoint to its queue.
+waits ends its wait at once. A message that such a get has taken in that moment is not lost: the queue object keeps it,
+and the next get that asks for the same returns it. Until then other gets raise 2458, and so do a commit (if it is in
+the unit of work), a close and a disconnect. A backout returns what was taken under syncpoint to its queue.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ T = TypeVar("T")
 _IN_UNIT = int(GetOption.SYNCPOINT)
 _IN_UNIT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
 _BROWSES = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR)
-#: What may differ between a cancelled get and the one that returns its message.
+#: A cancelled get and the one that returns its message may differ in these.
 _HOW_LONG = int(GetOption.WAIT | GetOption.FAIL_IF_QUIESCING)
 _log = LibraryLogger(__name__)
 

@@ -20,8 +20,8 @@ def fsck(
 
     Managers and programs may be at work at the same time. Without --repair the command changes nothing. With it,
     entries without an owner are given back: locked messages go to their places, units of work end as was decided, and
-    counters are corrected. Messages on no queue go to the queue that their record names, or to the agent. What cannot
-    be repaired without loss stays and is shown.
+    counters are corrected. Messages on no queue go to the queue that their record names, or to the agent. A fault that
+    cannot be repaired without loss stays and is shown.
 
     Exit status: 0, nothing was found or everything was repaired; 1, something is left; 2, the group cannot be read or
     repaired.

@@ -52,7 +52,7 @@ class Triggers:
                 self._by_structure[name] = _Thread(self._group, self._process, name)
 
     def stop(self) -> None:
-        """End every thread. What they have not finished another manager does, or this one after its next start."""
+        """End every thread. Another manager finishes their work, or this one does after its next start."""
         threads, self._by_structure = list(self._by_structure.values()), {}
         for each in threads:
             each.stop()

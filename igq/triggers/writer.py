@@ -42,7 +42,7 @@ from sharedq.session.connection import Connection
 
 #: Notes that one call takes.
 NOTES_PER_CALL: Final = 100
-#: What is between two priorities in the score of a message (sharedq/lua/pasted.lua).
+#: The distance of two priorities in the score of a message (sharedq/lua/pasted.lua).
 _PRIORITY_STEP: Final = 2**48
 _PRIORITIES: Final = 10
 _ACTIVE: Final = ("STARTING", "RUNNING", "QUIESCING")

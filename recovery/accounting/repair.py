@@ -2,8 +2,8 @@
 
 Entries of a missing owner are given to a dead owner and resolved like any other: locked messages go back to their
 places, and units of work end as was decided about them. A message on no queue goes to the queue that its record names,
-or to a part of SYSTEM.QSG.TRANSMIT.QUEUE, whose agent delivers or dead-letters it. What cannot be repaired without loss
-stays, and the next account finds it again.
+or to a part of SYSTEM.QSG.TRANSMIT.QUEUE, whose agent delivers or dead-letters it. A fault that cannot be repaired
+without loss stays, and the next account finds it again.
 """
 
 from __future__ import annotations

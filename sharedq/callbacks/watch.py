@@ -1,9 +1,9 @@
 """One wait for many queues: a waiter for each consumer, and one blocking call for the waiters of a structure.
 
 A connection can wait for one queue. So each consumer has a waiter: an owner of its own beside the connection's, which
-waits as a browse does and takes nothing. Whatever arrives wakes it, and no other wait loses a wake-up to it. The
-connection gets the messages. A thread blocks on the wake keys of all waiters of a structure at once, so an idle program
-makes no call, for however many queues.
+waits as a browse does and takes nothing. Each message that arrives wakes it, and no other wait loses a wake-up to it.
+The connection gets the messages. A thread blocks on the wake keys of all waiters of a structure at once, so an idle
+program makes no call, for however many queues.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Watch:
             try:
                 call, handle = self._wait_call(consumer)
             except NoMsgAvailable:
-                # What it asks for can never be there: only another call of the program changes that.
+                # No message can ever fit what it asks for: only another call of the program changes that.
                 continue
             except MQIError as error:
                 if error.reason == MQRC.CONNECTION_BROKEN:
@@ -201,7 +201,7 @@ class Watch:
         if waiter is None:
             waiter = consumer.waiter = self._new_waiter(handle.structure)
         gets = handle.gets
-        # What it remembers of locks and keys is that of the connection.
+        # Its memory of locks and keys is the connection's.
         mine = Gets(has_members=gets.has_members, may_meet_marks=gets.may_meet_marks, mark_ms=gets.mark_ms)
         looking = replace(handle, number=0, gets=mine)
         cursor = 0

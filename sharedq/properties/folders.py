@@ -1,7 +1,7 @@
 """The folders of an MQRFH2: text in a syntax like XML, each with properties, or with data of a program's own.
 
-What is read: one element with elements in it, attributes in either kind of quotes, the five entities of XML and numbers
-of characters. What XML has besides (comments, CDATA, processing instructions, declarations) makes a folder unreadable.
+It reads one element with elements in it, attributes in either kind of quotes, the five entities of XML and numbers
+of characters. Anything else of XML (comments, CDATA, processing instructions, declarations) makes a folder unreadable.
 
 Source: IBM MQ, "NameValueData", "MQRFH2 folder restrictions", "Mapping property descriptor fields into MQRFH2 headers".
 """

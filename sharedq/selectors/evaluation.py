@@ -1,7 +1,7 @@
 """The value of a selector for a message, in three-valued logic: ``None`` is unknown.
 
-Numbers are compared as 64-bit floating-point numbers, as in a script. What is compared with a value of another kind is
-neither equal to it nor different: the comparison is false.
+Numbers are compared as 64-bit floating-point numbers, as in a script. A value of another kind is
+neither equal nor different: every comparison with it is false.
 """
 
 from __future__ import annotations

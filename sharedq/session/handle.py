@@ -85,7 +85,7 @@ class Definition:
         if not route.path:
             return cls(version.decode(), facts, route, checks)
         first = route.path[0]
-        # What is said of properties is said of the queue as it was opened, like the defaults of puts.
+        # PROPCTL is that of the queue as it was opened, like the defaults of puts.
         facts = replace(facts, property_control=getattr(first, "property_control", facts.property_control))
         return cls(version.decode(), facts, route, checks, first.def_priority, int(first.def_persistence == "YES"))
 
@@ -155,7 +155,7 @@ class Gets:
     mark_ms: int = -1
     #: Of the message got last, where it was opened with MQOO_SAVE_ALL_CONTEXT: what a put may pass on.
     saved_context: Context | None = None
-    #: What messages must be for it to see them, where it was opened with a selection string.
+    #: The condition of the selection string that it was opened with: it sees the messages that fit.
     selector: Selector | None = None
     #: Keys of its script calls, made at the first one.
     keys: tuple[str, ...] = ()

@@ -97,7 +97,7 @@ def test_a_killed_process_has_the_message_or_gives_it_back(way: Way) -> None:
 @pytest.mark.invariant(1, 3, 8)
 @pytest.mark.parametrize("step", ["wait uncommitted", "request and wait"])
 def test_a_process_killed_in_its_unit_of_work_gives_the_message_back(way: Way, step: str) -> None:
-    """It is there once: it was never handed over, or has been backed out. What was committed with the wait stays so."""
+    """It is there once: it was never handed over, or has been backed out. The commit with the wait stays."""
     group = way.group
     if way.agent:
         group.define_private("QM2", "OTHER")

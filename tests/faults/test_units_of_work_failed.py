@@ -105,7 +105,7 @@ def test_messages_of_the_get_sent_with_such_a_commit_are_put_back(used: TestGrou
 def test_a_wait_that_began_with_such_a_commit_is_over(
     used: TestGroup, monkeypatch: pytest.MonkeyPatch, is_handed: bool
 ) -> None:
-    """What came for it in that moment is for others: the program learns of the commit alone."""
+    """A message that came for it in that moment is for others: the program learns of the commit alone."""
     connection, putter = used.connect(), used.connect()
     queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
     other.put(b"first")

@@ -67,7 +67,7 @@ def pcf_of_qm1(qsg: TestGroup) -> pymqi.PCFExecute:
 
 
 def echo(request: pcf.PCFMessage) -> list[pcf.PCFMessage]:
-    """What was asked, as the answer."""
+    """Answer with the request itself."""
     return [answer(pcf.MQCFIN(CMQCFC.MQIACF_COMMAND, request.header.command), *request.parameters)]
 
 

@@ -167,7 +167,7 @@ def test_a_unit_of_work_is_backed_out(qsg: TestGroup) -> None:
     queue.put(b"lost", None, pymqi.PMO(Options=IN_UNIT))
     token = lose(qmgr)
 
-    # What is outside of the unit of work goes on.
+    # Work outside of the unit of work goes on.
     queue.put(b"outside", pymqi.MD(Priority=0))
     for call in (
         lambda: queue.put(b"x", None, pymqi.PMO(Options=IN_UNIT)),
@@ -202,7 +202,7 @@ def test_the_program_may_back_out_what_is_lost() -> None:
 
 @pytest.fixture
 def proxy(qsg: TestGroup, redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:  # noqa: ARG001
-    """What the program's connections go through from now on."""
+    """Make the program's connections go through this from now on."""
     with tempfile.TemporaryDirectory() as where:
         made = Proxy(redis_server.socket, Path(where))
         monkeypatch.setenv("IGQ_REDIS_URL", made.url)

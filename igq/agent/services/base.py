@@ -59,7 +59,7 @@ class Service(ABC):
     def __init__(self, post: Post, queue: str, tag: bytes, appl_name: str, name: str) -> None:
         self._post, self._tag, self._appl_name, self._name = post, tag, appl_name, name
         self._pulse, self._sleep = post.pulse, post.sleep
-        # What was told to be in the state of retry is so until it is told to have left it.
+        # A service that reported the state of retry stays in it until it reports that it has left.
         is_in_retry = post.left is not None and post.left.state == "RETRY"
         self._state = MoverState(queue, "RETRY" if is_in_retry else "STARTING")
         self._retrier = Retrier(self._pause, self._on_trouble)

@@ -12,7 +12,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.settings.values import Settings
 
-#: What is taken is kept, or put elsewhere: with all its properties.
+#: A message that is taken is kept, or put elsewhere: with all its properties.
 _WHOLE = GetOption.SYNCPOINT | GetOption.PROPERTIES_FORCE_MQRFH2
 
 

@@ -184,8 +184,8 @@ class Follower:
         self._definition = definition
         self._keys = group.structure(self._structure)
         self._image = Image(self)
-        #: What was found while the journal is followed to its end: queue, place and record. It is written later: that
-        #: takes longer than Redis needs for it, and much of it is gone by then.
+        #: Messages found while the journal is followed to its end: queue, place and record. They are written later:
+        #: that takes longer than Redis needs for it, and much of it is gone by then.
         self._held: dict[bytes, tuple[bytes, int, bytes]] | None = None
         self._held_bytes = 0
         self._last, self._has_caught_up = b"0-0", False
@@ -329,7 +329,7 @@ class Follower:
     def _catch_up(self) -> int:
         """Follow the journal to its end. Returns the counter of message numbers there."""
         self._size, least, vain = 1, self._image.doubts, 0
-        # What an attempt that failed has found is known, too.
+        # The findings of a failed attempt are known, too.
         self._held = self._held or {}
         until_s = time.monotonic() + PATIENCE_S
         while True:

@@ -54,7 +54,7 @@ UNSEEN_MESSAGES, _CALLS_TOGETHER = 500, 2
 #: Longest body that can exist (MAXMSGL's limit).
 LENGTH_MAX = 104_857_600
 
-#: What a get that rides along with a commit does not look at.
+#: A get that rides along with a commit does not look at messages with these.
 _UNUSUAL = RECORD_EXPIRY | RECORD_GROUP | RECORD_REPORT
 #: Messages of one operation in a unit of work, where structure/get_grouped takes more.
 _OPERATION_MESSAGES = 100

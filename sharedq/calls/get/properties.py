@@ -1,7 +1,7 @@
 """MQGET and properties: in the message handle, in an MQRFH2 in front of the data, or not at all.
 
-A message carries its properties in MQRFH2 headers, as they were put. What of that a program sees is decided here, when
-the message has been got: by the option of the call, else by PROPCTL of the queue.
+A message carries its properties in MQRFH2 headers, as they were put. This module decides which of them a program sees,
+when the message has been got: by the option of the call, else by PROPCTL of the queue.
 
 Source: IBM MQ reference, MQGMO: Options, "Property options"; PropertyControl; "MQRFH2 headers that are not valid".
 """

@@ -153,7 +153,7 @@ def _create(
 
 
 def _take_back(connection: Connection, managed: Handle | None, handle: SubscriptionHandle | None) -> None:
-    """Undo an MQSUB that has failed. What cannot be undone now is when the connection ends."""
+    """Undo an MQSUB that has failed. The end of the connection undoes the rest."""
     if managed is not None:
         # Noted before the first call that may be refused, too.
         connection.temporary_queues.append((managed.structure, managed.name))

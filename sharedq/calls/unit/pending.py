@@ -176,8 +176,8 @@ def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
 def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: GetRequest | None) -> Sending | None:
     """One call that puts the buffered messages and commits; None where that takes several.
 
-    The messages must be for one queue and few enough for one call, all plain or all with identifiers alone. What the
-    unit of work has recorded must be gets in the same structure. Nothing recorded, and no get that comes along: then
+    The messages must be for one queue and few enough for one call, all plain or all with identifiers alone. The
+    unit of work may have recorded gets only, in the same structure. Nothing recorded, and no get that comes along: then
     the put is the whole unit of work, of plain messages.
 
     Args:

@@ -58,7 +58,7 @@ local function with_backout_counted(record)
     return string.sub(record, 1, 2) .. string.char(backouts) .. string.sub(record, 4)
 end
 
--- What a dead owner was handed and has not seen comes back as it was (see prelude/waiting).
+-- A message that a dead owner was handed and has not seen comes back as it was (see prelude/waiting).
 local unseen = caller ~= owner
     and string.match(redis.call("LRANGE", wake_base .. owner, 0, 0)[1] or "", "^([^ \n]+)\n")
 

@@ -94,7 +94,7 @@ for _, operation in ipairs(operations) do
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
         local added, armed = added_of(operation), state[2]
         make_available(queue, messages, own, wake_base, expiry, tonumber(state[1] or 0), added, records)
-        -- The put has counted what came. What a waiting get is handed goes here.
+        -- The put has counted the message that came. This counts it as got, if it is handed to a waiting get.
         if armed and queue.handed then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, queue.handed) end
         if armed then INLINE.note_trigger(armed, queue.q, queue.a, queue.name, owner, added) end
         queue.handed = nil

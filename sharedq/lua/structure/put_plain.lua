@@ -64,7 +64,7 @@ if KEYS[10] then
     code = "." .. code
 end
 -- A lone get that waits for any message is served as prelude/place does it, but without making its functions: this is
--- the time between a request and its answer. What it is handed outside a unit of work need not be stored.
+-- the time between a request and its answer. A message that it is handed outside a unit of work need not be stored.
 local token, handed
 if state[2] == "1" then
     local waiter = KEYS[10] and redis.call("ZRANGE", KEYS[6], 0, 0)[1] or redis.call("ZPOPMIN", KEYS[6])[1]

@@ -58,7 +58,7 @@ class Structure:
 
 
 _HEAD: Final[Fields] = (("struc_id", "c4"), ("version", "i"))
-#: What all headers have in front that say their own length.
+#: The first fields of every header that says its own length.
 _CHAINED: Final[Fields] = (
     *_HEAD,
     ("struc_length", "i"),

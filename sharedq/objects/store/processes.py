@@ -37,7 +37,7 @@ class Processes:
         return Process.from_json(text) if text else None
 
     def define(self, process: Process, *, replace: bool = False, like: str = "") -> None:
-        """DEFINE PROCESS. What *process* does not set comes from *like*, else from SYSTEM.DEFAULT.PROCESS.
+        """DEFINE PROCESS. Attributes that *process* does not set come from *like*, else SYSTEM.DEFAULT.PROCESS.
 
         Raises:
             MQIError: 2100, it exists, without *replace*; 2085, there is none to be *like*.

@@ -34,7 +34,7 @@ from sharedq.pymqi.structures.pcf import CFBS, CFGR, CFH, CFIL, CFIN, CFSL, CFST
 from sharedq.pymqi.structures.queueing import GMO, MD, OD, PMO
 from sharedq.pymqi.text import ByteString, ensure_bytes, ensure_not_unicode, padded_count
 
-#: What a command takes: attributes and their values, or the parameters themselves.
+#: The arguments of a command: attributes and their values, or the parameters themselves.
 Arguments = Mapping[int, Any] | Sequence[MQOpts]
 #: Attributes of an answer; a group is a list of them.
 Answer = dict[int, Any]

@@ -1,8 +1,8 @@
 """Reconnection: a connection that is made again when it breaks, with what was open on it (MQCNO_RECONNECT).
 
 The call that finds the connection broken makes the new one, reopens the handles under their numbers, and is then made
-again, unless its outcome is unknown. What stays behind: the unit of work, which the group backs out; browse cursors and
-locks, which begin anew.
+again, unless its outcome is unknown. It does not carry over: the unit of work, which the group backs out; browse
+cursors and locks, which begin anew.
 
 Source: IBM MQ, "Automatic client reconnection" and the descriptions of the reason codes 2546 to 2556.
 """

@@ -1,4 +1,4 @@
-"""What tests of topics do again and again."""
+"""Steps that tests of topics repeat."""
 
 from __future__ import annotations
 

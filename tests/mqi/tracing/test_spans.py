@@ -61,7 +61,7 @@ def links(span: ReadableSpan) -> list[tuple[int, int]]:
 
 
 def got_plainly(group: TestGroup, options: GetOption | int = 0) -> tuple[bytes, MessageHandle]:
-    """What a program without tracing gets from Q, in a handle."""
+    """Return the properties that a program without tracing gets from Q."""
     handle = MessageHandle()
     message = group.connect().open("Q", OpenOption.INPUT_SHARED).get(options, properties=handle)
     return message.body, handle

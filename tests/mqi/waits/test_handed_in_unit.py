@@ -94,7 +94,7 @@ def put_with_a_get(queue: Queue, md: MQMD) -> None:
 
 
 WAYS = [put_at_once, put_in_unit, put_buffered, put_with_a_get]
-#: What is put, and what a get that waits for it asks for.
+#: The message that is put, and the selection of the get that waits for it.
 ASKED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "any": ({}, {}),
     "any, with a CorrelId": ({"correl_id": CORREL_ID}, {}),

@@ -166,7 +166,7 @@ def test_properties_are_inquired_one_after_the_other() -> None:
     assert handle.inquire("a.%").name == "a.x"
     assert handle.inquire("a.%", options=NEXT).name == "a.y"
     assert reason_of(handle.inquire, "a.%", options=NEXT) == MQRC.PROPERTY_NOT_AVAILABLE
-    # What is refused leaves the cursor where it was.
+    # A refused inquiry leaves the cursor where it was.
     assert handle.inquire("b", options=InquirePropertyOption.INQ_PROP_UNDER_CURSOR).name == "a.y"
 
 

@@ -19,7 +19,7 @@ from tests.support.members import TestGroup
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch, agent: AgentOfQM2) -> InMemorySpanExporter:
-    """What is exported by the agent, whose parts are traced, and by the traced connections of programs."""
+    """The spans of the agent, whose parts are traced, and of the traced connections of programs."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     spans = Spans(provider)

@@ -48,7 +48,7 @@ WRITTEN = [LATIN1, HOST, UTF8, Representation(1047, NORMAL), Representation(37, 
 @pytest.mark.parametrize("source", WRITTEN)
 def test_each_structure_is_ibms(name: str, source: Representation, target: Representation) -> None:
     layout = LAYOUTS[name]
-    # What it says about data that are not there, and IMS' and CICS' reserved fields, stay as they are.
+    # Fields about data that are not there, and IMS' and CICS' reserved fields, stay as they are.
     told = Representation(819, REVERSED)
     there = converted(built(layout, source, following=told), layout.format, source, target)
     assert there == Converted(built(layout, target, following=told))
