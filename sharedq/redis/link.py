@@ -320,6 +320,9 @@ class Link:
             if connection is None:
                 connection = self._deployment.open(endpoint, timeout_s=self._timeout_s)
                 self._by_endpoint[endpoint] = connection
+                if self.is_broken:
+                    # `interrupt` came while this connected, so it did not see the connection.
+                    self._break(redis.ConnectionError("interrupted"))
                 self._load_scripts(connection)
             return connection
         except SlotNotServedError as error:

@@ -1,0 +1,61 @@
+"""Another thread interrupts a link at any moment, also while the link connects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from redis.connection import UnixDomainSocketConnection
+
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.redis.deployment import Deployment
+from sharedq.redis.link import Link
+from tests.support.server import Server
+
+#: A call that misses its interruption ends after so many seconds, with another outcome.
+BLOCK_S = 0.2
+WAKE_KEY = "{IGQ:INTERRUPTED}wake:nobody"
+#: What a call does, one after the other, and when the interruption comes.
+WHILE_IT_CONNECTS = [(Deployment, step, when) for step in ("locate", "open") for when in ("before", "after")]
+WHILE_IT_CALLS = [
+    (UnixDomainSocketConnection, "send_packed_command", "before"),
+    (UnixDomainSocketConnection, "send_packed_command", "after"),
+    (UnixDomainSocketConnection, "read_response", "before"),
+]
+
+
+@pytest.fixture
+def link(redis_server: Server) -> Iterator[Link]:
+    made = Link(Deployment(redis_server.url))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("has_connected", "part", "step", "when"),
+    [(False, *moment) for moment in WHILE_IT_CONNECTS + WHILE_IT_CALLS]
+    + [(True, *moment) for moment in WHILE_IT_CALLS],
+)
+def test_an_interruption_is_never_missed(
+    link: Link, has_connected: bool, part: Any, step: str, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = getattr(part, step)
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        if when == "before":
+            link.interrupt()
+        found = original(*args, **options)
+        if when == "after":
+            link.interrupt()
+        return found
+
+    if has_connected:
+        link.command(WAKE_KEY, "PING")
+    monkeypatch.setattr(part, step, interrupted)
+    with pytest.raises(MQIError) as caught:
+        link.block(WAKE_KEY, BLOCK_S)
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert link.is_broken
+    assert not any(getattr(each, "_sock", None) for each in link._by_endpoint.values())
