@@ -31,6 +31,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, TracerProvider
 
 from sharedq import api
+from sharedq.api import connection as connections
 from sharedq.calls.get.properties import PROPERTY_OPTIONS, property_option, take_out
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, PutAction, PutOption, SubOption
@@ -63,7 +64,7 @@ def trace_connections(provider: TracerProvider | None = None) -> None:
     Raises:
         ConfigError: the extra ``tracing`` or the exporter is not installed.
     """
-    api.make_connection = partial(TracedConnection, Spans(provider))
+    connections.make_connection = partial(TracedConnection, Spans(provider))
 
 
 def context_of(message: Message) -> Context:

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanContext, SpanKind, get_current_span
 
-from sharedq import MessageHandle, MQIError, QueueManagerConnection, api
+from sharedq import MessageHandle, MQIError, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.settings.values import ConfigError
@@ -252,7 +252,7 @@ def test_publication_is_linked(traced: Traced) -> None:
 def test_program_switches_it_on_and_tasks_keep_their_trace(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
     import sharedq
 
-    monkeypatch.setattr(api, "make_connection", api.make_connection)
+    monkeypatch.setattr(sharedq.api.connection, "make_connection", sharedq.api.connection.make_connection)
     trace_connections(traced.provider)
 
     async def work() -> None:

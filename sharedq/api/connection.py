@@ -1,0 +1,328 @@
+"""Connections of the native API: MQCONNX, MQOPEN, MQPUT1, MQSUB, units of work."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import TracebackType
+
+from sharedq.api.queue import Queue
+from sharedq.api.topics import Subscription, Topic
+from sharedq.calls.handles import open as opening
+from sharedq.calls.handles.connect import connect_to, disconnect
+from sharedq.calls.topics import open as topics
+from sharedq.calls.topics import subscribe as subscribing
+from sharedq.calls.unit import in_doubt
+from sharedq.calls.unit.commit import backout, commit
+from sharedq.members.group import Group
+from sharedq.mqi.constants import (
+    MQRC,
+    ConnectOption,
+    ObjectType,
+    OpenOption,
+    SubOption,
+)
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.options import check_put_options, split_put1_options
+from sharedq.mqi.structures import MQMD, MQOD, MQSD
+from sharedq.properties.handle import MessageHandle
+from sharedq.session.connection import Connection
+from sharedq.settings.loader import load_settings
+from sharedq.settings.values import Settings
+
+_groups: dict[Settings, Group] = {}
+_groups_lock = threading.Lock()
+
+
+def group_for(settings: Settings | None = None) -> Group:
+    """The group of these settings (default: environment and file), one for the process."""
+    settings = settings or load_settings()
+    with _groups_lock:
+        group = _groups.get(settings)
+        if group is None:
+            group = _groups[settings] = Group(settings)
+        return group
+
+
+def connect(
+    qmgr_name: str = "",
+    *,
+    conn_tag: bytes = b"",
+    options: ConnectOption | int = 0,
+    appl_name: str = "",
+    settings: Settings | None = None,
+) -> QueueManagerConnection:
+    """Connect to a queue manager, or by the group's name to any running member (MQCONNX).
+
+    Args:
+        conn_tag: connection tag, at most 128 bytes; used with ``ConnectOption.SERIALIZE_CONN_TAG_*`` or
+            ``RESTRICT_CONN_TAG_*``.
+
+    Raises:
+        MQIError: 2058 unknown, 2059 not running, or Redis is not reachable; 2035 Redis refuses us; 2161 quiescing, 2271
+            tag in use, 2350 tag not usable.
+        DeploymentError: Redis cannot be used as configured.
+        ConfigError: the setting ``tracing`` is on and its extra, or the exporter, is not installed.
+    """
+    group = group_for(settings)
+    if group.settings.tracing and make_connection is QueueManagerConnection:
+        # By its name: it wraps what is here, and is not even imported while tracing is off.
+        import_module("sharedq.tracing.connections").trace_connections()
+    return make_connection(connect_to(group, qmgr_name, tag=conn_tag, options=options, appl_name=appl_name))
+
+
+class QueueManagerConnection:
+    """A connection to a queue manager. Leaving its ``with`` block commits, or backs out after an exception."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @property
+    def qmgr_name(self) -> str:
+        """The manager connected to."""
+        return self.connection.qmgr_name
+
+    def open(
+        self,
+        name: str,
+        options: OpenOption | int,
+        *,
+        qmgr_name: str = "",
+        dynamic_name: str = "CSQ.*",
+        selector: str = "",
+    ) -> Queue:
+        """MQOPEN: *name*, at the manager *qmgr_name* or here.
+
+        Args:
+            dynamic_name: for a model queue: the name of the queue to make, or its beginning and ``*``. The complete
+                name is the queue's `resolved_name`.
+            selector: the selection string, such as ``colour = 'red' AND Root.MQMD.Priority > 3``: gets and browses see
+                the messages that it is true of.
+        """
+        od = MQOD(version=4, dynamic_q_name=_name(dynamic_name), selection_string=selector)
+        return self._open(od, name, qmgr_name, options, may_create=True)
+
+    def put1(
+        self,
+        name: str,
+        body: bytes,
+        md: MQMD | None = None,
+        *,
+        qmgr_name: str = "",
+        options: int = 0,
+        properties: MessageHandle | None = None,
+    ) -> MQMD:
+        """MQPUT1: open, put one message, close. Logical order needs a handle that stays open (2046)."""
+        refused = check_put_options(int(options), is_put1=True)
+        if refused:
+            raise error_for(refused, "MQPUT1", name)
+        open_options, put_options = split_put1_options(int(options))
+        with self._open(MQOD(), name, qmgr_name, open_options, may_create=False) as queue:
+            return queue.put(body, md, options=put_options, properties=properties)
+
+    def _open(self, od: MQOD, name: str, qmgr_name: str, options: OpenOption | int, *, may_create: bool) -> Queue:
+        od.object_name, od.object_q_mgr_name = _name(name), _name(qmgr_name)
+        with self.connection.lock:
+            return Queue(self.connection, opening.open_queue(self.connection, od, options, may_create=may_create))
+
+    def open_topic(
+        self, topic_string: str = "", *, name: str = "", options: OpenOption | int = OpenOption.OUTPUT
+    ) -> Topic:
+        """MQOPEN of a topic for publications.
+
+        Args:
+            topic_string: the topic string, or the rest of it below that of the topic object *name*.
+            name: of a topic object (DEFINE TOPIC).
+
+        Raises:
+            MQIError: 2085 no such topic object; 2425 no topic string; 2045, 2046 options.
+        """
+        od = MQOD(object_type=int(ObjectType.TOPIC), object_name=_name(name), object_string=topic_string.encode())
+        with self.connection.lock:
+            self.connection.check()
+            return Topic(self.connection, topics.open_topic(self.connection, od, options))
+
+    def subscribe(
+        self,
+        topic_string: str = "",
+        *,
+        topic: str = "",
+        name: str = "",
+        options: SubOption | int = SubOption.CREATE | SubOption.MANAGED,
+        queue: Queue | None = None,
+        descriptor: MQSD | None = None,
+    ) -> Subscription:
+        """MQSUB: make a subscription, or resume or alter one.
+
+        Args:
+            topic_string: the topic string, with wildcards; or the rest of it below that of the topic object *topic*.
+            name: of the subscription; a durable one needs one.
+            options: by default a subscription that is not durable, with a queue that goes with it.
+            queue: the destination, without ``SubOption.MANAGED``.
+            descriptor: for everything else that a subscription says, such as ``pub_priority``; the call leaves there
+                what MQSUB does.
+
+        Raises:
+            MQIError: as for ``sharedq.calls.topics.subscribe.subscribe``.
+        """
+        sd = MQSD() if descriptor is None else descriptor
+        sd.options, sd.sub_name = int(options), name.encode()
+        sd.object_name, sd.object_string = _name(topic), topic_string.encode()
+        with self.connection.lock:
+            self.connection.check()
+            handle = subscribing.subscribe(self.connection, sd, None if queue is None else queue._open_handle())
+            return Subscription(self.connection, handle, queue)
+
+    def commit(self) -> None:
+        """MQCMIT.
+
+        Raises:
+            MQIError: 2003 backed out instead; 2009 unknown.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            commit(self.connection)
+
+    def backout(self) -> None:
+        """MQBACK."""
+        with self.connection.lock:
+            self.connection.check()
+            backout(self.connection, by_program=True)
+
+    def prepare(
+        self,
+        xid: bytes,
+        batch: in_doubt.Batch | None = None,
+        *,
+        must_be_read: bool = False,
+        for_group: bool = False,
+    ) -> int:
+        """Prepare the unit of work for an external coordinator. It is in doubt as *xid* until that id is ended.
+
+        After this, neither this program's death nor the manager's backs it out. The next unit of work begins.
+
+        Args:
+            must_be_read: `commit_prepared_together` refuses until some program has read its messages. So a program that
+                commits messages that others read, such as a streaming query, does not lose what they skipped.
+            for_group: GROUP disposition: a connection to any member can end it. Otherwise only this manager's can,
+                or any member's while this manager is not running.
+
+        Returns:
+            The number of messages in doubt. 0 if there was nothing to prepare; *xid* is unused then.
+
+        Raises:
+            XAError: XAER_DUPID the id is or was recently in doubt; XAER_PROTO *batch* was decided; nothing has changed.
+                XAER_INVAL not 1 to 128 bytes.
+            MQIError: 2003 backed out instead; 2009 unknown.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.prepare(self.connection, xid, batch, must_be_read=must_be_read, for_group=for_group)
+
+    def commit_prepared(self, xid: bytes, *, qmgr: str = "") -> bool:
+        """Commit the unit of work prepared as *xid*, over this or any other connection of the manager.
+
+        Args:
+            qmgr: the manager at which it was prepared; default: this one. Another one must not be running (2222). With
+                GROUP disposition, the group's name.
+
+        Returns:
+            False if it was already committed. A repetition does no harm.
+
+        Raises:
+            XAError: XAER_NOTA no such id (or it ended long ago); XA_HEURRB it was backed out, or all of its work is
+                lost with its structures; XA_HEURMIX committed, except its work in a structure that has failed.
+            MQIError: 2009 unknown; repeat the call over a new connection.
+        """
+        return self._end_prepared(xid, "C", qmgr)
+
+    def backout_prepared(self, xid: bytes, *, qmgr: str = "") -> bool:
+        """Back out the unit of work prepared as *xid*; see `commit_prepared`. XA_HEURCOM: it was committed."""
+        return self._end_prepared(xid, "B", qmgr)
+
+    def _end_prepared(self, xid: bytes, outcome: in_doubt.Outcome, qmgr: str = "") -> bool:
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.end_prepared(self.connection, xid, outcome, qmgr=qmgr)
+
+    def commit_prepared_together(
+        self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None, *, for_group: bool = False
+    ) -> bool:
+        """Commit all units of work prepared as *xids*, or none of them; see
+        ``sharedq.calls.unit.in_doubt.commit_together``.
+
+        Returns:
+            False if *batch*, or a later one of its series, was committed before; nothing has changed.
+
+        Raises:
+            XAError: XAER_NOTA, XA_HEURRB one of them cannot be committed, so none is. XAER_PROTO they had to be read,
+                and no program has read any of them. XAER_INVAL too many.
+            MQIError: 2123 committed, except the work in structures that have failed; 2009 unknown; repeat the call over
+                a new connection.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.commit_together(self.connection, xids, batch, for_group=for_group)
+
+    def decide_prepared_together(
+        self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None, *, for_group: bool = False
+    ) -> list[in_doubt.PreparedUnit] | None:
+        """Do the first half of `commit_prepared_together`: after it these units can only be committed.
+
+        Returns:
+            The units to call `complete_prepared` with, over this connection. If it is lost before that, the group
+            completes them. None if *batch*, or a later one of its series, was committed before.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.decide_together(self.connection, xids, batch, for_group=for_group)
+
+    def complete_prepared(self, unit: in_doubt.PreparedUnit) -> bool:
+        """Carry out the decision about *unit*; see ``sharedq.calls.unit.in_doubt.complete``.
+
+        Returns:
+            False if a part of a commit is lost with a structure that has failed.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.complete(self.connection, unit) == unit.outcome
+
+    def recover(self) -> list[in_doubt.PreparedUnit]:
+        """The manager's units of work in doubt, the oldest first (xa_recover)."""
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.prepared_units(self.connection.group, self.qmgr_name)
+
+    def disconnect(self) -> MQRC:
+        """MQDISC: commits what is outstanding.
+
+        Returns:
+            ``NONE``, or 2344: the tag is not free, because the group has still to complete what is committed, or
+            something is in doubt.
+        """
+        self.connection.end_callbacks()
+        with self.connection.lock:
+            return disconnect(self.connection)
+
+    def __enter__(self) -> QueueManagerConnection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.connection.end_callbacks()
+        with self.connection.lock:
+            if error is not None and not self.connection.is_ended:
+                backout(self.connection)
+            disconnect(self.connection)
+
+
+#: Makes a connection of a program; ``sharedq.tracing.connections`` sets another one.
+make_connection: Callable[[Connection], QueueManagerConnection] = QueueManagerConnection
+
+
+def _name(name: str) -> bytes:
+    if not isinstance(name, str):
+        raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", repr(name), f"a name is str, not {type(name).__name__}")
+    return name.encode()

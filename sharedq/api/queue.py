@@ -1,0 +1,240 @@
+"""Queues of the native API: MQPUT, MQGET, MQINQ, MQSET and MQCLOSE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sharedq.api.opened import Opened
+from sharedq.calls.get import get as getting
+from sharedq.calls.get import lock as locking
+from sharedq.calls.get.properties import PROPERTY_OPTIONS
+from sharedq.calls.handles import open as opening
+from sharedq.calls.handles.inquire import inquire, set_attributes
+from sharedq.calls.put import put as putting
+from sharedq.calls.put.properties import put_with_properties
+from sharedq.messages.message import Message
+from sharedq.mqi.arguments import refuse_pair, refuse_types
+from sharedq.mqi.constants import (
+    MQRC,
+    CharSelector,
+    CloseOption,
+    GetOption,
+    IntSelector,
+    MatchOption,
+    PutAction,
+    PutOption,
+)
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import NULL_MSG_TOKEN, UNLIMITED_WAIT
+from sharedq.mqi.structures import MQGMO, MQMD, MQPMO
+from sharedq.properties.handle import MessageHandle
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
+
+
+class Queue(Opened[Handle]):
+    """An open queue.
+
+    Attributes:
+        warning: of the latest ``put`` or ``put_many``, such as 2049; ``NONE`` without a warning.
+    """
+
+    def __init__(self, connection: Connection, handle: Handle) -> None:
+        super().__init__(connection, handle)
+        self.warning = MQRC.NONE
+
+    @property
+    def name(self) -> str:
+        """The name it was opened by."""
+        return self.handle.object_name
+
+    @property
+    def resolved_name(self) -> str:
+        """The queue that the name stands for: the target of an alias, or the queue that was made from a model."""
+        return self.handle.destination.decode() or self.handle.name
+
+    def put(
+        self,
+        body: bytes,
+        md: MQMD | None = None,
+        *,
+        options: PutOption | int = 0,
+        context: Queue | None = None,
+        properties: MessageHandle | None = None,
+        original: MessageHandle | None = None,
+        action: PutAction | int = PutAction.NEW,
+    ) -> MQMD:
+        """MQPUT one message; returns its descriptor with the identifiers it was given.
+
+        Args:
+            context: for ``PutOption.PASS_*_CONTEXT``; opened with ``OpenOption.SAVE_ALL_CONTEXT``. What was got from it
+                last gives its context to this message.
+            properties: of the message (NewMsgHandle).
+            original: of the message that this one forwards, answers or reports (OriginalMsgHandle), as *action* says.
+        """
+        md = MQMD() if md is None else md
+        try:
+            with self.connection.lock:
+                pmo = pmo_of(options, context)
+                if properties is not None or original is not None:
+                    pmo.action = int(action)
+                    self.warning = put_with_properties(
+                        self.connection, self._open_handle(), md, pmo, body, original=original, new=properties
+                    )
+                else:
+                    self.warning = putting.put(self.connection, self._open_handle(), md, pmo, body)
+        except (TypeError, AttributeError):
+            refuse_types("MQPUT", self.name, md, body)
+            raise
+        return md
+
+    def put_many(
+        self,
+        messages: Iterable[tuple[MQMD, bytes]],
+        *,
+        options: PutOption | int = 0,
+        context: Queue | None = None,
+    ) -> list[MQMD]:
+        """MQPUT many in few round trips (100 messages or 1 MiB each); arguments as for ``put``."""
+        batch = list(messages)
+        try:
+            with self.connection.lock:
+                self.warning = putting.put_many(self.connection, self._open_handle(), batch, pmo_of(options, context))
+        except (TypeError, AttributeError, ValueError):
+            for each in batch:
+                refuse_pair(each)
+                refuse_types("MQPUT", self.name, *each)
+            raise
+        return [md for md, _ in batch]
+
+    def get(
+        self,
+        options: GetOption | int = 0,
+        *,
+        wait_ms: int = 0,
+        match: MQMD | None = None,
+        match_options: MatchOption | int | None = None,
+        msg_token: bytes = NULL_MSG_TOKEN,
+        max_length: int = getting.LENGTH_MAX,
+        properties: MessageHandle | None = None,
+    ) -> Message:
+        """MQGET one message, taking or browsing it.
+
+        Args:
+            wait_ms: with ``GetOption.WAIT``; -1 waits for ever.
+            match: descriptor whose fields *match_options* name (default: MsgId and CorrelId, nulls match anything).
+            msg_token: of an earlier message, for ``MatchOption.MATCH_MSG_TOKEN``.
+            properties: takes the properties of the message, which leave its data, unless *options* or PROPCTL of the
+                queue say otherwise.
+
+        Raises:
+            MQIError: 2033 nothing fits, ...
+        """
+        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms, msg_token=msg_token)
+        if match_options is not None:
+            gmo.match_options = int(match_options)
+        md = MQMD(version=2) if match is None else match
+        try:
+            with self.connection.lock:
+                if properties is not None or gmo.options & PROPERTY_OPTIONS:
+                    return getting.get_with_properties(
+                        self.connection, self._open_handle(), md, gmo, properties, max_length=max_length
+                    )
+                return getting.get(self.connection, self._open_handle(), md, gmo, max_length=max_length)
+        except (TypeError, AttributeError):
+            refuse_types("MQGET", self.name, md)
+            raise
+
+    def messages(
+        self, options: GetOption | int = 0, *, wait_ms: int = UNLIMITED_WAIT, match: MQMD | None = None
+    ) -> Iterator[Message]:
+        """Get one message after another, until none has come for *wait_ms*.
+
+        Args:
+            options: as of ``get``; WAIT and FAIL_IF_QUIESCING are added. With SYNCPOINT the program commits.
+
+        Raises:
+            MQIError: as for ``get``, but for 2033, which ends the iteration; 2161 the manager quiesces.
+        """
+        options = int(options) | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING
+        while True:
+            try:
+                message = self.get(options, wait_ms=wait_ms, match=match)
+            except MQIError as error:
+                if error.reason != MQRC.NO_MSG_AVAILABLE:
+                    raise
+                return
+            yield message
+
+    def __iter__(self) -> Iterator[Message]:
+        return self.messages()
+
+    def unlock(self) -> bool:
+        """MQGET with MQGMO_UNLOCK: give up what this handle has locked; whether there was anything (else 2209)."""
+        gmo = MQGMO(version=2, options=int(GetOption.UNLOCK))
+        with self.connection.lock:
+            return locking.unlock(self.connection, self._open_handle(), gmo) == MQRC.NONE
+
+    def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
+        """Take up to *count* (1..100) messages in one round trip; at least one, else 2033."""
+        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
+        with self.connection.lock:
+            return getting.get_many(self.connection, self._open_handle(), gmo, count)
+
+    def take_unseen(self, count: int) -> int:
+        """Take up to *count* messages under syncpoint without fetching them; see
+        ``sharedq.calls.get.get.take_unseen``."""
+        with self.connection.lock:
+            return getting.take_unseen(self.connection, self._open_handle(), count)
+
+    def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0, match: MQMD | None = None) -> Message:
+        """MQCMIT and the next MQGET in one round trip; a get that waits does so from the moment of the commit.
+
+        Args:
+            match: descriptor whose MsgId and CorrelId the message must have, as for ``get``.
+        """
+        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
+        try:
+            with self.connection.lock:
+                return getting.commit_and_get(self.connection, self._open_handle(), gmo, md=match)[0]
+        except (TypeError, AttributeError):
+            refuse_types("MQGET", self.name, match or MQMD())
+            raise
+
+    def commit_and_get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
+        """MQCMIT and the next up to *count* (1..100) messages in one round trip; 2033: committed, none there."""
+        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
+        with self.connection.lock:
+            return getting.commit_and_get(self.connection, self._open_handle(), gmo, count)
+
+    def inquire(self, *selectors: IntSelector | CharSelector) -> dict[int, int | bytes]:
+        """MQINQ: values by selector; character attributes are padded to their length.
+
+        An attribute that a queue of its type does not have is -1, or asterisks.
+        """
+        with self.connection.lock:
+            return inquire(self.connection, self._open_handle(), selectors)[0]
+
+    def set(self, values: dict[int, int | bytes]) -> None:
+        """MQSET: inhibit get or put, trigger attributes."""
+        with self.connection.lock:
+            set_attributes(self.connection, self._open_handle(), values)
+
+    def close(self, options: CloseOption | int = 0) -> MQRC:
+        """MQCLOSE.
+
+        Returns:
+            ``NONE``, or what was left unfinished in logical order (2241, 2242).
+        """
+        with self.connection.lock:
+            return opening.close_handle(self.connection, self.handle, options)
+
+    def _open_handle(self) -> Handle:
+        self.connection.check()
+        if self.handle.is_closed:
+            raise error_for(MQRC.HOBJ_ERROR, "", self.name, "it is closed")
+        return self.handle
+
+
+def pmo_of(options: PutOption | int, context: Queue | None) -> MQPMO:
+    return MQPMO(options=int(options), context=0 if context is None else context.handle.number)
