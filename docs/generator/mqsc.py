@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from docs.generator.markdown import code, table
-from igq.mqsc.words import OBJECTS, TAKES, VERBS, Word
+from igq.mqsc.language.words import OBJECTS, TAKES, VERBS, Word
 from sharedq.objects.definitions.attributes import Attribute, attributes_of
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.inert import INERT

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from docs.generator.markdown import code, table
-from igq.mqsc.parameters import OPTIONS, REPORTS
-from igq.mqsc.words import COMMANDS, OBJECTS, CommandWords
+from igq.mqsc.language.parameters import OPTIONS, REPORTS
+from igq.mqsc.language.words import COMMANDS, OBJECTS, CommandWords
 from sharedq.mqi.constants import CharSelector, IntSelector
 from sharedq.mqi.constants.pcf import PCFCommand, PCFParameter
 from sharedq.objects.definitions.attributes import Attribute, attributes_of

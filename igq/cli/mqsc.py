@@ -11,7 +11,7 @@ import typer
 
 from igq.cli.definitions import Lenient, read_commands
 from igq.errors import CommandError
-from igq.mqsc.words import supported
+from igq.mqsc.language.words import supported
 
 #: Exit status if the commands could not be run at all.
 COULD_NOT_RUN = 20

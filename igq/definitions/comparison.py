@@ -9,7 +9,7 @@ from igq.definitions.catalog import Item, is_dynamic, read_catalog
 from igq.definitions.changes import Change, differences
 from igq.definitions.trial import TrialExecutor
 from igq.mqsc.executor import Commands
-from igq.mqsc.lines import split_commands
+from igq.mqsc.language.lines import split_commands
 from sharedq.admin.definitions_copy import copied_definitions
 from sharedq.members.group import Group
 from sharedq.objects.definitions.managers import QueueManagerAttributes

@@ -8,9 +8,9 @@ from igq.definitions.catalog import AUTHORITY, Item, read_named
 from igq.definitions.changes import differences
 from igq.mqsc import messages
 from igq.mqsc.actions.scope import EVERYWHERE
-from igq.mqsc.attribute_values import find_parameter
 from igq.mqsc.executor import Executor, run
-from igq.mqsc.parser import Command
+from igq.mqsc.language.attribute_values import find_parameter
+from igq.mqsc.language.parser import Command
 from igq.operations.shutdown import require_running
 from igq.output.plural import counted
 from sharedq.admin.definitions_copy import copied_definitions

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TextIO, cast
 
-from igq.mqsc import authority, backup, displays, messages
-from igq.mqsc.actions import processes, topics
+from igq.mqsc import messages
+from igq.mqsc.actions import authority, backup, displays, processes, topics
 from igq.mqsc.actions.connections import display_connections, stop_connection
+from igq.mqsc.actions.in_doubt import resolve_in_doubt
 from igq.mqsc.actions.move import move_queue
 from igq.mqsc.actions.scope import EVERYWHERE, run_everywhere, scope_of, without_scope
-from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
-from igq.mqsc.in_doubt import resolve_in_doubt
 from igq.mqsc.inertness import inert_warnings
+from igq.mqsc.language.attribute_values import find_parameter, read_choice, read_flag, read_values
+from igq.mqsc.language.lines import Source, split_commands
+from igq.mqsc.language.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
 from igq.mqsc.leniency import pass_over
-from igq.mqsc.lines import Source, split_commands
-from igq.mqsc.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
 from igq.operations.command_log import note_refresh
 from sharedq.admin.backup.errors import BackupError
 from sharedq.display.text import visible

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from igq.mqsc import messages
-from igq.mqsc.parser import Command
+from igq.mqsc.language.parser import Command
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.inert import MODELS, inert_value
 

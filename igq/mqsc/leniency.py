@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from igq.mqsc import messages
-from igq.mqsc.authority import AUTHORITIES
-from igq.mqsc.parser import Command, MqscSyntaxError, Parameter
+from igq.mqsc.actions.authority import AUTHORITIES
+from igq.mqsc.language.parser import Command, MqscSyntaxError, Parameter
 
 #: Without these the command would be about something else.
 _SUBJECTS = (("AUTHREC", "OBJTYPE"), ("AUTHREC", "GROUP"))

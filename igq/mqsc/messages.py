@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from igq.mqsc.parser import Command, MqscSyntaxError
+from igq.mqsc.language.parser import Command, MqscSyntaxError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.commands.display import LeftOut

@@ -12,8 +12,8 @@ from typing import Any, TextIO
 from igq.agent.progress.wake import wake_agent, wake_movers
 from igq.errors import CommandError
 from igq.mqsc.executor import Answer, Commands, Executor, run
-from igq.mqsc.lines import split_commands
-from igq.mqsc.parser import Command
+from igq.mqsc.language.lines import split_commands
+from igq.mqsc.language.parser import Command
 from igq.operations.command_log import note_command
 from igq.operations.shutdown import STOP_TIMEOUT_S, UP, require_running, stop_manager
 from sharedq.members.event_notes import Giver

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from igq.mqsc.executor import Answer
-from igq.mqsc.parser import MqscSyntaxError
+from igq.mqsc.language.parser import MqscSyntaxError
 from sharedq.mqi.constants import MQRC, IntSelector
 from sharedq.mqi.constants.pcf import MQRCCF, PCFType
 from sharedq.mqi.errors import MQIError

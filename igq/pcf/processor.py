@@ -11,8 +11,8 @@ import structlog
 
 from igq.mqsc.actions.scope import EVERYWHERE, active_members, scope_of
 from igq.mqsc.executor import Commands, Executor, ManagerControl
-from igq.mqsc.parser import Command, MqscSyntaxError
-from igq.mqsc.parser import Parameter as Keyword
+from igq.mqsc.language.parser import Command, MqscSyntaxError
+from igq.mqsc.language.parser import Parameter as Keyword
 from igq.mqsc.session import SessionRepository
 from igq.operations.command_log import note_command
 from igq.pcf.faults import COMMAND_TYPES, RequestError

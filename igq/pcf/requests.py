@@ -1,7 +1,7 @@
 """Reads a PCF request as a command of MQSC. Pure.
 
-The tables of commands (`igq.mqsc.words`), of options and figures (`igq.mqsc.parameters`) and of attributes say which
-parameter is which keyword, and which number is which word.
+The tables of commands (`igq.mqsc.language.words`), of options and figures (`igq.mqsc.language.parameters`) and of
+attributes say which parameter is which keyword, and which number is which word.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
 
-from igq.mqsc.parameters import OPTIONS, shown_by
-from igq.mqsc.parser import Command
-from igq.mqsc.parser import Parameter as Keyword
-from igq.mqsc.words import COMMANDS, OBJECTS, CommandWords
+from igq.mqsc.language.parameters import OPTIONS, shown_by
+from igq.mqsc.language.parser import Command
+from igq.mqsc.language.parser import Parameter as Keyword
+from igq.mqsc.language.words import COMMANDS, OBJECTS, CommandWords
 from igq.pcf.faults import RequestError, invalid, missing, repeated, unknown
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import IntSelector

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from igq.mqsc.display import RecordLine, Shown, records_in
 from igq.mqsc.executor import Answer
-from igq.mqsc.parameters import shown_by
-from igq.mqsc.parser import Command
+from igq.mqsc.language.parameters import shown_by
+from igq.mqsc.language.parser import Command
+from igq.mqsc.records import RecordLine, Shown, records_in
 from igq.pcf.faults import RequestError, fault_of
 from igq.pcf.requests import Request
 from sharedq.messages.context import new_identifier

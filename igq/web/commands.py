@@ -6,7 +6,7 @@ from functools import partial
 
 from igq.errors import CommandError
 from igq.mqsc.executor import Answer
-from igq.mqsc.parser import Command
+from igq.mqsc.language.parser import Command
 from igq.mqsc.session import answer_commands
 from igq.web.access.gate import Identity
 from igq.web.access.roles import check_command

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from igq.mqsc import messages
-from igq.mqsc.words import OBJECTS, OTHER_OBJECTS, OTHER_VERBS, TAKES, VERBS, supported
+from igq.mqsc.language.words import OBJECTS, OTHER_OBJECTS, OTHER_VERBS, TAKES, VERBS, supported
 from igq.output.messages import MESSAGES
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"

@@ -19,7 +19,7 @@ from rich.text import Text
 from igq.cli.messages import printable
 from igq.cli.runner import run
 from igq.mqsc.executor import _list, _write
-from igq.mqsc.lines import Source
+from igq.mqsc.language.lines import Source
 from igq.operations.fsck import Checked, print_checked
 from igq.output.log import log_to_stderr, start_log
 from igq.output.tables import new_table

@@ -1,1 +1,1 @@
-"""Commands of MQSC that act on messages and connections: MOVE QLOCAL, DISPLAY CONN, STOP CONN; and CMDSCOPE."""
+"""The commands of MQSC by subject: DISPLAY, MOVE, AUTHREC, BACKUP, RECOVER, INDOUBT, topics, processes, CMDSCOPE."""

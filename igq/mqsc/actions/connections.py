@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from igq.mqsc import messages
-from igq.mqsc.attribute_values import find_parameter, read_choice
-from igq.mqsc.display import Shown, read_request, shown, two_columns
-from igq.mqsc.in_doubt import unit_record, units_in_doubt
-from igq.mqsc.parameters import keywords
-from igq.mqsc.parser import Command
+from igq.mqsc.actions.in_doubt import unit_record, units_in_doubt
+from igq.mqsc.language.attribute_values import find_parameter, read_choice
+from igq.mqsc.language.parameters import keywords
+from igq.mqsc.language.parser import Command
+from igq.mqsc.records import Shown, read_request, shown, two_columns
 from igq.output.plural import counted
 from recovery.resolve import Outcome, recover
 from sharedq.calls.handles.connect import connect_to, disconnect

@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from igq.mqsc import messages
-from igq.mqsc.attribute_values import find_parameter, read_choice
-from igq.mqsc.parser import Command, MqscSyntaxError
+from igq.mqsc.language.attribute_values import find_parameter, read_choice
+from igq.mqsc.language.parser import Command, MqscSyntaxError
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.calls.handles.connect import connect_to
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption

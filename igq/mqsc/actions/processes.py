@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from igq.mqsc import messages
-from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
-from igq.mqsc.display import read_request, shown_attributes, two_columns
-from igq.mqsc.parser import Command
+from igq.mqsc.language.attribute_values import find_parameter, read_choice, read_flag, read_values
+from igq.mqsc.language.parser import Command
+from igq.mqsc.records import read_request, shown_attributes, two_columns
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.attributes import by_keyword

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from igq.mqsc import messages
-from igq.mqsc.attribute_values import find_parameter
-from igq.mqsc.parser import Command, MqscSyntaxError
+from igq.mqsc.language.attribute_values import find_parameter
+from igq.mqsc.language.parser import Command, MqscSyntaxError
 from igq.operations.shutdown import UP, has_lease
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from igq.mqsc import messages
-from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
-from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
-from igq.mqsc.parameters import keywords
-from igq.mqsc.parser import Command, MqscSyntaxError
+from igq.mqsc.language.attribute_values import find_parameter, read_choice, read_flag, read_values
+from igq.mqsc.language.parameters import keywords
+from igq.mqsc.language.parser import Command, MqscSyntaxError
+from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.connect import connect_to
 from sharedq.calls.handles.subscriptions import delete_orphans

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from igq.mqsc.parser import Command
+from igq.mqsc.language.parser import Command
 from igq.web.access.gate import Identity
 from igq.web.access.users import Role
 from sharedq.mqi.constants import MQRC

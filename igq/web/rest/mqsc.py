@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from igq.errors import CommandError
-from igq.mqsc.display import records_in
 from igq.mqsc.executor import Answer
-from igq.mqsc.parser import Command, Parameter
-from igq.mqsc.words import find_object, find_verb
+from igq.mqsc.language.parser import Command, Parameter
+from igq.mqsc.language.words import find_object, find_verb
+from igq.mqsc.records import records_in
 from igq.web.access.gate import Identity
 from igq.web.commands import COMMAND_FAILED, give_commands
 from igq.web.http.json_body import read_json

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from igq.mqsc import in_doubt as resolving
+from igq.mqsc.actions import in_doubt as resolving
 from igq.mqsc.executor import run
 from igq.operations.status import read_status
 from recovery.resolve import recover

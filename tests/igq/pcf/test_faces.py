@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from igq.mqsc.executor import Answer, Commands, Executor
-from igq.mqsc.lines import Source
-from igq.mqsc.parameters import OPTIONS, REPORTS
+from igq.mqsc.language.lines import Source
+from igq.mqsc.language.parameters import OPTIONS, REPORTS
+from igq.mqsc.language.words import COMMANDS
 from igq.mqsc.session import SessionRepository
-from igq.mqsc.words import COMMANDS
 from igq.pcf.requests import _BY_NUMBER
 from igq.web.rest.mqsc import _command, _records
 from sharedq.mqi.constants import CharSelector as Char

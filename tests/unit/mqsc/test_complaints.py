@@ -8,10 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from igq.mqsc import messages
-from igq.mqsc.attribute_values import read_values
-from igq.mqsc.display import read_request
-from igq.mqsc.lines import split_commands
-from igq.mqsc.parser import MqscSyntaxError, parse_command
+from igq.mqsc.language.attribute_values import read_values
+from igq.mqsc.language.lines import split_commands
+from igq.mqsc.language.parser import MqscSyntaxError, parse_command
+from igq.mqsc.records import read_request
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes

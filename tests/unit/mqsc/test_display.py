@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from igq.mqsc.display import Request, Shown, read_request, shown, two_columns
-from igq.mqsc.lines import Source
-from igq.mqsc.parser import Command, MqscSyntaxError, parse_command
+from igq.mqsc.language.lines import Source
+from igq.mqsc.language.parser import Command, MqscSyntaxError, parse_command
+from igq.mqsc.records import Request, Shown, read_request, shown, two_columns
 
 KNOWN = ("MAXDEPTH", "CURDEPTH", "DESCR", "SHARE", "NOSHARE")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from igq.mqsc.inertness import inert_warnings
-from igq.mqsc.lines import split_commands
-from igq.mqsc.parser import parse_command
+from igq.mqsc.language.lines import split_commands
+from igq.mqsc.language.parser import parse_command
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.inert import INERT, MODELS, Inert, inert_value
 

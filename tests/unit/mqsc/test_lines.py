@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from igq.mqsc.lines import split_commands
+from igq.mqsc.language.lines import split_commands
 from sharedq.display.text import visible
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from igq.mqsc.lines import Source, split_commands
-from igq.mqsc.parser import Command, MqscSyntaxError, parse_command
+from igq.mqsc.language.lines import Source, split_commands
+from igq.mqsc.language.parser import Command, MqscSyntaxError, parse_command
 
 
 def parse(text: str) -> Command:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from igq.mqsc.words import TAKES
+from igq.mqsc.language.words import TAKES
 from igq.web.console.views.mqsc import keywords_of
 from tests.support.browser import HOSTILE, looking, picture
 from tests.support.console import Console

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute
 
 from igq.mqsc.executor import Answer
-from igq.mqsc.parameters import REPORTS
-from igq.mqsc.parser import Command
-from igq.mqsc.words import OBJECTS, TAKES, VERBS
+from igq.mqsc.language.parameters import REPORTS
+from igq.mqsc.language.parser import Command
+from igq.mqsc.language.words import OBJECTS, TAKES, VERBS
 from igq.web.access.gate import Identity, Refused
 from igq.web.access.roles import least_role
 from igq.web.access.users import Role

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
-from igq.mqsc.parser import Command, Parameter
+from igq.mqsc.language.parser import Command, Parameter
 from igq.web.access.gate import Identity, Refused
 from igq.web.console.views.mqsc import run_command
 from igq.web.console.views.view import action_route, data_route, json_body, text_of

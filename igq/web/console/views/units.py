@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute
 
 from igq.errors import CommandError
-from igq.mqsc.parser import Command, Parameter
+from igq.mqsc.language.parser import Command, Parameter
 from igq.operations.shutdown import UP, state_now
 from igq.web.access.gate import Identity, Refused
 from igq.web.console.views.mqsc import run_command

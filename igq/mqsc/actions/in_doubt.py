@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from igq.mqsc import messages
-from igq.mqsc.attribute_values import find_parameter, read_choice
-from igq.mqsc.display import Shown, shown, two_columns
-from igq.mqsc.parser import Command, MqscSyntaxError
+from igq.mqsc.language.attribute_values import find_parameter, read_choice
+from igq.mqsc.language.parser import Command, MqscSyntaxError
+from igq.mqsc.records import Shown, shown, two_columns
 from igq.operations.shutdown import has_lease
 from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.unit.in_doubt import PreparedUnit, end_prepared, prepared_units

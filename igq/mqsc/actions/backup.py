@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from igq.mqsc import messages
-from igq.mqsc.attribute_values import find_parameter, read_choice
-from igq.mqsc.display import Shown, read_request, shown, two_columns
-from igq.mqsc.parameters import REPORTS, keywords
-from igq.mqsc.parser import Command
+from igq.mqsc.language.attribute_values import find_parameter, read_choice
+from igq.mqsc.language.parameters import REPORTS, keywords
+from igq.mqsc.language.parser import Command
+from igq.mqsc.records import Shown, read_request, shown, two_columns
 from igq.output.plural import counted
 from sharedq.admin.backup.restore import purge, recover
 from sharedq.admin.backup.status import latest_backup, messages_in

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from igq.mqsc import messages
-from igq.mqsc.attribute_values import find_parameter
-from igq.mqsc.display import Shown, read_request, shown, two_columns
-from igq.mqsc.parameters import keywords
-from igq.mqsc.parser import Command, MqscSyntaxError
+from igq.mqsc.language.attribute_values import find_parameter
+from igq.mqsc.language.parameters import keywords
+from igq.mqsc.language.parser import Command, MqscSyntaxError
+from igq.mqsc.records import Shown, read_request, shown, two_columns
 from sharedq.objects.definitions.names import matches
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.authorities import PUT, Authorities, AuthorityRecord

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from igq.agent.queues.tags import ServingHandle, serving_handles
 from igq.mqsc import messages
 from igq.mqsc.actions.connections import connection_record
-from igq.mqsc.attribute_values import find_parameter, read_choice
-from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
-from igq.mqsc.in_doubt import display_in_doubt
-from igq.mqsc.parameters import keywords
-from igq.mqsc.parser import Command
+from igq.mqsc.actions.in_doubt import display_in_doubt
+from igq.mqsc.language.attribute_values import find_parameter, read_choice
+from igq.mqsc.language.parameters import keywords
+from igq.mqsc.language.parser import Command
+from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from igq.mqsc.parser import Command, Parameter
+from igq.mqsc.language.parser import Command, Parameter
 from sharedq.objects.definitions.attributes import by_keyword
 
 #: Other keywords for the same attribute.

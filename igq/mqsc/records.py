@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from igq.mqsc.parser import Command, Parameter
+from igq.mqsc.language.parser import Command, Parameter
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.names import matches
 

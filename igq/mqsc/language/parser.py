@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from igq.mqsc.lines import Source
-from igq.mqsc.words import TAKES, VERBS, find_object, find_unsupported, find_verb, perhaps
+from igq.mqsc.language.lines import Source
+from igq.mqsc.language.words import TAKES, VERBS, find_object, find_unsupported, find_verb, perhaps
 
 _TOKEN = re.compile(r"\s*(?:(?P<quoted>'(?:[^']|'')*')|(?P<mark>[(),])|(?P<word>[^\s(),']+))")
 

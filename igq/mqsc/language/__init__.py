@@ -1,0 +1,1 @@
+"""The language of MQSC: lines, commands, words, parameters and the values of attributes. Pure."""
