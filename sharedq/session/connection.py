@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
@@ -31,15 +31,13 @@ from sharedq.scripts.connections import (
     wake_owner_call,
 )
 from sharedq.scripts.reads import server_ms
+from sharedq.session.async_puts import PendingPuts
 from sharedq.session.call_lock import Turns
 from sharedq.session.handle import Handle, StructureAccess
 from sharedq.session.put_status import PutStatus
+from sharedq.session.route import ReplyTo
+from sharedq.session.topics import SubscriptionHandle
 from sharedq.session.unit_of_work import UnitOfWork
-
-if TYPE_CHECKING:
-    from sharedq.session.async_puts import PendingPuts
-    from sharedq.session.route import ReplyTo
-    from sharedq.session.topics import SubscriptionHandle
 
 #: MAXUMSGS and MAXHANDS of a manager whose attributes are not written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256

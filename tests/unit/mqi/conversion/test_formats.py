@@ -40,6 +40,7 @@ REFUSES = their_formats:refuses
 FAILS = their_formats:fails
 TEXT = their_formats:text
 GONE = their_formats:gone
+LOST = their_formats:lost
 MQSTR = their_formats:fails
 """
 
@@ -88,8 +89,15 @@ def test_the_entry_point_with_the_name_of_the_format_converts() -> None:
         (b"\xff\0[]", MQRC.FORMAT_ERROR),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*converter of Format:RuntimeWarning")
 def test_a_converter_that_fails(format_: bytes, reason: MQRC) -> None:
     assert converted(ORDER, format_) == reason
+
+
+@pytest.mark.parametrize(("format_", "why"), [(b"FAILS", "failed: KeyError"), (b"LOST", "cannot be loaded: Attribute")])
+def test_a_warning_says_why_it_failed(format_: bytes, why: str) -> None:
+    with pytest.warns(RuntimeWarning, match=f"{format_.decode()}.*{why}"):
+        converted(ORDER, format_)
 
 
 def test_data_of_it_that_do_not_fit_or_are_cut() -> None:
