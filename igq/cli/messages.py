@@ -88,7 +88,7 @@ def put(
     Text has the Format MQSTR; with --file and --raw the Format is blank, because nothing is known of the bytes.
     """
     import sharedq
-    from igq.output.log import log_nothing
+    from igq.output.silence import log_nothing
     from sharedq.mqi.constants import Format, MsgType, OpenOption, Persistence, PutOption
     from sharedq.mqi.errors import error_for
     from sharedq.mqi.limits import UNLIMITED_EXPIRY
@@ -154,7 +154,7 @@ def get(
     Bytes that cannot be printed in a line appear as \\xNN, and a backslash as two; --raw writes bodies as they are.
     """
     import sharedq
-    from igq.output.log import log_nothing
+    from igq.output.silence import log_nothing
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
     from sharedq.mqi.structures import MQMD
 

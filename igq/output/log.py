@@ -106,14 +106,6 @@ def _log_what_ended_it(kind: type[BaseException], error: BaseException | None, t
     structlog.get_logger().error("ended by an error", exc_info=(kind, error, traceback))
 
 
-def log_nothing() -> None:
-    """Log nothing, in a command that makes calls like any program: the error that ends a call says what is wrong.
-
-    Anything that the library logs besides, mostly a lost lease, would be a second line about the same error.
-    """
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
-
-
 class _Stream(Protocol):
     def write(self, text: str, /) -> object: ...
 

@@ -77,10 +77,15 @@ def load_script(name: str) -> Script:
     return Script(name, header, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest(), asked)
 
 
-@cache
 def commands_of(name: str) -> tuple[str, ...]:
     """Return the Redis commands of the script *name* and of its prelude pieces, sorted."""
-    return tuple(sorted(set(_COMMAND.findall(_COMMENT.sub("", source_of(name))))))
+    return tuple(sorted({command for text in _parts(name)[1] for command in _commands(text)}))
+
+
+@cache
+def _commands(text: str) -> frozenset[str]:
+    # Most parts are prelude pieces, which are the same for many scripts.
+    return frozenset(_COMMAND.findall(_COMMENT.sub("", text)))
 
 
 def source_of(name: str) -> str:
@@ -93,6 +98,7 @@ def is_asked_for_by_attach(name: str) -> bool:
     return _asker_of(name) is not None
 
 
+@cache
 def _asker_of(name: str) -> str | None:
     """Return the script that checks the commands of the script *name*. None: it does so itself."""
     match = _RIGHTS_ASKED_BY.search(_parts(name)[0])

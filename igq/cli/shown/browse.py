@@ -36,7 +36,7 @@ def browse(
 ) -> int:
     """Show descriptors and bodies of the messages on a queue, and remove nothing."""
     import sharedq
-    from igq.output.log import log_nothing
+    from igq.output.silence import log_nothing
     from sharedq.mqi.constants import OpenOption
 
     log_nothing()

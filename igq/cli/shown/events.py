@@ -32,7 +32,7 @@ def events(
     """Show event messages decoded, queue by queue, the oldest first. Without --remove they stay."""
     import sharedq
     from igq.events import formats, reading
-    from igq.output.log import log_nothing
+    from igq.output.silence import log_nothing
     from sharedq.mqi.pcf.structures import PCFError
 
     log_nothing()

@@ -216,7 +216,7 @@ def handle(
     Exit status: 0, no action has failed for good; 1, at least one has.
     """
     from igq.operations.command_log import note_command
-    from igq.output.log import log_nothing
+    from igq.output.silence import log_nothing
     from igq.tools.dead_letters.handler import Handler
     from igq.tools.dead_letters.removal import DONE as HANDLED
     from igq.tools.dead_letters.rules import FOR_EVER, NOT_AT_ALL, parse_rules
@@ -274,7 +274,7 @@ def _remove(verb: str, qmgr: str, queue: str, choice: Choice, decide: Callable[[
     import sharedq
     from igq.cli.tools.progress import progress
     from igq.operations.command_log import note_command
-    from igq.output.log import log_nothing
+    from igq.output.silence import log_nothing
     from igq.tools.dead_letters.letters import dead_letter_queue, read_letters
     from igq.tools.dead_letters.removal import DONE as REMOVED
     from igq.tools.dead_letters.removal import remove_letters

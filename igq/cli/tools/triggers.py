@@ -32,7 +32,7 @@ def trigger_monitor(
     Exit status: 0, the queue manager stops, or a signal has ended the command.
     """
     import sharedq
-    from igq.output.log import log_nothing
+    from igq.output.silence import log_nothing
     from igq.triggers.monitor import TriggerMonitor
 
     log_nothing()

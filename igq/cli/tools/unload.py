@@ -51,7 +51,7 @@ def unload(
     Exit status: 0, the file is complete.
     """
     from igq.cli.tools.progress import progress
-    from igq.output.log import log_nothing
+    from igq.output.silence import log_nothing
     from igq.tools.unloading.unload import Chosen, copy_queue, remove_to_file, resume_removal
     from sharedq.api import group_for
     from sharedq.settings.loader import load_settings
@@ -101,7 +101,7 @@ def load(
     Exit status: 0, all messages of the file are on the queue, or were put there before.
     """
     from igq.cli.tools.progress import progress
-    from igq.output.log import log_nothing
+    from igq.output.silence import log_nothing
     from igq.tools.unloading.load import load_file
     from igq.tools.unloading.record_file import read_header
     from sharedq.api import group_for
