@@ -93,7 +93,7 @@ def _values(attribute: Attribute) -> str:
     if attribute.mqsc.is_bare:
         return ""
     if attribute.mqsc.words and not attribute.is_number:
-        return ", ".join(code(word) for word in attribute.mqsc.words)
+        return ", ".join(code(word) for word in attribute.words)
     return attribute.expected.replace(" or ", ", ")
 
 

@@ -1,7 +1,7 @@
 """Passes over what IBM MQ has and igq does not, so that the definitions of a real installation load. Pure.
 
-A parameter is passed over if its keyword is not known here, or its value is one of IBM's that igq does not have. What
-is wrong at IBM MQ too, such as a number out of range, stays an error.
+A parameter is passed over if its keyword is not known here. What is wrong at IBM MQ too, such as a number out of range,
+stays an error.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from igq.mqsc.language.parser import Command, MqscSyntaxError, Parameter
 
 #: Without these the command would be about something else.
 _SUBJECTS = (("AUTHREC", "OBJTYPE"), ("AUTHREC", "GROUP"))
-#: Words of IBM MQ for attributes that igq has, but not with these words.
-_OTHER_WORDS = {"CMDEV": ("NODISPLAY",)}
 _CHANGES = ("AUTHADD", "AUTHRMV")
 _NO_PARAMETER = "there is no such parameter here"
 
@@ -40,8 +38,6 @@ def pass_over(command: Command, error: MqscSyntaxError) -> PassedOver | None:
     if error.unknown:
         # The values of a WHERE are not parameters.
         return _without(command, parameter, _NO_PARAMETER) if error.unknown == parameter.keyword else None
-    if parameter.value in _OTHER_WORDS.get(parameter.keyword, ()):
-        return _without(command, parameter, "this value is not supported here")
     if parameter.keyword in _CHANGES and command.object_type == "AUTHREC":
         return _without_authorities(command, parameter)
     return None

@@ -6,6 +6,13 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 
+from sharedq.mqi.limits import UNLIMITED_EXPIRY
+
+
+def lowest_cap(*caps: int) -> int:
+    """Return the expiry that caps an unlimited one, or UNLIMITED_EXPIRY."""
+    return min((cap for cap in caps if cap != UNLIMITED_EXPIRY), default=UNLIMITED_EXPIRY)
+
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
@@ -14,7 +21,7 @@ class QueueFacts:
     ``max_msg_length`` is in bytes, ``default_persistence`` 0 or 1. ``is_group_indexed``: what begins a group is never
     placed with the priorities 0 and 1, which the queue manager keeps for itself. ``is_permanent_dynamic``: MQCLOSE may
     delete the queue, whichever handle it closes. ``is_temporary``: no persistent message is put on it.
-    ``property_control`` is PROPCTL.
+    ``property_control`` is PROPCTL, ``cap_expiry`` is CAPEXPRY, in tenths of a second.
     """
 
     is_put_inhibited: bool
@@ -29,6 +36,7 @@ class QueueFacts:
     max_depth: int
     max_msg_length: int
     property_control: str = "COMPAT"
+    cap_expiry: int = UNLIMITED_EXPIRY
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -47,6 +55,7 @@ class QueueFacts:
             default_persistence=int(fields["def_persistence"] == "YES"),
             max_depth=fields["max_depth"],
             max_msg_length=fields["max_msg_length"],
-            # Queues that were defined before there were properties do not have it.
+            # Queues that were defined before there were properties and caps do not have them.
             property_control=fields.get("property_control", "COMPAT"),
+            cap_expiry=fields.get("cap_expiry", UNLIMITED_EXPIRY),
         )

@@ -11,7 +11,7 @@ from sharedq.messages.context import Context
 from sharedq.mqi.structures import MQMD
 from sharedq.redis.keys import QueueKeys, StructureKeys
 from sharedq.selectors.selector import Selector
-from sharedq.session.facts import QueueFacts
+from sharedq.session.facts import QueueFacts, lowest_cap
 from sharedq.session.route import Route
 
 
@@ -86,7 +86,11 @@ class Definition:
             return cls(version.decode(), facts, route, checks)
         first = route.path[0]
         # PROPCTL is that of the queue as it was opened, like the defaults of puts.
-        facts = replace(facts, property_control=getattr(first, "property_control", facts.property_control))
+        facts = replace(
+            facts,
+            property_control=getattr(first, "property_control", facts.property_control),
+            cap_expiry=lowest_cap(facts.cap_expiry, *(each.cap_expiry for each in route.path)),
+        )
         return cls(version.decode(), facts, route, checks, first.def_priority, int(first.def_persistence == "YES"))
 
 

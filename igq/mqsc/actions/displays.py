@@ -69,8 +69,11 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
 
 def display_qmgr(command: Command, repository: Repository) -> list[str]:
     """DISPLAY QMGR."""
-    request = read_request(command, ("CMDSCOPE",), by_keyword(QueueManagerAttributes), all_by_default=True)
-    record = shown_attributes(repository.qmgr_attributes(repository.qmgr or ""))
+    known = (*by_keyword(QueueManagerAttributes), *keywords("QMGR"))
+    request = read_request(command, ("CMDSCOPE",), known, all_by_default=True)
+    attributes = repository.qmgr_attributes(repository.qmgr or "")
+    record = shown_attributes(attributes)
+    record += [shown("QMID", attributes.identifier(repository.group.name)), shown("VERSION", attributes.version)]
     record.sort(key=lambda each: each.keywords[0] != "QMNAME")
     return [messages.details(command), *two_columns(request.select(record, always=1))]
 

@@ -169,6 +169,7 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
             _QSGDISP,
         ),
     },
+    "QMGR": {"": (_text("QMID", Char.Q_MGR_IDENTIFIER, _QMGR), _text("VERSION", Char.VERSION, 8))},
     "QMSTATUS": {
         "": (
             _QMNAME,
@@ -225,6 +226,8 @@ OPTIONS: Final = (
     _words("MODE", Param.MODE, words.MODE),
     _text("LIKE", Param.FROM_Q_NAME, _NAME),
     _text("LIKE", Param.FROM_CF_STRUC_NAME, 12),
+    _text("LIKE", Param.FROM_PROCESS_NAME, _NAME),
+    _text("LIKE", Param.FROM_NAMELIST_NAME, _NAME),
     _text("LIKE", Param.FROM_TOPIC_NAME, _NAME),
     _text("LIKE", Param.FROM_SUB_NAME),
     _words("TYPE", Int.TOPIC_TYPE, TOPIC_TYPES),

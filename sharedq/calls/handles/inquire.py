@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sharedq.calls.handles.qmgr_defaults import NUMBERS, STRINGS
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import resolve
 from sharedq.calls.unit.pending import flush_pending
@@ -145,16 +144,10 @@ def inquire_qmgr(connection: Connection, selectors: Sequence[int]) -> dict[int, 
         attribute = known.get(selector)
         if attribute is not None:
             values[selector] = _inquired(attribute, getattr(attributes, attribute.field))
-        elif selector in NUMBERS:
-            values[selector] = NUMBERS[selector]
-        elif selector in STRINGS:
-            length, value = STRINGS[selector]
-            values[selector] = value.ljust(length)
         elif selector == CharSelector.Q_MGR_IDENTIFIER:
-            values[selector] = f"{name}.{connection.group.name}".encode().ljust(Q_MGR_IDENTIFIER_LENGTH)
+            values[selector] = attributes.identifier(connection.group.name).encode().ljust(Q_MGR_IDENTIFIER_LENGTH)
         elif selector == CharSelector.VERSION:
-            # VVRRMMFF; a level is VRM.
-            values[selector] = "".join(f"{int(digit):02}" for digit in str(attributes.command_level)).encode() + b"00"
+            values[selector] = attributes.version.encode()
         else:
             raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", name, f"selector {selector}")
     return values

@@ -43,7 +43,7 @@ from sharedq.mqi.limits import (
 )
 from sharedq.mqi.structures import MQMD
 from sharedq.session.connection import Connection
-from sharedq.session.facts import QueueFacts
+from sharedq.session.facts import QueueFacts, lowest_cap
 from sharedq.session.handle import Handle, LastPut
 from sharedq.session.refusals import inhibited
 
@@ -237,6 +237,8 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
         raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
     if md.expiry != UNLIMITED_EXPIRY and not 0 < md.expiry <= MAX_EXPIRY:
         raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", handle.object_name)
+    if facts.cap_expiry != UNLIMITED_EXPIRY:
+        md.expiry = lowest_cap(md.expiry, facts.cap_expiry)
     if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
         raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)
     if options & _NEW_MSG_ID:

@@ -38,6 +38,7 @@ from sharedq.objects.store.topics import Match, Matches
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.put import STALE, put_call, undo_call
 from sharedq.session.connection import Connection
+from sharedq.session.facts import lowest_cap
 from sharedq.session.handle import Handle
 from sharedq.session.topics import TopicHandle
 from sharedq.session.unit_of_work import Savepoint
@@ -158,6 +159,7 @@ def _complete(connection: Connection, topic: Topic, md: MQMD, options: int) -> N
         md.priority = topic.def_priority
     if md.persistence == _AS_DEFINED:
         md.persistence = int(topic.def_persistence == "YES")
+    md.expiry = lowest_cap(md.expiry, topic.cap_expiry)
     if options & _NEW_MSG_ID or md.msg_id == NULL_ID:
         md.msg_id = new_identifier(connection.origin)
     if options & _NEW_CORREL_ID:

@@ -250,6 +250,7 @@ class IntSelector(IntEnum):
     ADVANCED_CAPABILITY = 273
     MAX_Q_FILE_SIZE = 274
     STREAM_QUEUE_QOS = 275
+    CAP_EXPIRY = 276
 
 
 class CharSelector(IntEnum):

@@ -38,6 +38,8 @@ class Mqsc:
         length: of the blank-padded text that MQINQ returns, in bytes.
         is_list: PCF has a list of values, MQSC has values with commas between them.
         is_hex: PCF has bytes, MQSC has their hexadecimal digits.
+        instead: what is done instead, in one clause, where the attribute is kept and shown and does nothing here.
+        done: values of such an attribute, besides its default, that say what is done anyway.
     """
 
     keyword: str
@@ -48,6 +50,8 @@ class Mqsc:
     length: int = 0
     is_list: bool = False
     is_hex: bool = False
+    instead: str = ""
+    done: tuple[str | int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,13 @@ class Attribute:
     is_number: bool
     #: The least and the greatest value of a number. Empty if there are none.
     limits: tuple[int, ...] = ()
+    #: Of the words that several attributes share, those that this one takes. Empty: all of them.
+    taken: frozenset[str] = frozenset()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that it takes."""
+        return tuple(word for word in self.mqsc.words if word in self.taken or not self.taken)
 
     @property
     def keyword(self) -> str:
@@ -78,7 +89,7 @@ class Attribute:
     @property
     def expected(self) -> str:
         """The allowed values, for error messages. The model checks the range."""
-        words = list(self.mqsc.words)
+        words = list(self.words)
         number = f"a number from {self.limits[0]} to {self.limits[1]}" if self.limits else "a number"
         return " or ".join([number, *words] if self.is_number else words or ["text"])
 
@@ -88,16 +99,18 @@ class Attribute:
         Raises:
             ValueError: the text is not one of the words, or not a number.
         """
-        if text in self.mqsc.words:
-            return self.mqsc.words[text] if self.is_number else text
         if self.is_number:
+            if text in self.mqsc.words:
+                return self.mqsc.words[text]
             # Python would also accept 1_000, or digits of other scripts.
             if not _NUMBER.fullmatch(text):
                 raise ValueError(f"{self.keyword}({text}): {self.expected} expected")
             return int(text)
-        if self.mqsc.words:
+        if not self.mqsc.words:
+            return text.rstrip(" ")
+        if not set(text.split(",") if self.mqsc.is_list else [text]) <= set(self.words):
             raise ValueError(f"{self.keyword}({text}): {self.expected} expected")
-        return text.rstrip(" ")
+        return text
 
     def text(self, value: str | int) -> str:
         """Return MQSC's text for the field's value, without the keyword."""
@@ -112,7 +125,8 @@ class Attribute:
     def inquired(self, value: str | int) -> str | int:
         """Return what MQINQ returns: IBM's number, or text that is not yet padded."""
         if self.is_integer:
-            return value if isinstance(value, int) else self.mqsc.words[value]
+            # A list of words is one number to MQINQ.
+            return value if isinstance(value, int) else sum(self.mqsc.words[word] for word in value.split(","))
         return str(value)
 
     def from_number(self, number: int) -> str | int:
@@ -136,7 +150,8 @@ def attributes_of(model: type[BaseModel]) -> tuple[Attribute, ...]:
     for name, info in model.model_fields.items():
         mqsc = next((extra for extra in info.metadata if isinstance(extra, Mqsc)), None)
         if mqsc is not None:
-            found.append(Attribute(name, mqsc, is_number=_is_number(info.annotation), limits=_limits(info.metadata)))
+            annotation, limits = info.annotation, _limits(info.metadata)
+            found.append(Attribute(name, mqsc, _is_number(annotation), limits, _words_taken(annotation)))
     return tuple(found)
 
 
@@ -164,6 +179,11 @@ def _limits(metadata: list[Any]) -> tuple[int, ...]:
     """Return the bounds in a field's annotations: both, or none."""
     bounds = [[limit for each in metadata if (limit := getattr(each, side, None)) is not None] for side in ("ge", "le")]
     return tuple(int(found[0]) for found in bounds) if all(bounds) else ()
+
+
+def _words_taken(annotation: Any) -> frozenset[str]:
+    values = get_args(annotation) if get_origin(annotation) is Literal else ()
+    return frozenset(word for value in values if isinstance(value, str) for word in value.split(","))
 
 
 def _is_number(annotation: Any) -> bool:

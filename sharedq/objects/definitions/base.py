@@ -54,9 +54,9 @@ class ObjectDefinition(BaseModel):
             update={"alteration_date": now.strftime("%Y-%m-%d"), "alteration_time": now.strftime("%H.%M.%S")}
         )
 
-    def to_json(self) -> str:
-        """Return everything as JSON, which scripts read too."""
-        return self.model_dump_json()
+    def to_json(self, *, without: frozenset[str] = frozenset()) -> str:
+        """Return everything as JSON, which scripts read too. What does nothing is left out where it is the default."""
+        return self.model_dump_json(exclude=_idle_fields(self) | without)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -67,6 +67,14 @@ class ObjectDefinition(BaseModel):
     def attributes(cls) -> tuple[Attribute, ...]:
         """Return the attributes of this kind of object."""
         return attributes_of(cls)
+
+
+def _idle_fields(definition: ObjectDefinition) -> set[str]:
+    return {
+        each.field
+        for each in attributes_of(type(definition))
+        if each.mqsc.instead and getattr(definition, each.field) == type(definition).model_fields[each.field].default
+    }
 
 
 def parse_definition(model: type[_D], values: Mapping[str, Any]) -> _D:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sharedq.objects.definitions.attributes import by_keyword
+from sharedq.objects.definitions.attributes import attributes_of, by_keyword
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.processes import Process
-from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal, QueueModel
+from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
 
@@ -30,12 +30,12 @@ MODELS: Final[Mapping[str, type[ObjectDefinition]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Inert:
-    """An attribute that does nothing.
+    """An attribute that does nothing, as some kinds of objects state it.
 
     Attributes:
         kinds: MQSC's words for the objects that have it.
-        keyword: the MQSC keyword; of bare words, that which asks for something.
-        done: the values that say what is done anyway.
+        keyword: the MQSC keyword.
+        done: the values that say what is done anyway: first the default.
         instead: what is done, in one clause.
     """
 
@@ -45,46 +45,24 @@ class Inert:
     instead: str
 
 
-_STORED: Final = (QueueLocal.kind, QueueModel.kind)
-_ALL: Final = tuple(QUEUE_KINDS)
-_QMGR: Final = (QueueManagerAttributes.kind,)
-_CFSTRUCT: Final = (CFStruct.kind,)
-_TOPIC: Final = (Topic.kind,)
-_BEYOND: Final = "publications and subscriptions stay in the group"
+def _stated() -> tuple[Inert, ...]:
+    found: dict[tuple[str, tuple[Any, ...], str], list[str]] = {}
+    for kind, model in MODELS.items():
+        for attribute in attributes_of(model):
+            if attribute.mqsc.instead:
+                done = (model.model_fields[attribute.field].default, *attribute.mqsc.done)
+                found.setdefault((attribute.keyword, done, attribute.mqsc.instead), []).append(kind)
+    return tuple(Inert(tuple(kinds), *stated) for stated, kinds in found.items())
 
-INERT: Final = (
-    Inert(_STORED, "DEFREADA", ("NO", "DISABLED"), "messages are never read ahead"),
-    Inert(_STORED, "STATQ", ("QMGR", "OFF"), "no statistics messages are written"),
-    Inert(_STORED, "ACCTQ", ("QMGR", "OFF"), "no accounting messages are written"),
-    Inert(_ALL, "DEFPRESP", ("SYNC",), "a put is synchronous unless it asks for MQPMO_ASYNC_RESPONSE"),
-    Inert(_ALL, "DEFBIND", ("OPEN",), "there are no clusters, in which messages could be bound"),
-    Inert(_QMGR, "STATQ", ("NONE", "OFF"), "no statistics messages are written"),
-    Inert(_QMGR, "ACCTQ", ("NONE", "OFF"), "no accounting messages are written"),
-    Inert(_QMGR, "GROUPUR", ("ENABLED",), "units of work with GROUP disposition are always possible"),
-    Inert(_QMGR, "CFCONLOS", ("TOLERATE",), "a manager that loses Redis goes on when Redis answers again"),
-    Inert(_CFSTRUCT, "CFCONLOS", ("ASQMGR", "TOLERATE"), "a manager that loses Redis goes on when Redis answers again"),
-    Inert(_CFSTRUCT, "RECAUTO", ("NO",), "a failed structure is recovered by RECOVER CFSTRUCT"),
-    Inert(_TOPIC, "PUBSCOPE", ("ASPARENT", "ALL"), "every member of the group gets publications"),
-    Inert(_TOPIC, "SUBSCOPE", ("ASPARENT", "ALL"), "publications of every member come"),
-    Inert((Subscription.kind,), "SUBSCOPE", ("ALL",), "publications of every member come"),
-    Inert((Subscription.kind,), "SELECTOR", ("",), "every publication comes"),
-    Inert((Subscription.kind,), "PSPROP", ("MSGPROP",), "publications come as they were put"),
-    Inert(_TOPIC, "PROXYSUB", ("FIRSTUSE",), _BEYOND),
-    Inert(_TOPIC, "MCAST", ("ASPARENT", "DISABLED"), "publications go to queues"),
-    Inert(_TOPIC, "COMMINFO", ("",), "publications go to queues"),
-    Inert(_TOPIC, "CLUSTER", ("",), _BEYOND),
-    Inert(_TOPIC, "CLROUTE", ("DIRECT",), _BEYOND),
-    Inert(_TOPIC, "DEFPRESP", ("ASPARENT", "SYNC"), "a publication is complete when the call returns"),
-    Inert(_CFSTRUCT, "OFFLOAD", ("NONE",), "bodies of messages are in Redis, whatever their length"),
-)
+
+#: Every such attribute, from the statements of the models.
+INERT: Final = _stated()
 
 
 def inert_value(kind: str, keyword: str, value: Any) -> Inert | None:
     """Return why *value* of the attribute *keyword* does nothing for an object of *kind*; None if it does."""
     attribute = by_keyword(MODELS[kind]).get(keyword)
-    if attribute is None or value == MODELS[kind].model_fields[attribute.field].default:
+    if attribute is None or not attribute.mqsc.instead:
         return None
-    for each in INERT:
-        if kind in each.kinds and each.keyword in attribute.keywords and value not in each.done:
-            return each
-    return None
+    stated = next(each for each in INERT if kind in each.kinds and each.keyword == attribute.keyword)
+    return None if value in stated.done else stated

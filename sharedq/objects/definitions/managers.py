@@ -1,6 +1,6 @@
 """Definitions of the queue manager and of application structures. Pure.
 
-Attributes that nothing acts on are kept and shown; `inert.py` lists them.
+Attributes about channels, clusters and what else igq does not have are in `channels.py`.
 
 Source: IBM MQ reference, "ALTER QMGR", "DEFINE CFSTRUCT".
 """
@@ -13,12 +13,24 @@ from pydantic import AfterValidator, Field
 
 from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
+from sharedq.mqi.constants.pcf import PCFParameter as Param
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Mqsc
 from sharedq.objects.definitions.base import Description, ObjectDefinition
+from sharedq.objects.definitions.channels import ChannelAttributes
 from sharedq.objects.definitions.names import check_structure_name
-from sharedq.objects.definitions.queues import MAX_MSG_LENGTH_LIMIT, Event, Large, Name, OptionalName, YesNo
+from sharedq.objects.definitions.queues import (
+    MAX_MSG_LENGTH_LIMIT,
+    NO_ACCOUNTING,
+    NO_STATISTICS,
+    Event,
+    Large,
+    Name,
+    OptionalName,
+    Percent,
+    YesNo,
+)
 
 #: CFLEVEL of a structure that holds persistent messages, groups and large messages.
 CF_LEVEL_MAX = 5
@@ -26,6 +38,9 @@ CF_LEVEL_MAX = 5
 
 #: The lowest level of a structure that takes persistent messages.
 _CF_LEVEL_RECOVERABLE = 3
+_Size = Annotated[str, Field(pattern=r"^([0-9]|[1-5][0-9]|6[0-4])K$")]
+_NO_OFFLOAD = "bodies of messages are in Redis, whatever their length"
+_TOLERATES = "a manager that loses Redis goes on when Redis answers again"
 
 
 class CFStruct(ObjectDefinition):
@@ -41,12 +56,49 @@ class CFStruct(ObjectDefinition):
     description: Annotated[Description, Mqsc("DESCR", Char.CF_STRUC_DESC, length=64)] = ""
     cf_level: Annotated[int, Field(ge=1, le=CF_LEVEL_MAX), Mqsc("CFLEVEL", Int.CF_LEVEL)] = CF_LEVEL_MAX
     recover: Annotated[YesNo, Mqsc("RECOVER", Int.CF_RECOVER, words.YES)] = "NO"
-    offload: Annotated[Literal["NONE", "SMDS", "DB2", "BOTH"], Mqsc("OFFLOAD", Int.CF_OFFLOAD, words.OFFLOAD)] = "NONE"
+    offload: Annotated[
+        Literal["NONE", "SMDS", "DB2", "BOTH"],
+        Mqsc("OFFLOAD", Int.CF_OFFLOAD, words.OFFLOAD, instead=_NO_OFFLOAD),
+    ] = "NONE"
+    threshold_1: Annotated[Percent, Mqsc("OFFLD1TH", Int.CF_OFFLOAD_THRESHOLD1, instead=_NO_OFFLOAD)] = 70
+    threshold_2: Annotated[Percent, Mqsc("OFFLD2TH", Int.CF_OFFLOAD_THRESHOLD2, instead=_NO_OFFLOAD)] = 80
+    threshold_3: Annotated[Percent, Mqsc("OFFLD3TH", Int.CF_OFFLOAD_THRESHOLD3, instead=_NO_OFFLOAD)] = 90
+    size_1: Annotated[_Size, Mqsc("OFFLD1SZ", Param.CF_OFFLOAD_SIZE1, length=3, instead=_NO_OFFLOAD)] = "32K"
+    size_2: Annotated[_Size, Mqsc("OFFLD2SZ", Param.CF_OFFLOAD_SIZE2, length=3, instead=_NO_OFFLOAD)] = "4K"
+    size_3: Annotated[_Size, Mqsc("OFFLD3SZ", Param.CF_OFFLOAD_SIZE3, length=3, instead=_NO_OFFLOAD)] = "0K"
+    data_set_name: Annotated[
+        str, Field(max_length=44), Mqsc("DSGROUP", Param.CF_SMDS_GENERIC_NAME, length=44, instead=_NO_OFFLOAD)
+    ] = ""
+    data_set_block: Annotated[
+        Literal["8K", "16K", "32K", "64K", "128K", "256K", "512K", "1M"],
+        Mqsc("DSBLOCK", Param.CF_SMDS_BLOCK_SIZE, words.BLOCK, instead=_NO_OFFLOAD),
+    ] = "256K"
+    data_set_buffers: Annotated[
+        int, Field(ge=1, le=9_999), Mqsc("DSBUFS", Int.CF_SMDS_BUFFERS, instead=_NO_OFFLOAD)
+    ] = 100
+    data_set_expands: Annotated[YesNo, Mqsc("DSEXPAND", Param.CF_SMDS_EXPAND, words.EXPANDS, instead=_NO_OFFLOAD)] = (
+        "YES"
+    )
     connection_loss: Annotated[
         Literal["ASQMGR", "TOLERATE", "TERMINATE"],
-        Mqsc("CFCONLOS", Int.CF_CFCONLOS, words.STRUCTURE_CONNECTION_LOSS),
+        Mqsc(
+            "CFCONLOS",
+            Int.CF_CFCONLOS,
+            words.STRUCTURE_CONNECTION_LOSS,
+            instead=_TOLERATES,
+            done=("TOLERATE",),
+        ),
     ] = "ASQMGR"
-    recover_automatically: Annotated[YesNo, Mqsc("RECAUTO", Int.CF_RECAUTO, words.YES)] = "YES"
+    recover_automatically: Annotated[
+        YesNo,
+        Mqsc(
+            "RECAUTO",
+            Int.CF_RECAUTO,
+            words.YES,
+            instead="a failed structure is recovered by RECOVER CFSTRUCT",
+            done=("NO",),
+        ),
+    ] = "YES"
 
     @property
     def is_recoverable(self) -> bool:
@@ -54,7 +106,7 @@ class CFStruct(ObjectDefinition):
         return self.recover == "YES" and self.cf_level >= _CF_LEVEL_RECOVERABLE
 
 
-class QueueManagerAttributes(ObjectDefinition):
+class QueueManagerAttributes(ChannelAttributes):
     """The attributes of one queue manager."""
 
     kind: ClassVar[str] = "QMGR"
@@ -74,9 +126,19 @@ class QueueManagerAttributes(ObjectDefinition):
     shared_q_mgr_name: Annotated[
         Literal["USE", "IGNORE"], Mqsc("SQQMNAME", Int.SHARED_Q_Q_MGR_NAME, words.SHARED_Q_MGR_NAME)
     ] = "USE"
-    group_ur: Annotated[Event, Mqsc("GROUPUR", Int.GROUP_UR, words.EVENT)] = "DISABLED"
+    group_ur: Annotated[
+        Event,
+        Mqsc(
+            "GROUPUR",
+            Int.GROUP_UR,
+            words.EVENT,
+            instead="units of work with GROUP disposition are always possible",
+            done=("ENABLED",),
+        ),
+    ] = "DISABLED"
     connection_loss: Annotated[
-        Literal["TERMINATE", "TOLERATE"], Mqsc("CFCONLOS", Int.QMGR_CFCONLOS, words.CONNECTION_LOSS)
+        Literal["TERMINATE", "TOLERATE"],
+        Mqsc("CFCONLOS", Int.QMGR_CFCONLOS, words.CONNECTION_LOSS, instead=_TOLERATES, done=("TOLERATE",)),
     ] = "TERMINATE"
     max_uncommitted_msgs: Annotated[int, Field(ge=1, le=999_999_999), Mqsc("MAXUMSGS", Int.MAX_UNCOMMITTED_MSGS)] = (
         10_000
@@ -98,18 +160,42 @@ class QueueManagerAttributes(ObjectDefinition):
     authority_event: Annotated[Event, Mqsc("AUTHOREV", Int.AUTHORITY_EVENT, words.EVENT)] = "DISABLED"
     performance_event: Annotated[Event, Mqsc("PERFMEV", Int.PERFORMANCE_EVENT, words.EVENT)] = "DISABLED"
     configuration_event: Annotated[Event, Mqsc("CONFIGEV", Int.CONFIGURATION_EVENT, words.EVENT)] = "DISABLED"
-    command_event: Annotated[Event, Mqsc("CMDEV", Int.COMMAND_EVENT, words.EVENT)] = "DISABLED"
+    command_event: Annotated[
+        Literal["DISABLED", "ENABLED", "NODISPLAY"], Mqsc("CMDEV", Int.COMMAND_EVENT, words.COMMAND_EVENT)
+    ] = "DISABLED"
     monitoring: Annotated[
         Literal["NONE", "OFF", "LOW", "MEDIUM", "HIGH"], Mqsc("MONQ", Int.MONITORING_Q, words.MONITORING)
     ] = "OFF"
-    statistics: Annotated[Literal["NONE", "OFF", "ON"], Mqsc("STATQ", Int.STATISTICS_Q, words.STATISTICS)] = "OFF"
-    accounting: Annotated[Literal["NONE", "OFF", "ON"], Mqsc("ACCTQ", Int.ACCOUNTING_Q, words.STATISTICS)] = "OFF"
+    statistics: Annotated[
+        Literal["NONE", "OFF", "ON"],
+        Mqsc("STATQ", Int.STATISTICS_Q, words.STATISTICS, instead=NO_STATISTICS, done=("NONE",)),
+    ] = "OFF"
+    accounting: Annotated[
+        Literal["NONE", "OFF", "ON"],
+        Mqsc("ACCTQ", Int.ACCOUNTING_Q, words.STATISTICS, instead=NO_ACCOUNTING, done=("NONE",)),
+    ] = "OFF"
     ccsid: Annotated[int, Field(ge=1, le=65_535), Mqsc("CCSID", Int.CODED_CHAR_SET_ID)] = DEFAULT_CCSID
+    command_queue: Annotated[str, Mqsc("COMMANDQ", Char.COMMAND_INPUT_Q_NAME, is_output=True, length=48)] = (
+        "SYSTEM.ADMIN.COMMAND.QUEUE"
+    )
+    policy_capability: Annotated[
+        Literal["DISABLED"], Mqsc("SPLCAP", Int.PROT_POLICY_CAPABILITY, words.EVENT, is_output=True)
+    ] = "DISABLED"
+    telemetry_capability: Annotated[Literal["NO"], Mqsc("XRCAP", Int.XR_CAPABILITY, words.YES, is_output=True)] = "NO"
     command_level: Annotated[int, Mqsc("CMDLEVEL", Int.COMMAND_LEVEL, is_output=True)] = 930
     platform: Annotated[Literal["MVS"], Mqsc("PLATFORM", Int.PLATFORM, words.PLATFORM, is_output=True)] = "MVS"
     syncpoint: Annotated[
         Literal["SYNCPT"], Mqsc("SYNCPT", Int.SYNCPOINT, words.SYNCPOINT, is_bare=True, is_output=True)
     ] = "SYNCPT"
+
+    def identifier(self, group: str) -> str:
+        """Return QMID."""
+        return f"{self.name}.{group}"
+
+    @property
+    def version(self) -> str:
+        """VVRRMMFF; a level is VRM."""
+        return "".join(f"{int(digit):02}" for digit in str(self.command_level)) + "00"
 
     @property
     def igq_state(self) -> str:

@@ -1,7 +1,7 @@
 """Definitions of queues: local, alias, remote and model, with every attribute stated once. Pure.
 
-Defaults are those of z/OS, except that queues are shareable and opened shared by default. `inert.py` lists
-the attributes that are kept and shown, and that nothing acts on.
+Defaults are those of z/OS, except that queues are shareable and opened shared by default. An attribute with the words
+``instead`` is kept and shown, and nothing acts on it (`inert.py`).
 
 Source: IBM MQ reference, "DEFINE QLOCAL", "Attributes for queues".
 """
@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
+from sharedq.mqi.limits import UNLIMITED_EXPIRY
 from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Mqsc
 from sharedq.objects.definitions.base import Date, Description, ObjectDefinition, Time
@@ -44,6 +45,33 @@ PropertyControl = Annotated[
     Literal["COMPAT", "NONE", "ALL", "FORCE", "V6COMPAT"],
     Mqsc("PROPCTL", Int.PROPERTY_CONTROL, words.PROPERTY_CONTROL),
 ]
+ReadAhead = Annotated[
+    Literal["NO", "YES", "DISABLED"],
+    Mqsc(
+        "DEFREADA",
+        Int.DEF_READ_AHEAD,
+        words.READ_AHEAD,
+        instead="messages are never read ahead",
+        done=("DISABLED",),
+    ),
+]
+Custom = Annotated[str, Field(max_length=128)]
+NO_CUSTOM = "nothing acts on it"
+NO_STATISTICS, NO_ACCOUNTING = "no statistics messages are written", "no accounting messages are written"
+NO_IMAGES = "there is no log with media images; see BACKUP CFSTRUCT"
+_CLUSTERS = "there are no clusters"
+_SYNCHRONOUS = "a put is synchronous unless it asks for MQPMO_ASYNC_RESPONSE"
+_NO_CELLS = "a queue is known to its manager, or to the group"
+_NO_LISTS = "messages for distribution lists are put one by one"
+_ALL_KEPT = "Redis keeps every message alike"
+_NO_STREAMS = "messages are not duplicated to another queue"
+
+
+def check_cap(tenths: int) -> int:
+    """Return a CAPEXPRY. Raises ValueError: 0, by which no message would be left."""
+    if tenths == 0:
+        raise ValueError("a number from 1 to 999999999, or NOLIMIT expected")
+    return tenths
 
 
 class Definition(ObjectDefinition):
@@ -60,9 +88,19 @@ class Definition(ObjectDefinition):
     def_priority: Annotated[Priority, Mqsc("DEFPRTY", Int.DEF_PRIORITY)] = 0
     def_persistence: Annotated[YesNo, Mqsc("DEFPSIST", Int.DEF_PERSISTENCE, words.YES)] = "NO"
     def_put_response: Annotated[
-        Literal["SYNC", "ASYNC"], Mqsc("DEFPRESP", Int.DEF_PUT_RESPONSE_TYPE, words.PUT_RESPONSE)
+        Literal["SYNC", "ASYNC"],
+        Mqsc("DEFPRESP", Int.DEF_PUT_RESPONSE_TYPE, words.PUT_RESPONSE, instead=_SYNCHRONOUS),
     ] = "SYNC"
-    def_bind: Annotated[Literal["OPEN", "NOTFIXED", "GROUP"], Mqsc("DEFBIND", Int.DEF_BIND, words.BIND)] = "OPEN"
+    def_bind: Annotated[
+        Literal["OPEN", "NOTFIXED", "GROUP"], Mqsc("DEFBIND", Int.DEF_BIND, words.BIND, instead=_CLUSTERS)
+    ] = "OPEN"
+    cap_expiry: Annotated[
+        int,
+        Field(ge=-1, le=999_999_999),
+        AfterValidator(check_cap),
+        Mqsc("CAPEXPRY", Int.CAP_EXPIRY, words.NO_LIMIT),
+    ] = UNLIMITED_EXPIRY
+    custom: Annotated[Custom, Mqsc("CUSTOM", Char.CUSTOM, length=128, instead=NO_CUSTOM)] = ""
 
     def created_at(self, now: datetime) -> Self:
         """Return this definition, created and altered at *now*."""
@@ -70,6 +108,16 @@ class Definition(ObjectDefinition):
         return altered.model_copy(
             update={"creation_date": altered.alteration_date, "creation_time": altered.alteration_time}
         )
+
+
+class _Clustered(Definition):
+    """The common part of queues that a cluster could have."""
+
+    cluster: Annotated[OptionalName, Mqsc("CLUSTER", Char.CLUSTER_NAME, length=48, instead=_CLUSTERS)] = ""
+    cluster_namelist: Annotated[OptionalName, Mqsc("CLUSNL", Char.CLUSTER_NAMELIST, length=48, instead=_CLUSTERS)] = ""
+    cluster_priority: Annotated[Priority, Mqsc("CLWLPRTY", Int.CLWL_Q_PRIORITY, instead=_CLUSTERS)] = 0
+    cluster_rank: Annotated[Priority, Mqsc("CLWLRANK", Int.CLWL_Q_RANK, instead=_CLUSTERS)] = 0
+    cell_scope: Annotated[Literal["QMGR", "CELL"], Mqsc("SCOPE", Int.SCOPE, words.SCOPE, instead=_NO_CELLS)] = "QMGR"
 
 
 class _Stored(Definition):
@@ -123,16 +171,41 @@ class _Stored(Definition):
         Mqsc("QSVCIEV", Int.Q_SERVICE_INTERVAL_EVENT, words.SERVICE_INTERVAL_EVENT),
     ] = "NONE"
     retention_interval_hours: Annotated[Large, Mqsc("RETINTVL", Int.RETENTION_INTERVAL)] = 999_999_999
-    def_read_ahead: Annotated[
-        Literal["NO", "YES", "DISABLED"], Mqsc("DEFREADA", Int.DEF_READ_AHEAD, words.READ_AHEAD)
-    ] = "NO"
+    def_read_ahead: ReadAhead = "NO"
     property_control: PropertyControl = "COMPAT"
     monitoring: Annotated[Monitoring, Mqsc("MONQ", Int.MONITORING_Q, words.MONITORING)] = "QMGR"
-    statistics: Annotated[Statistics, Mqsc("STATQ", Int.STATISTICS_Q, words.STATISTICS)] = "QMGR"
-    accounting: Annotated[Statistics, Mqsc("ACCTQ", Int.ACCOUNTING_Q, words.STATISTICS)] = "QMGR"
+    statistics: Annotated[
+        Statistics, Mqsc("STATQ", Int.STATISTICS_Q, words.STATISTICS, instead=NO_STATISTICS, done=("OFF",))
+    ] = "QMGR"
+    accounting: Annotated[
+        Statistics, Mqsc("ACCTQ", Int.ACCOUNTING_Q, words.STATISTICS, instead=NO_ACCOUNTING, done=("OFF",))
+    ] = "QMGR"
+    storage_class: Annotated[
+        str,
+        Field(pattern=r"^([A-Z$#@][A-Z0-9$#@]{0,7}|[0-9]{1,8})$"),
+        Mqsc("STGCLASS", Char.STORAGE_CLASS, length=8, instead="messages are in Redis; there are no page sets"),
+    ] = "DEFAULT"
+    distribution_lists: Annotated[YesNo, Mqsc("DISTL", Int.DIST_LISTS, words.YES, instead=_NO_LISTS)] = "NO"
+    non_persistent_class: Annotated[
+        Literal["NORMAL", "HIGH"], Mqsc("NPMCLASS", Int.NPM_CLASS, words.NON_PERSISTENT_CLASS, instead=_ALL_KEPT)
+    ] = "NORMAL"
+    image_recovery: Annotated[
+        Literal["YES", "NO", "QMGR"],
+        Mqsc("IMGRCOVQ", Int.MEDIA_IMAGE_RECOVER_Q, words.IMAGE_RECOVERY, instead=NO_IMAGES),
+    ] = "QMGR"
+    max_file_size_mb: Annotated[
+        int,
+        Field(ge=-1, le=267_386_880),
+        Mqsc("MAXFSIZE", Int.MAX_Q_FILE_SIZE, words.FILE_SIZE, instead="a queue has no file"),
+    ] = -1
+    stream_queue: Annotated[OptionalName, Mqsc("STREAMQ", Char.STREAM_QUEUE_NAME, length=48, instead=_NO_STREAMS)] = ""
+    stream_quality: Annotated[
+        Literal["BESTEF", "MUSTDUP"],
+        Mqsc("STRMQOS", Int.STREAM_QUEUE_QOS, words.STREAM_QUALITY, instead=_NO_STREAMS),
+    ] = "BESTEF"
 
 
-class QueueLocal(_Stored):
+class QueueLocal(_Stored, _Clustered):
     """A local queue: shared (in an application structure) or private (in its manager's own)."""
 
     kind: ClassVar[str] = "QLOCAL"
@@ -141,6 +214,12 @@ class QueueLocal(_Stored):
         Literal["PREDEFINED", "PERMDYN", "TEMPDYN", "SHAREDYN"],
         Mqsc("DEFTYPE", Int.DEFINITION_TYPE, words.DEFINITION_TYPE, is_output=True),
     ] = "PREDEFINED"
+    cluster_channel: Annotated[
+        str, Field(max_length=20), Mqsc("CLCHNAME", Char.CLUS_CHL_NAME, length=20, instead=_CLUSTERS)
+    ] = ""
+    cluster_use: Annotated[
+        Literal["QMGR", "ANY", "LOCAL"], Mqsc("CLWLUSEQ", Int.CLWL_USEQ, words.CLUSTER_USE, instead=_CLUSTERS)
+    ] = "QMGR"
 
     @model_validator(mode="after")
     def _fits_its_disposition(self) -> QueueLocal:
@@ -197,16 +276,18 @@ class QueueModel(_Stored):
         return QueueLocal.model_validate(values)
 
 
-class QueueAlias(Definition):
+class QueueAlias(_Clustered):
     """Another name for a queue."""
 
     kind: ClassVar[str] = "QALIAS"
 
     get: Annotated[Allowed, Mqsc("GET", Int.INHIBIT_GET, words.ALLOWED)] = "ENABLED"
     target: Annotated[OptionalName, Mqsc("TARGET", Char.BASE_OBJECT_NAME, length=48)] = ""
-    def_read_ahead: Annotated[
-        Literal["NO", "YES", "DISABLED"], Mqsc("DEFREADA", Int.DEF_READ_AHEAD, words.READ_AHEAD)
-    ] = "NO"
+    target_type: Annotated[
+        Literal["QUEUE", "TOPIC"],
+        Mqsc("TARGTYPE", Int.BASE_TYPE, words.TARGET_TYPE, instead="the target of an alias is a queue"),
+    ] = "QUEUE"
+    def_read_ahead: ReadAhead = "NO"
     property_control: PropertyControl = "COMPAT"
 
     @model_validator(mode="after")
@@ -214,7 +295,7 @@ class QueueAlias(Definition):
         return _not_shared(self)
 
 
-class QueueRemote(Definition):
+class QueueRemote(_Clustered):
     """The local name of a queue at another manager or, with a blank ``remote_queue``, of a manager."""
 
     kind: ClassVar[str] = "QREMOTE"

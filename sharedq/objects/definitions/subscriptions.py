@@ -37,6 +37,9 @@ _ON_REQUEST: Final = _words(YES=1, NO=2)
 _SCOPE: Final = _words(QMGR=1, ALL=2)
 _USER: Final = _words(FIXED=1, ANY=2)
 _SCHEME: Final = _words(CHAR=1, TOPIC=2)
+_AS_PUT: Final = "publications come as they were put"
+_EVERY: Final = "every publication comes"
+_ALL_MEMBERS: Final = "publications of every member come"
 _NO_PRIORITY: Final = -2
 _HEX_24 = Annotated[str, Field(pattern=r"^[0-9A-F]{48}$")]
 _HEX_32 = Annotated[str, Field(pattern=r"^[0-9A-F]{64}$")]
@@ -93,12 +96,16 @@ class Subscription(ObjectDefinition):
         int, Field(ge=-3, le=9), AfterValidator(_check_priority), Mqsc("PUBPRTY", Param.PUB_PRIORITY, _PRIORITY)
     ] = AS_PUBLISHED
     properties: Annotated[
-        Literal["MSGPROP", "NONE", "COMPAT", "RFH2"], Mqsc("PSPROP", Param.PUBSUB_PROPERTIES, _PROPERTIES)
+        Literal["MSGPROP", "NONE", "COMPAT", "RFH2"],
+        Mqsc("PSPROP", Param.PUBSUB_PROPERTIES, _PROPERTIES, instead=_AS_PUT),
     ] = "MSGPROP"
     is_on_request: Annotated[YesNo, Mqsc("REQONLY", Param.REQUEST_ONLY, _ON_REQUEST)] = "NO"
-    selector: Annotated[str, Field(max_length=10240), Mqsc("SELECTOR", Param.SUB_SELECTOR)] = ""
+    selector: Annotated[str, Field(max_length=10240), Mqsc("SELECTOR", Param.SUB_SELECTOR, instead=_EVERY)] = ""
     level: Annotated[int, Field(ge=0, le=9), Mqsc("SUBLEVEL", Param.SUB_LEVEL)] = 1
-    scope: Annotated[Literal["ALL", "QMGR"], Mqsc("SUBSCOPE", Param.SUBSCRIPTION_SCOPE, _SCOPE)] = "ALL"
+    scope: Annotated[
+        Literal["ALL", "QMGR"],
+        Mqsc("SUBSCOPE", Param.SUBSCRIPTION_SCOPE, _SCOPE, instead=_ALL_MEMBERS),
+    ] = "ALL"
     variable_user: Annotated[Literal["ANY", "FIXED"], Mqsc("VARUSER", Param.VARIABLE_USER_ID, _USER)] = "ANY"
     scheme: Annotated[Literal["TOPIC", "CHAR"], Mqsc("WSCHEMA", Param.WILDCARD_SCHEMA, _SCHEME)] = "TOPIC"
     expires_ms: int = 0

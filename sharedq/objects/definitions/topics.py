@@ -17,10 +17,11 @@ from pydantic import AfterValidator, Field
 from sharedq.logical.topic_strings import TOPIC_STRING_LENGTH, ancestors_of
 from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
+from sharedq.mqi.limits import UNLIMITED_EXPIRY
 from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Mqsc
 from sharedq.objects.definitions.base import Description, ObjectDefinition
-from sharedq.objects.definitions.queues import Name, OptionalName
+from sharedq.objects.definitions.queues import NO_CUSTOM, Custom, Name, OptionalName, check_cap
 
 BASE_TOPIC: Final = "SYSTEM.BASE.TOPIC"
 DEFAULT_TOPIC: Final = "SYSTEM.DEFAULT.TOPIC"
@@ -36,6 +37,7 @@ _PRIORITY: Final = _words(ASPARENT=-2)
 _PERSISTENCE: Final = _words(ASPARENT=-1, NO=0, YES=1)
 _RESPONSE: Final = _words(ASPARENT=0, SYNC=1, ASYNC=2)
 _ALLOWED: Final = _words(ASPARENT=0, DISABLED=1, ENABLED=2)
+_CAP: Final = _words(ASPARENT=-2, NOLIMIT=UNLIMITED_EXPIRY)
 _DURABLE: Final = _words(ASPARENT=0, YES=1, NO=2)
 _DELIVERY: Final = _words(ASPARENT=0, ALL=1, ALLDUR=2, ALLAVAIL=3)
 _DEAD_LETTERS: Final = _words(ASPARENT=0, NO=1, YES=2)
@@ -45,6 +47,9 @@ _PROXY: Final = _words(FORCE=1, FIRSTUSE=2)
 _MULTICAST: Final = _words(ENABLED=0, ASPARENT=1, DISABLED=2, ONLY=3)
 _ROUTE: Final = _words(DIRECT=0, TOPICHOST=1, NONE=2)
 _TYPE: Final = _words(LOCAL=0)
+_BEYOND: Final = "publications and subscriptions stay in the group"
+_TO_QUEUES: Final = "publications go to queues"
+_COMPLETE: Final = "a publication is complete when the call returns"
 #: The types that a command may name.
 TOPIC_TYPES: Final = _words(LOCAL=0, ALL=2)
 
@@ -97,26 +102,42 @@ class Topic(ObjectDefinition):
         Literal["ASPARENT", "NO", "YES"], Mqsc("DEFPSIST", Int.TOPIC_DEF_PERSISTENCE, _PERSISTENCE)
     ] = "ASPARENT"
     def_put_response: Annotated[
-        Literal["ASPARENT", "SYNC", "ASYNC"], Mqsc("DEFPRESP", Int.DEF_PUT_RESPONSE_TYPE, _RESPONSE)
+        Literal["ASPARENT", "SYNC", "ASYNC"],
+        Mqsc("DEFPRESP", Int.DEF_PUT_RESPONSE_TYPE, _RESPONSE, instead=_COMPLETE, done=("SYNC",)),
     ] = "ASPARENT"
+    cap_expiry: Annotated[
+        int, Field(ge=-2, le=999_999_999), AfterValidator(check_cap), Mqsc("CAPEXPRY", Int.CAP_EXPIRY, _CAP)
+    ] = -2
     persistent_delivery: Annotated[_Delivery, Mqsc("PMSGDLV", Int.PM_DELIVERY, _DELIVERY)] = "ASPARENT"
     non_persistent_delivery: Annotated[_Delivery, Mqsc("NPMSGDLV", Int.NPM_DELIVERY, _DELIVERY)] = "ASPARENT"
     use_dead_letter_queue: Annotated[
         Literal["ASPARENT", "NO", "YES"], Mqsc("USEDLQ", Int.USE_DEAD_LETTER_Q, _DEAD_LETTERS)
     ] = "ASPARENT"
     wildcard: Annotated[Literal["PASSTHRU", "BLOCK"], Mqsc("WILDCARD", Int.WILDCARD_OPERATION, _WILDCARD)] = "PASSTHRU"
-    publish_scope: Annotated[_Scope, Mqsc("PUBSCOPE", Int.PUB_SCOPE, _SCOPE)] = "ASPARENT"
-    subscribe_scope: Annotated[_Scope, Mqsc("SUBSCOPE", Int.SUB_SCOPE, _SCOPE)] = "ASPARENT"
-    proxy_subscriptions: Annotated[Literal["FORCE", "FIRSTUSE"], Mqsc("PROXYSUB", Int.PROXY_SUB, _PROXY)] = "FIRSTUSE"
-    multicast: Annotated[
-        Literal["ASPARENT", "DISABLED", "ENABLED", "ONLY"], Mqsc("MCAST", Int.MULTICAST, _MULTICAST)
+    publish_scope: Annotated[
+        _Scope,
+        Mqsc("PUBSCOPE", Int.PUB_SCOPE, _SCOPE, instead="every member of the group gets publications", done=("ALL",)),
     ] = "ASPARENT"
-    communication_information: Annotated[OptionalName, Mqsc("COMMINFO", Char.COMM_INFO_NAME, length=48)] = ""
-    cluster: Annotated[OptionalName, Mqsc("CLUSTER", Char.CLUSTER_NAME, length=48)] = ""
-    cluster_route: Annotated[Literal["DIRECT", "TOPICHOST", "NONE"], Mqsc("CLROUTE", Int.CLUSTER_PUB_ROUTE, _ROUTE)] = (
-        "DIRECT"
-    )
-    custom: Annotated[str, Field(max_length=128), Mqsc("CUSTOM", Char.CUSTOM, length=128)] = ""
+    subscribe_scope: Annotated[
+        _Scope,
+        Mqsc("SUBSCOPE", Int.SUB_SCOPE, _SCOPE, instead="publications of every member come", done=("ALL",)),
+    ] = "ASPARENT"
+    proxy_subscriptions: Annotated[
+        Literal["FORCE", "FIRSTUSE"], Mqsc("PROXYSUB", Int.PROXY_SUB, _PROXY, instead=_BEYOND)
+    ] = "FIRSTUSE"
+    multicast: Annotated[
+        Literal["ASPARENT", "DISABLED", "ENABLED", "ONLY"],
+        Mqsc("MCAST", Int.MULTICAST, _MULTICAST, instead=_TO_QUEUES, done=("DISABLED",)),
+    ] = "ASPARENT"
+    communication_information: Annotated[
+        OptionalName, Mqsc("COMMINFO", Char.COMM_INFO_NAME, length=48, instead=_TO_QUEUES)
+    ] = ""
+    cluster: Annotated[OptionalName, Mqsc("CLUSTER", Char.CLUSTER_NAME, length=48, instead=_BEYOND)] = ""
+    cluster_route: Annotated[
+        Literal["DIRECT", "TOPICHOST", "NONE"],
+        Mqsc("CLROUTE", Int.CLUSTER_PUB_ROUTE, _ROUTE, instead=_BEYOND),
+    ] = "DIRECT"
+    custom: Annotated[Custom, Mqsc("CUSTOM", Char.CUSTOM, length=128, instead=NO_CUSTOM)] = ""
 
 
 #: The values at the root of the tree, where nothing is above them.
@@ -130,6 +151,7 @@ ROOT_VALUES: Final[Mapping[str, Any]] = MappingProxyType(
         "def_priority": 0,
         "def_persistence": "NO",
         "def_put_response": "SYNC",
+        "cap_expiry": UNLIMITED_EXPIRY,
         "persistent_delivery": "ALLDUR",
         "non_persistent_delivery": "ALLAVAIL",
         "use_dead_letter_queue": "YES",

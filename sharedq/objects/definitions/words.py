@@ -42,6 +42,37 @@ PLATFORM: Final = _words(MVS=1)
 SYNCPOINT: Final = _words(SYNCPT=1)
 QUEUE_TYPE: Final = _words(QLOCAL=1, QMODEL=2, QALIAS=3, QREMOTE=6)
 
+SCOPE: Final = _words(QMGR=1, CELL=2)
+NON_PERSISTENT_CLASS: Final = _words(NORMAL=0, HIGH=10)
+IMAGE_RECOVERY: Final = _words(NO=0, YES=1, QMGR=2)
+FILE_SIZE: Final = _words(DEFAULT=-1)
+STREAM_QUALITY: Final = _words(BESTEF=0, MUSTDUP=1)
+CLUSTER_USE: Final = _words(QMGR=-3, LOCAL=0, ANY=1)
+TARGET_TYPE: Final = _words(QUEUE=1, TOPIC=8)
+COMMAND_EVENT: Final = _words(DISABLED=0, ENABLED=1, NODISPLAY=3)
+
+BLOCK: Final = MappingProxyType(
+    {"8K": 1, "16K": 2, "32K": 3, "64K": 4, "128K": 5, "256K": 6, "512K": 7, "1M": 8},
+)
+EXPANDS: Final = _words(YES=1, NO=2)
+
+RECORDING: Final = _words(DISABLED=0, QUEUE=1, MSG=2)
+ADOPT_CHECK: Final = _words(NONE=0, ALL=1, QMNAME=2, NETADDR=4)
+ADOPT_TYPE: Final = _words(NO=0, ALL=1)
+CERTIFICATE_POLICY: Final = _words(ANY=0, RFC5280=1)
+CHANNEL_EVENT: Final = _words(DISABLED=0, ENABLED=1, EXCEPTION=2)
+CLUSTER_TRANSMIT_QUEUE: Final = _words(SCTQ=0, CHANNEL=1)
+IMAGE_SCHEDULE: Final = _words(MANUAL=0, AUTO=1)
+ADDRESS_VERSION: Final = _words(IPV4=0, IPV6=1)
+PUBLISH_MODE: Final = _words(DISABLED=0, COMPAT=1, ENABLED=2)
+UNDELIVERED: Final = _words(NORMAL=0, SAFE=1, DISCARD=2, KEEP=3)
+PUBLISH_SYNCPOINT: Final = _words(YES=0, IFPER=1)
+RECEIVE_TIMEOUT: Final = _words(MULTIPLY=0, ADD=1, EQUAL=2)
+START: Final = _words(QMGR=0, MANUAL=2)
+SECURITY_CASE: Final = _words(UPPER=0, MIXED=1)
+SUITE_B: Final = MappingProxyType({"NONE": 1, "128_BIT": 2, "192_BIT": 4})
+TCP_STACK: Final = _words(SINGLE=0, MULTIPLE=1)
+
 # Of options and reports, which no definition has.
 QUEUE_TYPES_MEANT: Final = _words(**QUEUE_TYPE, ALL=1001)
 DISPOSITIONS_MEANT: Final = _words(ALL=-1, **DISPOSITION, PRIVATE=4, LIVE=6)

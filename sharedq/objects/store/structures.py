@@ -205,14 +205,14 @@ class ManagerAttributes:
     def _write(
         self, qmgr: str, expected: bytes, attributes: QueueManagerAttributes, *, is_igq: bool
     ) -> tuple[bool, bytes]:
-        text = attributes.model_dump_json(exclude={"igq_version"})
+        text = attributes.to_json(without=frozenset({"igq_version"}))
         reply = self._group.call(*alter_qmgr_call(self._group.keys, qmgr, expected, text, is_igq=is_igq))
         return reply[0] != _CHANGED, reply[1]
 
 
 def _events_value(attributes: QueueManagerAttributes) -> str:
     """Return what a structure is told of a manager's events: the time as a version, and the words."""
-    words = [word for field, word in EVENT_WORDS.items() if getattr(attributes, field) == "ENABLED"]
+    words = [word for field, word in EVENT_WORDS.items() if getattr(attributes, field) != "DISABLED"]
     if attributes.trigger_interval_ms != _NO_TRIGGER_INTERVAL_MS:
         words.append(f"TRIGINT={attributes.trigger_interval_ms}")
     return f"{time.time_ns() // 1_000_000}:{' '.join(words)}"

@@ -66,29 +66,29 @@ TEXT = st.text(
     max_size=12,
 )
 NAMES = st.from_regex(r"[A-Za-z0-9./_%]{1,8}", fullmatch=True)
+SIZES = st.integers(0, 64).map("{}K".format)
+#: Attributes whose values have a form that no other has.
+OF_THEIR_OWN: dict[str, st.SearchStrategy[object]] = {
+    "CAPEXPRY": st.integers(1, 999_999_999) | st.just("NOLIMIT"),
+    "STGCLASS": st.from_regex(r"[A-Z$#@][A-Z0-9$#@]{0,7}", fullmatch=True),
+    **dict.fromkeys(("OFFLD1SZ", "OFFLD2SZ", "OFFLD3SZ"), SIZES),
+}
 
 
 def value_of(attribute: Attribute) -> st.SearchStrategy[str]:
     """MQSC for a valid value of an attribute."""
     keyword = attribute.keyword
+    if keyword in OF_THEIR_OWN:
+        return OF_THEIR_OWN[keyword].map(lambda value: f"{keyword}({value})")
     if attribute.mqsc.is_bare:
         return st.sampled_from(list(attribute.mqsc.words))
     if attribute.is_number:
         low, high = attribute.limits
         return st.integers(low, high).map(lambda number: f"{keyword}({number})")
     if attribute.mqsc.words:
-        return st.sampled_from(words_of(attribute)).map(lambda word: f"{keyword}({word})")
+        return st.sampled_from(list(attribute.words)).map(lambda word: f"{keyword}({word})")
     is_free = keyword in ("DESCR", "TRIGDATA", "IGQUSER")
-    return (TEXT if is_free else NAMES).map(lambda text: f"{keyword}({quoted(text)})")
-
-
-def words_of(attribute: Attribute) -> list[str]:
-    # MQINQ has numbers for more words than some kinds of objects take.
-    return [
-        word
-        for word in attribute.mqsc.words
-        if not (attribute.keyword in ("MONQ", "STATQ", "ACCTQ") and word in ("NONE", "QMGR"))
-    ]
+    return (TEXT if is_free else NAMES).map(lambda text: f"{keyword}({quoted(text[: attribute.mqsc.length])})")
 
 
 def parameters(model: Any, *without: str) -> st.SearchStrategy[str]:

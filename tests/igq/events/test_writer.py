@@ -340,6 +340,13 @@ def mqsc(group: TestGroup, *commands: str) -> str:
     return out.getvalue()
 
 
+def test_commands_that_display_are_not_told_with_nodisplay(events: Events) -> None:
+    events.group.repository("QM1").alter_qmgr("QM1", {"command_event": "NODISPLAY"})
+    mqsc(events.group, "DIS QMGR", "DEFINE QLOCAL(A)", "display qlocal(A)")
+    found = [fields["commandData"]["commandMqsc"] for fields, _ in events.read(formats.COMMAND_QUEUE)]
+    assert found == ["DEFINE QLOCAL(A)"]
+
+
 def test_commands_are_logged_and_told(events: Events) -> None:
     mqsc(events.group, "DEFINE QLOCAL(A) DESCR('redis://u:secret@h/0')", "DELETE QLOCAL(B)", "NONSENSE")
     found = [fields for fields, _ in events.read(formats.COMMAND_QUEUE)]

@@ -70,7 +70,7 @@ def test_inquire_returns_the_attributes_that_are_asked_for(asked: Asked) -> None
     asked.group.connect().put1("ONE", b"x")
 
     (item,) = asked.items(
-        PCFCommand.INQUIRE_Q, {NAME: "ONE", Param.Q_ATTRS: [Int.MAX_Q_DEPTH, Int.CURRENT_Q_DEPTH, Char.CLUSTER_NAME]}
+        PCFCommand.INQUIRE_Q, {NAME: "ONE", Param.Q_ATTRS: [Int.MAX_Q_DEPTH, Int.CURRENT_Q_DEPTH, Char.TPIPE_NAME]}
     )
 
     # A name and a type are always there; an attribute that does not exist here is left out.

@@ -73,13 +73,15 @@ def values(kind: str, attribute: Attribute) -> st.SearchStrategy[Any]:
     """Values that the object may have when nothing else of it changes."""
     base: st.SearchStrategy[Any]
     if attribute.mqsc.words and not attribute.is_number:
-        base = st.sampled_from(sorted(attribute.mqsc.words))
+        base = st.sampled_from(sorted(attribute.words))
     elif attribute.is_number:
         low, high = attribute.limits or (0, 9)
         base = st.integers(low, high) | st.sampled_from([low, high, *attribute.mqsc.words.values()])
     elif attribute.mqsc.is_hex:
         digits = 64 if attribute.keyword == "PUBACCT" else 48
         base = st.text("0123456789ABCDEF", min_size=digits, max_size=digits).map(lambda text: text[:-1] + "1")
+    elif attribute.keyword in ("OFFLD1SZ", "OFFLD2SZ", "OFFLD3SZ"):
+        base = st.integers(0, 64).map("{}K".format)
     elif attribute.mqsc.length == 48:
         base = NAMES
     else:

@@ -89,10 +89,10 @@ def test_a_failed_command_says_why_and_stops_no_later_one(group: TestGroup) -> N
 
 
 def test_a_syntax_error_names_the_line_and_what_was_expected(group: TestGroup) -> None:
-    output = failed(group, "DEFINE QLOCAL(A)\n\nDEFINE QLOCAL(B) COLOUR(RED) MAXDEPTH(1)\nDEFINE QL(C) GET(MAYBE)\n")
+    output = failed(group, "DEFINE QLOCAL(A)\n\nDEFINE QLOCAL(B) XYZZY(RED) MAXDEPTH(1)\nDEFINE QL(C) GET(MAYBE)\n")
 
-    assert "CSQ9031E: Syntax error in line 3, at or near the end of: DEFINE QLOCAL(B) COLOUR(RED)\n" in output
-    assert "CSQ9001E: 'COLOUR' is invalid, expected: an attribute that DEFINE QLOCAL sets\n" in output
+    assert "CSQ9031E: Syntax error in line 3, at or near the end of: DEFINE QLOCAL(B) XYZZY(RED)\n" in output
+    assert "CSQ9001E: 'XYZZY' is invalid, expected: an attribute that DEFINE QLOCAL sets\n" in output
     assert "CSQ9015E: GET parameter 'MAYBE' is unacceptable, expected: GET(ENABLED or DISABLED)\n" in output
     assert "2 MQSC commands with a syntax error." in output
     assert [group.repository("QM1").lookup(name) is None for name in "ABC"] == [False, True, True]

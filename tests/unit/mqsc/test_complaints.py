@@ -46,8 +46,8 @@ def complaint(text: str) -> str:
             "'MAXDEPHT' is invalid, expected: an attribute that DEFINE QLOCAL sets, perhaps MAXDEPTH",
         ),
         ("DEF QL(A) RPLACE", "'RPLACE' is invalid, expected: an attribute that DEFINE QLOCAL sets, perhaps REPLACE"),
-        ("DEF QA(A) TARGTE(B)", "'TARGTE' is invalid, expected: an attribute that DEFINE QALIAS sets, perhaps TARGET"),
-        ("DEF QL(A) COLOUR(RED)", "'COLOUR' is invalid, expected: an attribute that DEFINE QLOCAL sets"),
+        ("DEF QA(A) TARGE(B)", "'TARGE' is invalid, expected: an attribute that DEFINE QALIAS sets, perhaps TARGET"),
+        ("DEF QL(A) XYZZY(RED)", "'XYZZY' is invalid, expected: an attribute that DEFINE QLOCAL sets"),
         ("DEF QL(A) CRDATE('2026-01-01')", "'CRDATE' is invalid, expected: an attribute that DEFINE QLOCAL sets"),
         (
             "DEF QLOKAL(A)",
