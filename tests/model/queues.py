@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 #: A cursor that is on no message yet.
@@ -20,11 +21,20 @@ class Message:
     backout_count: int = 0
     #: An asynchronous put by a definition that is no longer in force: the message will not arrive.
     is_doomed: bool = False
+    properties: dict[str, str | int] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[int, int]:
         """The smallest one is got first."""
         return (9 - self.priority, self.arrival)
+
+
+Fits = Callable[[Message], bool]
+
+
+def any_message(_: Message) -> bool:
+    """What a get without a selection asks for."""
+    return True
 
 
 @dataclass
@@ -41,7 +51,7 @@ class Program:
     stale: set[str] = field(default_factory=set)
     inhibited: set[str] = field(default_factory=set)
     asks: set[str] = field(default_factory=set)
-    cursors: dict[str, tuple[int, int]] = field(default_factory=dict)
+    cursors: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
 
 class Model:
@@ -104,27 +114,27 @@ class Model:
         self._arrivals += 1
         message.arrival = self._arrivals
 
-    def get(
-        self, number: int, queue: str, *, in_unit: bool, body: bytes = b"", correl_id: bytes = b""
-    ) -> Message | None:
-        """MQGET of the first message that fits; *body* stands for the MsgId."""
+    def get(self, number: int, queue: str, *, in_unit: bool, fits: Fits = any_message) -> Message | None:
+        """MQGET of the first message that fits."""
         self.ask(number, queue)
         for message in self.on_queue(queue):
-            if (not body or message.body == body) and (not correl_id or message.correl_id == correl_id):
+            if fits(message):
                 self.available.remove(message)
                 if in_unit:
                     self.programs[number].got.append(message)
                 return message
         return None
 
-    def browse(self, number: int, queue: str, *, is_first: bool) -> Message | None:
-        """MQGET with MQGMO_BROWSE_FIRST or _NEXT."""
+    def browse(
+        self, number: int, queue: str, *, is_first: bool, handle: str = "", fits: Fits = any_message
+    ) -> Message | None:
+        """MQGET with MQGMO_BROWSE_FIRST or _NEXT. Each handle of a queue has a cursor of its own."""
         self.ask(number, queue)
         cursors = self.programs[number].cursors
-        start = BEFORE_ALL if is_first else cursors.get(queue, BEFORE_ALL)
+        start = BEFORE_ALL if is_first else cursors.get((queue, handle), BEFORE_ALL)
         for message in self.on_queue(queue):
-            if message.place > start:
-                cursors[queue] = message.place
+            if message.place > start and fits(message):
+                cursors[queue, handle] = message.place
                 return message
         return None
 

@@ -252,3 +252,17 @@ def test_durable_subscriptions_get_what_comes_while_nobody_has_them_open(pair: T
     assert bodies(resumed) == [b"1", b"2"]
     resumed.close(CloseOption.REMOVE_SUB)
     assert pair.repository("QM1").topics.subscriptions() == []
+
+
+@pytest.mark.rule("mqi/topics", "Of two retained publications that are published at once, the later one counts.")
+def test_retained_at_once(group: TestGroup) -> None:
+    first, second, subscriber = (group.connect() for _ in range(3))
+    for number, publisher in enumerate((first, second)):
+        with publisher.open_topic("a") as topic:
+            topic.publish(b"%d" % number, MQMD(priority=number), options=PutOption.SYNCPOINT | PutOption.RETAIN)
+    for publisher in (second, first):
+        publisher.commit()
+    message = subscriber.subscribe("a").get()
+    assert (message.body, message.md.priority) == (b"1", 1)
+    publish(first, "a", b"2", options=PutOption.RETAIN)
+    assert bodies(subscriber.subscribe("#")) == [b"2"]
