@@ -117,7 +117,9 @@ if rides then
     -- As structure/get takes a message. A queue that may have long ones is not for this.
     local source, available, at = KEYS[11 + queue_count], KEYS[12 + queue_count], names + queue_count
     local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg", "ev")
-    if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4]
+    -- It may be for a message of this very commit, which is on the queue only later.
+    local is_too_soon = look ~= "" and source == KEYS[4]
+    if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4] and not is_too_soon
         and tonumber(ARGV[at + 3]) >= CONST.LONG then
         local index, prefix, id, score = KEYS[14 + queue_count], ARGV[at + 5], nil, nil
         if prefix == "" then

@@ -182,3 +182,26 @@ def test_a_long_message_is_got_by_a_call_of_its_own(transactions: Transactions) 
     assert transactions.scripts() - before == 2
     transactions.connection.backout()
     assert [body for body, _ in on_queue(transactions.group, "SOURCE")] == [b"L" * 20_000]
+
+
+@pytest.mark.parametrize("options", [GetOption.NO_WAIT, GetOption.WAIT])
+@pytest.mark.parametrize("descriptor", [{}, {"correl_id": b"A" * 24}, {"msg_id": b"M" * 24}], ids=str)
+@pytest.mark.parametrize("earlier", [[], [0], [9], [9, 0]])
+def test_it_may_get_what_its_commit_has_put(
+    group: TestGroup, earlier: list[int], descriptor: dict[str, bytes], options: GetOption
+) -> None:
+    """The messages that were there before have these priorities."""
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    for priority in earlier:
+        queue.put(b"%d" % priority, MQMD(priority=priority))
+    queue.put(b"4", MQMD(priority=4, **descriptor), options=LATER)
+    expected = sorted([*(b"%d" % priority for priority in earlier), b"4"], reverse=True)
+    got = [queue.commit_and_get(GetOption.SYNCPOINT | options, wait_ms=1).body]
+    while len(got) < len(expected):
+        got.append(queue.get(GetOption.SYNCPOINT).body)
+    assert got == expected
+    with pytest.raises(MQIError) as caught:
+        queue.commit_and_get(GetOption.SYNCPOINT)
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
