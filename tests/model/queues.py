@@ -73,10 +73,11 @@ class Model:
             for message in program.pending:
                 message.is_doomed = message.is_doomed or message.queue == queue
 
-    def ask(self, number: int, queue: str) -> None:
-        """An answered call learns the definition in force."""
+    def ask(self, number: int, queue: str, handle: str = "") -> None:
+        """An answered call learns the definition in force, for its handle. The handle without a name puts."""
         self.send_pending(number)
-        self.learn(number, queue)
+        if not handle:
+            self.learn(number, queue)
 
     def learn(self, number: int, queue: str) -> None:
         """The definition in force allows everything."""
@@ -114,9 +115,11 @@ class Model:
         self._arrivals += 1
         message.arrival = self._arrivals
 
-    def get(self, number: int, queue: str, *, in_unit: bool, fits: Fits = any_message) -> Message | None:
+    def get(
+        self, number: int, queue: str, *, in_unit: bool, handle: str = "", fits: Fits = any_message
+    ) -> Message | None:
         """MQGET of the first message that fits."""
-        self.ask(number, queue)
+        self.ask(number, queue, handle)
         for message in self.on_queue(queue):
             if fits(message):
                 self.available.remove(message)
@@ -129,7 +132,7 @@ class Model:
         self, number: int, queue: str, *, is_first: bool, handle: str = "", fits: Fits = any_message
     ) -> Message | None:
         """MQGET with MQGMO_BROWSE_FIRST or _NEXT. Each handle of a queue has a cursor of its own."""
-        self.ask(number, queue)
+        self.ask(number, queue, handle)
         cursors = self.programs[number].cursors
         start = BEFORE_ALL if is_first else cursors.get((queue, handle), BEFORE_ALL)
         for message in self.on_queue(queue):

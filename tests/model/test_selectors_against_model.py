@@ -109,7 +109,7 @@ class WithProperties(Against):
     @rule(number=programs, queue=queues, selector=selectors, in_unit=st.booleans())
     def get_selected(self, number: int, queue: str, selector: str, in_unit: bool) -> None:
         options = GetOption.SYNCPOINT if in_unit else GetOption.NO_SYNCPOINT
-        expected = self.model.get(number, queue, in_unit=in_unit, fits=SELECTORS[selector])
+        expected = self.model.get(number, queue, in_unit=in_unit, handle=selector, fits=SELECTORS[selector])
         self._see(self._handle(number, queue, selector), options, expected)
 
     @rule(number=programs, queue=queues, selector=selectors, is_first=st.booleans())
