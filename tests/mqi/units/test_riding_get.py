@@ -188,7 +188,7 @@ def test_a_long_message_is_got_by_a_call_of_its_own(transactions: Transactions) 
 @pytest.mark.parametrize("descriptor", [{}, {"correl_id": b"A" * 24}, {"msg_id": b"M" * 24}], ids=str)
 @pytest.mark.parametrize("earlier", [[], [0], [9], [9, 0]])
 def test_it_may_get_what_its_commit_has_put(
-    group: TestGroup, earlier: list[int], descriptor: dict[str, bytes], options: GetOption
+    group: TestGroup, earlier: list[int], descriptor: dict[str, Any], options: GetOption
 ) -> None:
     """The messages that were there before have these priorities."""
     group.define_shared("Q")
