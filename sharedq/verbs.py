@@ -68,11 +68,11 @@ from sharedq.properties.values import Value, length_of
 from sharedq.redis.deployment import DeploymentError
 from sharedq.session import message_handles
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle, QMgrHandle
+from sharedq.session.handle import Handle, ObjectHandle
 from sharedq.session.topics import SubscriptionHandle, TopicHandle
 
 T = TypeVar("T")
-AnyHandle = Handle | QMgrHandle | TopicHandle
+AnyHandle = Handle | ObjectHandle | TopicHandle
 Outcome = tuple[MQCC, MQRC]
 
 #: Of MQCNO and MQSTS. Later ones of MQCNO also say how a client reaches a manager, and what it is
@@ -121,16 +121,16 @@ def mqdisc(connection: Connection) -> Outcome:
 
 
 def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[AnyHandle | None, MQCC, MQRC]:
-    """MQOPEN of a queue, of a topic (MQOT_TOPIC), or of the queue manager's attributes (MQOT_Q_MGR)."""
+    """MQOPEN of a queue, a topic, or, for MQINQ, of the queue manager, a process definition or a namelist."""
 
     def call() -> AnyHandle:
         OD.check_version(od)
         if od.object_type == ObjectType.TOPIC:
             connection.check()
             return topics.open_topic(connection, od, options)
-        if od.object_type == ObjectType.Q_MGR:
+        if od.object_type in opening.OBJECT_KINDS:
             connection.check()
-            return opening.open_qmgr(connection, od, options)
+            return opening.open_object(connection, od, options)
         return opening.open_queue(connection, od, options)
 
     return _outcome(connection.lock, call)
@@ -148,7 +148,7 @@ def mqclose(connection: Connection, handle: AnyHandle | SubscriptionHandle, opti
         elif isinstance(handle, SubscriptionHandle):
             close_subscription(connection, handle, options)
         else:
-            opening.close_qmgr(handle, options)
+            opening.close_object(handle, options)
         return MQRC.NONE
 
     warning, comp_code, reason = _outcome(connection.lock, call)
@@ -452,14 +452,14 @@ def mqsubrq(connection: Connection, handle: SubscriptionHandle, action: int, sro
 def mqinq(
     connection: Connection, handle: AnyHandle, selectors: Sequence[int]
 ) -> tuple[dict[int, int | bytes], MQCC, MQRC]:
-    """MQINQ of a queue or the queue manager: the value for each selector."""
+    """MQINQ of a queue, the queue manager, a process definition or a namelist: the value for each selector."""
 
     def call() -> tuple[dict[int, int | bytes], MQRC]:
         connection.check()
         _check_count(selectors)
         _check_usable(handle)
-        if isinstance(handle, QMgrHandle):
-            return inquiry.inquire_qmgr(connection, selectors), MQRC.NONE
+        if isinstance(handle, ObjectHandle):
+            return inquiry.inquire_object(connection, handle, selectors), MQRC.NONE
         return inquiry.inquire(connection, _queue(handle, MQRC.NOT_OPEN_FOR_INQUIRE), selectors)
 
     found, comp_code, reason = _outcome(connection.lock, call)

@@ -11,24 +11,7 @@ from docs.generator.markdown import code, table
 from igq.mqsc.language.words import OBJECTS, TAKES, VERBS, Word
 from sharedq.objects.definitions.attributes import Attribute, attributes_of
 from sharedq.objects.definitions.base import ObjectDefinition
-from sharedq.objects.definitions.inert import INERT
-from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
-from sharedq.objects.definitions.processes import Process
-from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueModel, QueueRemote
-from sharedq.objects.definitions.subscriptions import Subscription
-from sharedq.objects.definitions.topics import Topic
-
-_KINDS: tuple[tuple[str, type[ObjectDefinition]], ...] = (
-    ("QLOCAL", QueueLocal),
-    ("QMODEL", QueueModel),
-    ("QALIAS", QueueAlias),
-    ("QREMOTE", QueueRemote),
-    ("QMGR", QueueManagerAttributes),
-    ("CFSTRUCT", CFStruct),
-    ("TOPIC", Topic),
-    ("SUB", Subscription),
-    ("PROCESS", Process),
-)
+from sharedq.objects.definitions.inert import INERT, MODELS
 
 #: Characters of a cell, at most.
 _CELL = 110
@@ -54,7 +37,7 @@ def word_table() -> str:
 
 def attribute_sections() -> str:
     """A table of attributes for each kind of object."""
-    parts = [f"### {kind}\n\n{_attribute_table(model)}" for kind, model in _KINDS]
+    parts = [f"### {kind}\n\n{_attribute_table(model)}" for kind, model in MODELS.items()]
     return "\n\n".join(parts)
 
 

@@ -11,11 +11,10 @@ from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.names import matches
-from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QUEUE_KINDS, AnyQueue, QueueLocal
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
-from sharedq.objects.repository import Repository
+from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.objects.store.authorities import Authorities, AuthorityRecord
 from sharedq.objects.store.directory import Directory
 from sharedq.objects.store.local_queues import LocalQueues
@@ -24,7 +23,7 @@ AUTHORITY = "AUTHREC"
 #: The kinds of objects, in the order in which an export defines them. A command may need what stands before it.
 KINDS = (
     CFStruct.kind,
-    Process.kind,
+    *NAMED_OBJECTS,
     *QUEUE_KINDS,
     Topic.kind,
     Subscription.kind,
@@ -104,7 +103,7 @@ def read_catalog(group: Group) -> Catalog:
     repository = Repository(group, None)
     queues, left_out = repository.display_queues_and_left_out("*", (), "ALL", every_manager=True)
     items = [Item(CFStruct.kind, each.name, each) for each in repository.structures()]
-    items += [Item(Process.kind, each.name, each) for each in repository.processes.all()]
+    items += [Item(kind, each.name, each) for kind in NAMED_OBJECTS for each in repository.named_objects(kind).all()]
     items += [_queue(queue.definition, queue.qmgr) for queue in queues]
     items += _topics(repository)
     items += [_manager(repository, member.name) for member in group.members()]
@@ -122,8 +121,9 @@ def read_named(group: Group, kind: str, name: str) -> list[Item]:
     found: Iterable[Item]
     if kind == CFStruct.kind:
         found = (Item(kind, each.name, each) for each in repository.structures() if each.name == name)
-    elif kind == Process.kind:
-        found = (Item(kind, each.name, each) for each in repository.processes.all() if each.name == name)
+    elif kind in NAMED_OBJECTS:
+        named = repository.named_objects(kind).named(name)
+        found = [] if named is None else [Item(kind, name, named)]
     elif kind == QueueManagerAttributes.kind:
         found = [_manager(repository, name)]
     elif kind in (Topic.kind, Subscription.kind):

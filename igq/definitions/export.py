@@ -176,6 +176,8 @@ def text_of(attribute: Attribute, value: str | int) -> str:
     """Return an attribute as a command sets it. Free text is in quotes."""
     if attribute.mqsc.is_bare:
         return attribute.text(value)
+    if attribute.mqsc.is_list and not attribute.mqsc.words:
+        return f"{attribute.keyword}({','.join(map(quoted, str(value).split(','))) if value else ''})"
     is_free_text = not attribute.is_number and not attribute.mqsc.words
     return f"{attribute.keyword}({quoted(str(value)) if is_free_text else attribute.text(value)})"
 

@@ -16,11 +16,10 @@ from igq.output.plural import counted
 from sharedq.admin.definitions_copy import copied_definitions
 from sharedq.members.group import Group
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
-from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
-from sharedq.objects.repository import Repository
+from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.settings.values import Settings
 
 _CHANGES = ("DEFINE", "ALTER", "DELETE", "SET")
@@ -33,7 +32,7 @@ _IN_COPY = (
     AUTHORITY,
     "GROUP",
     Topic.kind,
-    Process.kind,
+    *NAMED_OBJECTS,
 )
 
 
@@ -130,7 +129,7 @@ class TrialExecutor:
             return {(AUTHORITY, self._name(command), "", "", principal.value if principal is not None else "")}
         if command.object_type in (
             CFStruct.kind,
-            Process.kind,
+            *NAMED_OBJECTS,
             QueueManagerAttributes.kind,
             Topic.kind,
             Subscription.kind,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TextIO, cast
 
 from igq.mqsc import messages
-from igq.mqsc.actions import authority, backup, displays, processes, topics
+from igq.mqsc.actions import authority, backup, displays, named_objects, topics
 from igq.mqsc.actions.connections import display_connections, stop_connection
 from igq.mqsc.actions.in_doubt import resolve_in_doubt
 from igq.mqsc.actions.move import move_queue
@@ -27,7 +27,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS
-from sharedq.objects.repository import Repository
+from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.objects.store.finder import Chosen
 
 #: Exit statuses of a run.
@@ -255,7 +255,7 @@ class Executor:
         }
         if command.verb == "DISPLAY":
             return _DISPLAYS[command.object_type](command, self._repository)
-        special = {**topics.COMMANDS, **processes.COMMANDS}.get((command.verb, command.object_type))
+        special = {**topics.COMMANDS, **named_objects.COMMANDS}.get((command.verb, command.object_type))
         if special is not None:
             return special(command, self._repository)
         handler = handlers.get((command.verb, command.object_type))
@@ -369,7 +369,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "THREAD": displays.display_thread,
     "AUTHREC": authority.display_authority,
     **topics.DISPLAYS,
-    "PROCESS": processes.display_process,
+    **dict.fromkeys(NAMED_OBJECTS, named_objects.display_named),
 }
 
 

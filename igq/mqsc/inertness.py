@@ -18,9 +18,10 @@ def inert_warnings(command: Command) -> list[str]:
     lines = []
     for parameter in command.parameters:
         attribute = by_keyword(model).get(parameter.keyword)
-        if attribute is None:
+        if attribute is None or not attribute.mqsc.instead:
             continue
-        value = parameter.keyword if attribute.mqsc.is_bare else attribute.parse(parameter.value)
+        text = ",".join(parameter.values or ()) if attribute.mqsc.is_list else parameter.value
+        value = parameter.keyword if attribute.mqsc.is_bare else attribute.parse(text)
         inert = inert_value(command.object_type, parameter.keyword, value)
         if inert is not None:
             lines.append(messages.INERT.format(parameter.line, attribute.show(value), inert.instead))

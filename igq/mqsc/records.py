@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from igq.mqsc.language.parameters import has_items
 from igq.mqsc.language.parser import Command, Parameter
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.names import matches
@@ -22,6 +23,13 @@ _ORDER: dict[str, Callable[[str | int, str | int], bool]] = {
     "NE": operator.ne,
     "LK": lambda value, pattern: matches(str(pattern), str(value)),
     "NL": lambda value, pattern: not matches(str(pattern), str(value)),
+}
+#: The same about the items of a list.
+_ITEMS: dict[str, Callable[[list[str], str], bool]] = {
+    "CT": lambda items, item: item in items,
+    "EX": lambda items, item: item not in items,
+    "CTG": lambda items, pattern: any(matches(pattern, item) for item in items),
+    "EXG": lambda items, pattern: not any(matches(pattern, item) for item in items),
 }
 
 
@@ -165,18 +173,21 @@ def _read_where(
     values = parameter.values or ()
     if values and values[0] not in known:
         raise command.unknown(parameter, f"an attribute of {command.object_type}", known, values[0])
-    if len(values) != 3 or values[1] not in _ORDER:
-        raise command.error(parameter, f"WHERE(attribute operator value), with one of {' '.join(_ORDER)}")
+    if len(values) != 3 or values[1] not in (*_ORDER, *_ITEMS):
+        raise command.error(parameter, f"WHERE(attribute operator value), with one of {' '.join((*_ORDER, *_ITEMS))}")
     keyword, name, text = values
-    test = _ORDER[name]
+    if name in _ITEMS and not has_items(command.object_type, keyword):
+        raise command.error(parameter, f"an attribute that is a list before {name}")
 
     def fits(record: Sequence[Shown]) -> bool:
         for each in record:
+            if keyword in each.keywords and name in _ITEMS:
+                return _ITEMS[name]([item.strip() for item in str(each.value).split(",") if item.strip()], text)
             if keyword in each.keywords:
                 limit: str | int = text
                 if isinstance(each.value, int) and name not in ("LK", "NL"):
                     limit = _number(command, parameter, text)
-                return test(each.value, limit)
+                return _ORDER[name](each.value, limit)
         return False
 
     return keyword, fits

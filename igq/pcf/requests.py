@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
 
-from igq.mqsc.language.parameters import OPTIONS, shown_by
+from igq.mqsc.language.parameters import OPTIONS, has_items, shown_by
 from igq.mqsc.language.parser import Command
 from igq.mqsc.language.parser import Parameter as Keyword
 from igq.mqsc.language.words import COMMANDS, OBJECTS, CommandWords
@@ -46,7 +46,13 @@ _OPERATORS: Final[Mapping[int, str]] = {
     FilterOperator.NOT_LESS: "GE",
     FilterOperator.LIKE: "LK",
     FilterOperator.NOT_LIKE: "NL",
+    FilterOperator.CONTAINS: "CT",
+    FilterOperator.EXCLUDES: "EX",
+    FilterOperator.CONTAINS_GEN: "CTG",
+    FilterOperator.EXCLUDES_GEN: "EXG",
 }
+#: Those for attributes that are lists.
+_OF_LISTS: Final = ("CT", "EX", "CTG", "EXG")
 #: Parameters that say nothing here: the only kind of entity is a user, and every record that fits is shown.
 _IGNORED: Final = frozenset({int(PCFParameter.ENTITY_TYPE), int(PCFParameter.AUTH_OPTIONS)})
 _WORDS: Final = {each.name: each for each in OBJECTS}
@@ -252,7 +258,7 @@ class _Reader:
         operator = _OPERATORS.get(parameter.operator)
         if attribute is None or self._asked.words.verb != "DISPLAY":
             raise unknown(parameter)
-        if operator is None:
+        if operator is None or (operator in _OF_LISTS and not has_items(kind, attribute.keyword)):
             reason = {
                 MQCFIF: MQRCCF.CFIF_OPERATOR_ERROR,
                 MQCFSF: MQRCCF.CFSF_OPERATOR_ERROR,
@@ -308,6 +314,7 @@ _ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "AUTHREC": ("PROFILE", "ENTITY"),
     "QMSTATUS": ("QMNAME",),
     "PROCESS": ("PROCESS",),
+    "NAMELIST": ("NAMELIST",),
 }
 _LAST_SELECTOR: Final = 4000
 

@@ -33,22 +33,26 @@ from sharedq.objects.commands.display import (
     oldest_ages_ms,
     open_handles,
 )
-from sharedq.objects.definitions.base import ObjectDefinition
+from sharedq.objects.definitions.base import NamedObject, ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal, QueueModel
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.failures import why_not_there
 from sharedq.objects.store.finder import Chosen, Finder, Located
 from sharedq.objects.store.local_queues import QueueState
+from sharedq.objects.store.named_objects import NamedObjects
 from sharedq.objects.store.parts import Place, own_part, part_in, parts_of
-from sharedq.objects.store.processes import Processes
 from sharedq.objects.store.structures import ManagerAttributes, Structures, announce, holder_field
 from sharedq.objects.store.topics import Topics
 from sharedq.redis.keys import private_structure
 
-__all__ = ["DisplayedQueue", "Entry", "Located", "OpenHandle", "QueueState", "Repository"]
+__all__ = ["NAMED_OBJECTS", "DisplayedQueue", "Entry", "Located", "OpenHandle", "QueueState", "Repository"]
 
+#: The kinds of objects that the group has by name.
+NAMED_OBJECTS: Mapping[str, type[NamedObject]] = {each.kind: each for each in (Process, Namelist)}
 _DYNAMIC_PREFIX_LENGTH = 32
 
 
@@ -82,11 +86,16 @@ class Repository:
         self._structures = Structures(group, clock)
         self._managers = ManagerAttributes(group, clock)
         self.topics = Topics(group, clock)
-        self.processes = Processes(group, clock)
+        self.processes = NamedObjects(group, Process, group.keys.process_definitions, clock)
+        self.namelists = NamedObjects(group, Namelist, group.keys.namelists, clock)
 
     def at(self, qmgr: str) -> Repository:
         """Return the same group as the manager *qmgr* sees it, for a command with CMDSCOPE."""
         return type(self)(self.group, qmgr, clock=self._clock, giver=self.giver)
+
+    def named_objects(self, kind: str) -> NamedObjects[Any]:
+        """Return the process definitions, or the namelists."""
+        return self.processes if kind == Process.kind else self.namelists
 
     def locate(self, name: str) -> Entry | None:
         """Return what *name* means at this manager and where it is, in one round trip.

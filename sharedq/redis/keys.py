@@ -97,6 +97,7 @@ class AdminKeys:
     subscription_holders: str
     orphans: str
     process_definitions: str
+    namelists: str
 
 
 @lru_cache(maxsize=1024)
@@ -182,4 +183,5 @@ def admin_keys(group: str) -> AdminKeys:
         subscription_holders=f"{tag}:subheld",
         orphans=f"{tag}:orphans",
         process_definitions=f"{tag}:prc",
+        namelists=f"{tag}:nl",
     )

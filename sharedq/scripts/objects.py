@@ -80,9 +80,9 @@ def remove_authority_call(keys: AdminKeys, field: str) -> ScriptCall:
     return "admin/remove_authority", (keys.group, keys.authorities), (field,)
 
 
-def define_process_call(keys: AdminKeys, name: str, expected: bytes, definition: str) -> ScriptCall:
-    """Define, alter or delete ("") a process definition, if *expected* is the text in force."""
-    return "admin/define_process", (keys.process_definitions,), (name, expected, definition)
+def define_named_call(key: str, name: str, expected: bytes, definition: str) -> ScriptCall:
+    """Define, alter or delete ("") an object in the hash *key*, if *expected* is the text in force."""
+    return "admin/define_named", (key,), (name, expected, definition)
 
 
 def structure_state_call(keys: AdminKeys, structure: str, state: str, known: str) -> ScriptCall:

@@ -222,8 +222,12 @@ class Handle:
 
 
 @dataclass(slots=True)
-class QMgrHandle:
-    """The queue manager's own attributes, opened for MQINQ. It exists in this process only."""
+class ObjectHandle:
+    """The attributes of the queue manager, a process definition or a namelist, opened for MQINQ.
+
+    It exists in this process only. ``kind`` is MQSC's word for the kind of object.
+    """
 
     object_name: str
+    kind: str
     is_closed: bool = False

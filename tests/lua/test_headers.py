@@ -64,7 +64,7 @@ UNFENCED = {
     "admin/restore_begin": "an operator's; that a structure has failed, which whoever sees it again corrects",
     "admin/remove_structure": "a definition: an operator's, not an owner's",
     "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
-    "admin/define_process": "a definition, by compare and set: an operator's, not an owner's",
+    "admin/define_named": "a definition, by compare and set: an operator's, not an owner's",
     "admin/tell_change": "that there is something to look at; in vain it costs a look",
     "admin/set_settings": "the group's settings, by compare and set: an operator's, not an owner's",
     "admin/set_authority": "an authority record: an operator's, not an owner's",

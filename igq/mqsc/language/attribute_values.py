@@ -40,7 +40,8 @@ def read_values(command: Command, model: type[BaseModel], options: Iterable[str]
         if parameter.values is None:
             raise command.error(parameter, f"{parameter.keyword}({attribute.expected})")
         try:
-            values[attribute.field] = attribute.parse(parameter.value)
+            listed = ",".join(each.strip() for each in parameter.values if each.strip())
+            values[attribute.field] = attribute.parse(listed if attribute.mqsc.is_list else parameter.value)
         except ValueError:
             raise command.error(parameter, f"{parameter.keyword}({attribute.expected})") from None
     return values

@@ -170,6 +170,7 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
         ),
     },
     "QMGR": {"": (_text("QMID", Char.Q_MGR_IDENTIFIER, _QMGR), _text("VERSION", Char.VERSION, 8))},
+    "NAMELIST": {"": (_number("NAMCOUNT", Int.NAME_COUNT),)},
     "QMSTATUS": {
         "": (
             _QMNAME,
@@ -253,6 +254,12 @@ OPTIONS: Final = (
     _words("AUTHRMV", Param.AUTH_REMOVE_AUTHS, words.AUTHORITY, is_list=True),
     _words("OBSMSGS", Param.OBSOLETE_MSGS, words.YES),
 )
+
+
+def has_items(kind: str, keyword: str) -> bool:
+    """Whether an attribute or figure of an object is a list, or several words."""
+    known = shown_by(kind).get(keyword)
+    return known is not None and (known.mqsc.is_list or known.mqsc.words is words.OPEN_OPTIONS)
 
 
 def keywords(kind: str, report: str = "") -> tuple[str, ...]:

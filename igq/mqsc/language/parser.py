@@ -17,6 +17,8 @@ _TOKEN = re.compile(r"\s*(?:(?P<quoted>'(?:[^']|'')*')|(?P<mark>[(),])|(?P<word>
 
 #: Parameters of DEFINE that may stand before the object.
 _BEFORE_OBJECT = ("NOREPLACE", "REPLACE")
+#: Keywords of lists that may have nothing in their parentheses.
+_MAY_BE_EMPTY = ("NAMES",)
 
 
 class MqscSyntaxError(Exception):
@@ -193,10 +195,10 @@ class _Parser:
     def _parameter(self) -> Parameter:
         keyword = self._word("a keyword")
         line = self._source.line_at(self._tokens[self._at - 1].end - 1)
-        values = self._values() if self._next_is("(") else None
+        values = self._values(may_be_empty=keyword in _MAY_BE_EMPTY) if self._next_is("(") else None
         return Parameter(keyword, values, self._source.text[: self._tokens[self._at - 1].end], line)
 
-    def _values(self) -> tuple[str, ...]:
+    def _values(self, *, may_be_empty: bool = False) -> tuple[str, ...]:
         self._at += 1
         values: list[str] = []
         while not self._next_is(")"):
@@ -211,7 +213,7 @@ class _Parser:
             elif token.kind == "word":
                 values.append(token.text.upper())
         self._at += 1
-        if not values:
+        if not values and not may_be_empty:
             raise self._error_here("a value")
         return tuple(values)
 

@@ -19,6 +19,7 @@ class Word:
     Attributes:
         named_by: the parameter of PCF that names the object; 0 for none.
         shows: the parameter of PCF that lists the attributes to show; 0 for none.
+        synonym: another word that means the same; empty for none.
     """
 
     name: str
@@ -26,10 +27,11 @@ class Word:
     operand: Literal["required", "optional", "none"] = "required"
     named_by: int = 0
     shows: int = 0
+    synonym: str = ""
 
     def is_meant_by(self, text: str) -> bool:
-        """Whether *text*, in upper case, is this word or an allowed abbreviation."""
-        return len(text) >= self.shortest and self.name.startswith(text)
+        """Whether *text*, in upper case, is this word, its synonym or an allowed abbreviation."""
+        return text == self.synonym or (len(text) >= self.shortest and self.name.startswith(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ OBJECTS = (
     Word("SBSTATUS", 2, "optional", named_by=Param.SUB_NAME, shows=Param.SUB_STATUS_ATTRS),
     Word("TOPICSTR", 6, named_by=Char.TOPIC_STRING),
     Word("PROCESS", 3, named_by=Char.PROCESS_NAME, shows=Param.PROCESS_ATTRS),
+    Word("NAMELIST", 2, named_by=Char.NAMELIST_NAME, shows=Param.NAMELIST_ATTRS, synonym="NL"),
 )
 
 _QUEUES = ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL")
@@ -105,6 +108,7 @@ COMMANDS = (
     CommandWords("ALTER", ("TOPIC",), PCFCommand.CHANGE_TOPIC),
     CommandWords("ALTER", ("SUB",), PCFCommand.CHANGE_SUBSCRIPTION),
     CommandWords("ALTER", ("PROCESS",), PCFCommand.CHANGE_PROCESS),
+    CommandWords("ALTER", ("NAMELIST",), PCFCommand.CHANGE_NAMELIST),
     CommandWords("BACKUP", ("CFSTRUCT",), PCFCommand.BACKUP_CF_STRUC),
     CommandWords("CLEAR", ("QLOCAL",), PCFCommand.CLEAR_Q),
     CommandWords("CLEAR", ("TOPICSTR",), PCFCommand.CLEAR_TOPIC_STRING),
@@ -125,12 +129,19 @@ COMMANDS = (
         PCFCommand.CREATE_PROCESS,
         like=(PCFCommand.COPY_PROCESS, Param.TO_PROCESS_NAME),
     ),
+    CommandWords(
+        "DEFINE",
+        ("NAMELIST",),
+        PCFCommand.CREATE_NAMELIST,
+        like=(PCFCommand.COPY_NAMELIST, Param.TO_NAMELIST_NAME),
+    ),
     CommandWords("DELETE", _QUEUES, PCFCommand.DELETE_Q),
     CommandWords("DELETE", ("CFSTRUCT",), PCFCommand.DELETE_CF_STRUC),
     CommandWords("DELETE", ("AUTHREC",), PCFCommand.DELETE_AUTH_REC),
     CommandWords("DELETE", ("TOPIC",), PCFCommand.DELETE_TOPIC),
     CommandWords("DELETE", ("SUB",), PCFCommand.DELETE_SUBSCRIPTION),
     CommandWords("DELETE", ("PROCESS",), PCFCommand.DELETE_PROCESS),
+    CommandWords("DELETE", ("NAMELIST",), PCFCommand.DELETE_NAMELIST),
     CommandWords("DISPLAY", ("QUEUE",), PCFCommand.INQUIRE_Q, names=(PCFCommand.INQUIRE_Q_NAMES, Param.Q_NAMES)),
     CommandWords("DISPLAY", _QUEUES),
     CommandWords("DISPLAY", ("QMGR",), PCFCommand.INQUIRE_Q_MGR),
@@ -162,6 +173,12 @@ COMMANDS = (
         PCFCommand.INQUIRE_PROCESS,
         names=(PCFCommand.INQUIRE_PROCESS_NAMES, Param.PROCESS_NAMES),
     ),
+    CommandWords(
+        "DISPLAY",
+        ("NAMELIST",),
+        PCFCommand.INQUIRE_NAMELIST,
+        names=(PCFCommand.INQUIRE_NAMELIST_NAMES, Param.NAMELIST_NAMES),
+    ),
     CommandWords("MOVE", ("QLOCAL",), PCFCommand.MOVE_Q, named_by=Param.FROM_Q_NAME),
     CommandWords("RECOVER", ("CFSTRUCT",), PCFCommand.RECOVER_CF_STRUC),
     CommandWords("REFRESH", ("QMGR",), PCFCommand.REFRESH_Q_MGR),
@@ -189,7 +206,7 @@ OTHER_OBJECTS = (
     *(Word("BUFFPOOL", 4), Word("CHANNEL", 4), Word("CHINIT", 4), Word("CHL", 3), Word("CHLAUTH", 4)),
     *(Word("CHSTATUS", 3), Word("CLUSQMGR", 5), Word("CLUSTER", 5), Word("CMDSERV", 4), Word("COMMINFO", 5)),
     *(Word("ENTAUTH", 4), Word("INDOUBT", 3), Word("LISTENER", 3), Word("LOG", 3), Word("LSSTATUS", 3)),
-    *(Word("MAXSMSGS", 4), Word("NAMELIST", 2), Word("NL", 2), Word("POLICY", 3)),
+    *(Word("MAXSMSGS", 4), Word("POLICY", 3)),
     *(Word("PSID", 4), Word("PUBSUB", 3), Word("QCLUSTER", 2), Word("QSTATS", 6)),
     *(Word("SECURITY", 3), Word("SERVICE", 5), Word("SMDS", 4), Word("SMDSCONN", 5)),
     *(Word("STGCLASS", 3), Word("SVSTATUS", 3), Word("SYSTEM", 3), Word("TCLUSTER", 2)),

@@ -27,24 +27,12 @@ from igq.web.site import Site
 from sharedq.display.text import visible
 from sharedq.mqi.constants import MQRC
 from sharedq.objects.definitions.attributes import by_keyword
-from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
-from sharedq.objects.definitions.processes import Process
-from sharedq.objects.definitions.queues import QUEUE_KINDS
-from sharedq.objects.definitions.subscriptions import Subscription
-from sharedq.objects.definitions.topics import Topic
+from sharedq.objects.definitions.inert import MODELS
 
 #: The answer to a generic DISPLAY that finds nothing begins so.
 _NOTHING_FOUND = "CSQM297I"
 #: Commands that IBM does not answer as JSON, of those that exist here.
 _TEXT_ONLY = (("DISPLAY", "GROUP"), ("DISPLAY", "THREAD"))
-_MODELS = {
-    **QUEUE_KINDS,
-    "PROCESS": Process,
-    "QMGR": QueueManagerAttributes,
-    "CFSTRUCT": CFStruct,
-    "TOPIC": Topic,
-    "SUB": Subscription,
-}
 
 
 class Mqsc:
@@ -189,7 +177,7 @@ _FLAGS = ("REPLACE", "PURGE", "FORCE")
 
 def _as_mqsc(keyword: str, value: str, kind: str) -> str:
     """Words of MQSC may be in small letters; text and names are meant as they are."""
-    model = _MODELS.get(kind)
+    model = MODELS.get(kind)
     attribute = by_keyword(model).get(keyword) if model else None
     if attribute is None:
         return value if keyword in _NAMES else value.upper()

@@ -12,12 +12,14 @@ from sharedq.mqi.constants.pcf import EventOrigin
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.configuration_notes import noting
 from sharedq.objects.definitions.attributes import Attribute, by_selector
+from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import QueueManagerAttributes
+from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueAlias, QueueLocal, QueueRemote
 from sharedq.objects.definitions.words import QUEUE_TYPE
-from sharedq.objects.repository import Repository
+from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle
+from sharedq.session.handle import Handle, ObjectHandle
 
 #: The attributes that MQSET may change, and the reason for a wrong value.
 SETTABLE: Mapping[int, MQRC] = {
@@ -120,37 +122,41 @@ def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> Q
     return route.definition
 
 
-def _stated(definition: QueueLocal | QueueAlias | QueueRemote) -> dict[int, int | bytes]:
+def _stated(definition: ObjectDefinition) -> dict[int, int | bytes]:
     """The attributes of a definition, by selector."""
     values = {
         selector: _inquired(attribute, getattr(definition, attribute.field))
         for selector, attribute in by_selector(type(definition)).items()
     }
-    values[int(IntSelector.Q_TYPE)] = QUEUE_TYPE[definition.kind]
+    if definition.kind in QUEUE_TYPE:
+        values[int(IntSelector.Q_TYPE)] = QUEUE_TYPE[definition.kind]
     return values
 
 
-def inquire_qmgr(connection: Connection, selectors: Sequence[int]) -> dict[int, int | bytes]:
-    """MQINQ of the queue manager: the value for each selector.
+def inquire_object(connection: Connection, handle: ObjectHandle, selectors: Sequence[int]) -> dict[int, int | bytes]:
+    """MQINQ of the queue manager, a process definition or a namelist, as it is now: the value for each selector.
 
     Raises:
-        MQIError: 2067 a selector that queue managers do not have.
+        MQIError: 2067 a selector that such objects do not have; 2041 the definition is gone.
     """
-    name = connection.qmgr_name
-    attributes = Repository(connection.group, name).qmgr_attributes(name)
-    known = by_selector(QueueManagerAttributes)
-    values: dict[int, int | bytes] = {}
+    repository = Repository(connection.group, connection.qmgr_name)
+    if handle.kind in NAMED_OBJECTS:
+        definition = repository.named_objects(handle.kind).named(handle.object_name)
+        if definition is None:
+            raise error_for(MQRC.OBJECT_CHANGED, "MQINQ", handle.object_name, "it is deleted")
+    else:
+        definition = repository.qmgr_attributes(handle.object_name)
+    known = _stated(definition)
+    if isinstance(definition, Namelist):
+        known[int(IntSelector.NAME_COUNT)] = definition.name_count
+    elif isinstance(definition, QueueManagerAttributes):
+        identifier = definition.identifier(connection.group.name).encode()
+        known[int(CharSelector.Q_MGR_IDENTIFIER)] = identifier.ljust(Q_MGR_IDENTIFIER_LENGTH)
+        known[int(CharSelector.VERSION)] = definition.version.encode()
     for selector in map(int, selectors):
-        attribute = known.get(selector)
-        if attribute is not None:
-            values[selector] = _inquired(attribute, getattr(attributes, attribute.field))
-        elif selector == CharSelector.Q_MGR_IDENTIFIER:
-            values[selector] = attributes.identifier(connection.group.name).encode().ljust(Q_MGR_IDENTIFIER_LENGTH)
-        elif selector == CharSelector.VERSION:
-            values[selector] = attributes.version.encode()
-        else:
-            raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", name, f"selector {selector}")
-    return values
+        if selector not in known:
+            raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", handle.object_name, f"selector {selector}")
+    return {int(selector): known[int(selector)] for selector in selectors}
 
 
 def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, int | bytes]) -> None:
@@ -181,7 +187,11 @@ def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, 
 
 def _inquired(attribute: Attribute, value: str | int) -> int | bytes:
     found = attribute.inquired(value)
-    return found if isinstance(found, int) else found.encode().ljust(attribute.mqsc.length)
+    if isinstance(found, int):
+        return found
+    # Each name of a list has its full length.
+    texts = (found.split(",") if found else []) if attribute.mqsc.is_list else [found]
+    return b"".join(text.encode().ljust(attribute.mqsc.length) for text in texts)
 
 
 def _checked(attribute: Attribute, value: int | bytes, reason: MQRC, name: str) -> str | int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from typing import Final
 
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import conventional_route, read_versions, resolve, resolve_checked
@@ -13,14 +15,17 @@ from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import check_close_options, check_open_options
 from sharedq.mqi.structures import MQOD
+from sharedq.objects.definitions.managers import QueueManagerAttributes
+from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_object_name
-from sharedq.objects.repository import Repository
+from sharedq.objects.definitions.processes import Process
+from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.redis.keys import private_structure
 from sharedq.scripts.handles import close_call, open_call
 from sharedq.scripts.reads import queue_definition
 from sharedq.selectors.selector import Selector, selector_for
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Definition, Gets, Handle, QMgrHandle, StructureAccess
+from sharedq.session.handle import Definition, Gets, Handle, ObjectHandle, StructureAccess
 from sharedq.session.refusals import note_refusal
 from sharedq.session.route import Route
 
@@ -46,6 +51,12 @@ _INQUIRE = int(OpenOption.INQUIRE)
 #: The version of MQOD that has a selection string, and the open options that go with one.
 _VERSION_WITH_SELECTOR = 4
 _SELECTING = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE)
+#: MQSC's words for the types of objects that are opened for MQINQ alone.
+OBJECT_KINDS: Final[Mapping[int, str]] = {
+    int(ObjectType.Q_MGR): QueueManagerAttributes.kind,
+    int(ObjectType.PROCESS): Process.kind,
+    int(ObjectType.NAMELIST): Namelist.kind,
+}
 #: structure/open answers this if a definition that the name led through has changed.
 _CHANGED = 1
 _DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
@@ -165,28 +176,31 @@ def _check_names(name: str, qmgr_name: str) -> None:
             raise error_for(reason, "MQOPEN", "", str(error)) from error
 
 
-def open_qmgr(connection: Connection, od: MQOD, options: OpenOption | int) -> QMgrHandle:
-    """MQOPEN of the queue manager's own attributes (MQOT_Q_MGR), for MQINQ.
+def open_object(connection: Connection, od: MQOD, options: OpenOption | int) -> ObjectHandle:
+    """MQOPEN of the queue manager's own attributes (MQOT_Q_MGR), a process definition or a namelist, for MQINQ.
 
     Raises:
-        MQIError: 2152 a name is given, 2153 another manager's, 2045 anything but inquiring, 2161 quiescing.
+        MQIError: 2152 the queue manager is named, 2085 there is no such object, 2153 another manager's, 2045 anything
+            but inquiring, 2161 quiescing.
     """
-    name = connection.qmgr_name
+    kind, name, qmgr = OBJECT_KINDS[od.object_type], _text(od.object_name), connection.qmgr_name
     options = int(options)
     if od.selection_string and od.version >= _VERSION_WITH_SELECTOR:
-        raise error_for(MQRC.SELECTOR_INVALID_FOR_TYPE, "MQOPEN", name)
-    if _text(od.object_name):
-        raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", name)
-    if _text(od.object_q_mgr_name) not in ("", name):
-        raise error_for(MQRC.OBJECT_Q_MGR_NAME_ERROR, "MQOPEN", name)
+        raise error_for(MQRC.SELECTOR_INVALID_FOR_TYPE, "MQOPEN", name or qmgr)
+    if kind == QueueManagerAttributes.kind and name:
+        raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", qmgr)
+    if _text(od.object_q_mgr_name) not in ("", qmgr):
+        raise error_for(MQRC.OBJECT_Q_MGR_NAME_ERROR, "MQOPEN", name or qmgr)
     reason = check_open_options(options)
     if reason:
-        raise error_for(reason, "MQOPEN", name)
+        raise error_for(reason, "MQOPEN", name or qmgr)
     if options & ~int(OpenOption.INQUIRE | OpenOption.FAIL_IF_QUIESCING):
-        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
+        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name or qmgr)
     if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
-        raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name)
-    return QMgrHandle(name)
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name or qmgr)
+    if kind in NAMED_OBJECTS and Repository(connection.group, qmgr).named_objects(kind).named(name) is None:
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
+    return ObjectHandle(name or qmgr, kind)
 
 
 def _open_route(
@@ -392,8 +406,8 @@ def _give_back(connection: Connection, handle: Handle) -> None:
             raise
 
 
-def close_qmgr(handle: QMgrHandle, options: CloseOption | int = 0) -> None:
-    """MQCLOSE of the queue manager's own attributes.
+def close_object(handle: ObjectHandle, options: CloseOption | int = 0) -> None:
+    """MQCLOSE of what is open for MQINQ alone.
 
     Raises:
         MQIError: 2019 the handle is closed already, 2045, 2046 refused options.
@@ -402,7 +416,7 @@ def close_qmgr(handle: QMgrHandle, options: CloseOption | int = 0) -> None:
     handle.is_closed = True
 
 
-def _check_close(handle: Handle | QMgrHandle, options: int, *, may_delete: bool) -> None:
+def _check_close(handle: Handle | ObjectHandle, options: int, *, may_delete: bool) -> None:
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
     reason = check_close_options(options, may_delete=may_delete)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from unicodedata import category
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from sharedq.mqi.constants import CharSelector as Char
+from sharedq.mqi.constants import IntSelector as Int
+from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Attribute, Mqsc, attributes_of
+from sharedq.objects.definitions.names import check_object_name
 
 _D = TypeVar("_D", bound="ObjectDefinition")
 
@@ -67,6 +70,14 @@ class ObjectDefinition(BaseModel):
     def attributes(cls) -> tuple[Attribute, ...]:
         """Return the attributes of this kind of object."""
         return attributes_of(cls)
+
+
+class NamedObject(ObjectDefinition):
+    """An object that the group has by its name."""
+
+    name: Annotated[str, AfterValidator(check_object_name)]
+    description: Description = ""
+    disposition: Annotated[Literal["GROUP"], Mqsc("QSGDISP", Int.QSG_DISP, words.DISPOSITION, is_output=True)] = "GROUP"
 
 
 def _idle_fields(definition: ObjectDefinition) -> set[str]:

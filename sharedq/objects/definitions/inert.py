@@ -12,6 +12,7 @@ from typing import Any, Final
 from sharedq.objects.definitions.attributes import attributes_of, by_keyword
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.subscriptions import Subscription
@@ -25,6 +26,7 @@ MODELS: Final[Mapping[str, type[ObjectDefinition]]] = {
     Topic.kind: Topic,
     Subscription.kind: Subscription,
     Process.kind: Process,
+    Namelist.kind: Namelist,
 }
 
 

@@ -42,7 +42,7 @@ def as_parameter(attribute: Attribute, value: str | int, *, is_padded: bool = Fa
     if number >= FIRST_BYTE_STRING:
         return MQCFBS(number, bytes.fromhex(str(value)) if attribute.mqsc.is_hex else str(value).encode())
     length = attribute.mqsc.length
-    texts = str(value).split(",") if attribute.mqsc.is_list else [str(value)]
+    texts = (str(value).split(",") if value else []) if attribute.mqsc.is_list else [str(value)]
     strings = tuple(_string(text, length, is_padded=is_padded) for text in texts)
     return MQCFSL(number, strings) if attribute.mqsc.is_list else MQCFST(number, strings[0])
 

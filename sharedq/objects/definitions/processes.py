@@ -14,7 +14,7 @@ from pydantic import Field
 from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
 from sharedq.objects.definitions.attributes import Mqsc
-from sharedq.objects.definitions.base import Description, ObjectDefinition
+from sharedq.objects.definitions.base import Description, NamedObject
 from sharedq.objects.definitions.queues import Name
 
 #: The first word of a number is the one that is shown.
@@ -38,7 +38,7 @@ _APPL_TYPE: Final[Mapping[str, int]] = MappingProxyType(
 _MVS: Final = 2
 
 
-class Process(ObjectDefinition):
+class Process(NamedObject):
     """A process definition. It belongs to the group: every manager has it."""
 
     kind: ClassVar[str] = "PROCESS"

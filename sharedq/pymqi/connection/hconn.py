@@ -19,7 +19,7 @@ from sharedq import verbs
 from sharedq.members.forks import after_fork
 from sharedq.mqi.errors import MQIError
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle, QMgrHandle
+from sharedq.session.handle import Handle, ObjectHandle
 from sharedq.session.topics import SubscriptionHandle
 
 P = ParamSpec("P")
@@ -34,9 +34,9 @@ class Hconn:
     def __init__(self, connection: Connection) -> None:
         self.number = next(_numbers)
         self.connection = connection
-        self._dropped: deque[Handle | QMgrHandle | SubscriptionHandle] = deque()
+        self._dropped: deque[Handle | ObjectHandle | SubscriptionHandle] = deque()
         #: Open handles of the queue manager itself: the connection does not number these.
-        self._managers: dict[int, QMgrHandle] = {}
+        self._objects: dict[int, ObjectHandle] = {}
         # The connection has a lock of its own; this one can also be tried.
         self._turn = threading.RLock()
         _live[self.number] = self
@@ -48,17 +48,17 @@ class Hconn:
                 verbs.mqclose(self.connection, self._dropped.popleft())
             return verb(self.connection, *args, **kwargs)
 
-    def handle(self, number: int) -> Handle | QMgrHandle | None:
+    def handle(self, number: int) -> Handle | ObjectHandle | None:
         """The open object with this number."""
-        return self.connection.handles.get(number) or self._managers.get(number)
+        return self.connection.handles.get(number) or self._objects.get(number)
 
-    def number_of(self, handle: Handle | QMgrHandle) -> int:
+    def number_of(self, handle: Handle | ObjectHandle) -> int:
         """The number of an object that was opened now."""
         if isinstance(handle, Handle):
             return handle.number
-        self._managers = {number: known for number, known in self._managers.items() if not known.is_closed}
+        self._objects = {number: known for number, known in self._objects.items() if not known.is_closed}
         number = self.connection.next_handle_number()
-        self._managers[number] = handle
+        self._objects[number] = handle
         return number
 
     def is_usable(self) -> bool:

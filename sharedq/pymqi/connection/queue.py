@@ -23,7 +23,7 @@ from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor, 
 from sharedq.pymqi.structures.queueing import GMO, MD, OD
 from sharedq.pymqi.structures.rfh2 import RFH2, take_rfh2_headers
 from sharedq.pymqi.text import ensure_not_unicode
-from sharedq.session.handle import Handle, QMgrHandle
+from sharedq.session.handle import Handle, ObjectHandle
 
 
 class Queue:
@@ -71,12 +71,12 @@ class Queue:
         hconn, od = self.__qMgr._hconn(), object_descriptor(self.__od)
         handle, comp, reason = hconn.call(verbs.mqopen, od, options)
         check(comp, reason)
-        if not isinstance(handle, Handle | QMgrHandle):
+        if not isinstance(handle, Handle | ObjectHandle):
             raise PYIFError("a Queue is for queues, not for topics")
         return_to(self.__od, OD_LAYOUT, od)
         self.__hconn, self.__handle = hconn, hconn.number_of(handle)
 
-    def __opened(self, options: int) -> tuple[Hconn, Handle | QMgrHandle]:
+    def __opened(self, options: int) -> tuple[Hconn, Handle | ObjectHandle]:
         """The connection and the handle; opens the queue with *options* if it is not open."""
         if self.__handle is None:
             self.__open(options)

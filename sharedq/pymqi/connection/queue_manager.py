@@ -23,7 +23,7 @@ from sharedq.pymqi.structures.client import CD
 from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor
 from sharedq.pymqi.structures.queueing import OD
 from sharedq.pymqi.text import default, ensure_bytes
-from sharedq.session.handle import QMgrHandle
+from sharedq.session.handle import ObjectHandle
 from sharedq.settings.values import ConfigError
 
 
@@ -48,7 +48,7 @@ class QueueManager:
         default_ccsid: int = default.ccsid,
     ) -> None:
         self.__hconn: Hconn | None = None
-        self.__qmobj: QMgrHandle | None = None
+        self.__qmobj: ObjectHandle | None = None
         self.__disconnect_on_exit = disconnect_on_exit
         self.bytes_encoding = bytes_encoding
         self.default_ccsid = default_ccsid
@@ -219,7 +219,7 @@ class QueueManager:
             od = MQOD(object_type=ObjectType.Q_MGR)
             handle, comp, reason = hconn.call(verbs.mqopen, od, int(OpenOption.INQUIRE))
             check(comp, reason)
-            assert isinstance(handle, QMgrHandle)
+            assert isinstance(handle, ObjectHandle)
             self.__qmobj = handle
         values, comp, reason = hconn.call(verbs.mqinq, self.__qmobj, (attribute,))
         check(comp, reason)

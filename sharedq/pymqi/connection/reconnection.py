@@ -24,7 +24,7 @@ from sharedq.pymqi import CMQC, CMQXC
 from sharedq.pymqi.connection.hconn import Hconn
 from sharedq.pymqi.errors import MQMIError
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle, QMgrHandle
+from sharedq.session.handle import Handle, ObjectHandle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,10 +97,10 @@ class ReconnectableHconn(Hconn):
         """A child of this process makes its own connections."""
         self._is_given_up = True
 
-    def handle(self, number: int) -> Handle | QMgrHandle | None:
+    def handle(self, number: int) -> Handle | ObjectHandle | None:
         """The open object with this number, also while the connection is broken."""
         opened = self._opened.get(number)
-        return self._managers.get(number) if opened is None else opened.handle
+        return self._objects.get(number) if opened is None else opened.handle
 
     def is_usable(self) -> bool:
         """Whether the connection stands, or could be made again."""

@@ -53,12 +53,14 @@ CHANGES |= {
     "TOPIC": PCFCommand.CHANGE_TOPIC,
     "SUB": PCFCommand.CHANGE_SUBSCRIPTION,
     "PROCESS": PCFCommand.CHANGE_PROCESS,
+    "NAMELIST": PCFCommand.CHANGE_NAMELIST,
 }
 INQUIRES = {"QMGR": PCFCommand.INQUIRE_Q_MGR, "CFSTRUCT": PCFCommand.INQUIRE_CF_STRUC}
 INQUIRES |= {
     "TOPIC": PCFCommand.INQUIRE_TOPIC,
     "SUB": PCFCommand.INQUIRE_SUBSCRIPTION,
     "PROCESS": PCFCommand.INQUIRE_PROCESS,
+    "NAMELIST": PCFCommand.INQUIRE_NAMELIST,
 }
 #: Of every kind that Redis and the faces might treat in a way of their own.
 TEXTS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=12).map(lambda text: text.rstrip())
@@ -82,6 +84,8 @@ def values(kind: str, attribute: Attribute) -> st.SearchStrategy[Any]:
         base = st.text("0123456789ABCDEF", min_size=digits, max_size=digits).map(lambda text: text[:-1] + "1")
     elif attribute.keyword in ("OFFLD1SZ", "OFFLD2SZ", "OFFLD3SZ"):
         base = st.integers(0, 64).map("{}K".format)
+    elif attribute.keyword == "NAMES":
+        base = st.lists(NAMES.filter(bool), max_size=5).map(",".join)
     elif attribute.mqsc.length == 48:
         base = NAMES
     else:
@@ -121,11 +125,14 @@ class Faces:
         name, keyword = name_of(kind), attribute.keyword
         if face == "mqsc":
             quoted = str(attribute.text(value)).replace("'", "''")
+            if attribute.mqsc.is_list:
+                quoted = quoted.replace(",", "','")
             parameter = value if attribute.mqsc.is_bare else f"{keyword}('{quoted or ' '}')"
             self.mqsc(f"ALTER {kind}{f'({chr(39)}{name}{chr(39)})' if name else ''} {parameter}")
         elif face == "json":
             bare = value == attribute.keyword
-            told = {"parameters": {keyword.lower(): bare if attribute.mqsc.is_bare else value}}
+            listed = value.split(",") if attribute.mqsc.is_list else value
+            told = {"parameters": {keyword.lower(): bare if attribute.mqsc.is_bare else listed}}
             self.json(command="alter", qualifier=kind.lower(), **({"name": name} if name else {}), **told)
         else:
             self._asked.items(
@@ -156,15 +163,15 @@ class Faces:
             return {Char.CF_STRUC_NAME: name_of(kind)}
         if kind in ("TOPIC", "SUB"):
             return {Char.TOPIC_NAME if kind == "TOPIC" else PCFParameter.SUB_NAME: name_of(kind)}
-        if kind == "PROCESS":
-            return {Char.PROCESS_NAME: name_of(kind)}
+        if kind in ("PROCESS", "NAMELIST"):
+            return {Char.PROCESS_NAME if kind == "PROCESS" else Char.NAMELIST_NAME: name_of(kind)}
         return {Char.Q_NAME: name_of(kind), Int.Q_TYPE: QUEUE_TYPE[kind]}
 
 
 @pytest.fixture
 def faces(group: TestGroup) -> Faces:
     found = Faces(group)
-    for kind in (*QUEUE_KINDS, "PROCESS"):
+    for kind in (*QUEUE_KINDS, "PROCESS", "NAMELIST"):
         found.mqsc(f"DEFINE {kind}('{name_of(kind)}')")
     found.mqsc(f"DEFINE CFSTRUCT({name_of('CFSTRUCT')})")
     found.mqsc("DEFINE TOPIC('Test.TOPIC') TOPICSTR('t')")

@@ -22,18 +22,14 @@ from igq.web.console.views.view import action_route, data_route, json_body, text
 from igq.web.site import Site
 from sharedq.display.text import visible
 from sharedq.objects.definitions.attributes import by_keyword
-from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
-from sharedq.objects.definitions.processes import Process
+from sharedq.objects.definitions.inert import MODELS
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 
 #: Name of the program in the notes of commands.
 APPL_NAME = "igq console"
 _MODELS: Mapping[str, Sequence[type[BaseModel]]] = {
-    **{kind: (model,) for kind, model in QUEUE_KINDS.items()},
+    **{kind: (model,) for kind, model in MODELS.items()},
     "QUEUE": tuple(QUEUE_KINDS.values()),
-    "QMGR": (QueueManagerAttributes,),
-    "CFSTRUCT": (CFStruct,),
-    "PROCESS": (Process,),
 }
 #: The objects whose figures can be asked for one by one.
 _HAVE_FIGURES = ("QSTATUS", "CONN")

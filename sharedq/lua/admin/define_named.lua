@@ -1,5 +1,6 @@
 --[[
-admin/define_process.lua - define, alter or delete a process definition, if it is still what the change was made from.
+admin/define_named.lua - define, alter or delete a process definition or a namelist, if it is still what the change was
+made from.
 
 KEYS
   1  definitions  hash  name -> JSON
