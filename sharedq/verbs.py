@@ -381,12 +381,13 @@ def mqxcnvc(
     def call() -> tuple[bytes, MQRC]:
         if connection is not None:
             connection.check()
-        return converted_characters(options, source_ccsid, source, target_ccsid, target_length)
+        try:
+            return converted_characters(options, source_ccsid, source, target_ccsid, target_length)
+        except ConversionError as error:
+            # Some of these reasons are warnings elsewhere. No MQXCNVC that fails has converted anything.
+            raise error_for(error.reason, "MQXCNVC", "", comp_code=MQCC.FAILED) from error
 
-    try:
-        found, comp_code, reason = _outcome(_turn(connection), call)
-    except ConversionError as error:
-        return b"", 0, MQCC.FAILED, error.reason
+    found, comp_code, reason = _outcome(_turn(connection), call)
     if found is None:
         return b"", 0, comp_code, reason
     converted, warning = found

@@ -12,7 +12,7 @@ from sharedq import MQIError, Queue, verbs
 from sharedq.messages.message import Message
 from sharedq.mqi import wire
 from sharedq.mqi.character_sets import Representation
-from sharedq.mqi.constants import MQCC, MQRC, Encoding, Format, GetOption
+from sharedq.mqi.constants import MQCC, MQRC, Encoding, Format, GetOption, PutOption
 from sharedq.mqi.conversion.structures import STRUCTURES
 from sharedq.mqi.headers import MQMDE
 from sharedq.mqi.pcf.structures import MQCFH, MQCFIN, MQCFST, PCFMessage
@@ -259,6 +259,25 @@ def test_characters_are_converted_with_a_connection_that_is_there(queue: Queue) 
     verbs.mqdisc(connection)
     found = verbs.mqxcnvc(connection, 0, LATIN1, b"\xfc", UTF8, 2)
     assert found == (b"", 0, MQCC.FAILED, MQRC.CONNECTION_BROKEN)
+
+
+REFUSED_CONVERSIONS = {
+    "an unknown target": ((0, LATIN1, b"\xfc", 7, 2), MQRC.TARGET_CCSID_ERROR),
+    "an unknown source": ((0, 7, b"\xfc", UTF8, 2), MQRC.SOURCE_CCSID_ERROR),
+    "characters that the target does not have": ((0, UTF8, "€".encode(), LATIN1, 2), MQRC.NOT_CONVERTED),
+    "no characters of the source": ((0, UTF8, b"\xff", LATIN1, 2), MQRC.DBCS_ERROR),
+    "a negative length": ((0, LATIN1, b"\xfc", UTF8, -1), MQRC.TARGET_LENGTH_ERROR),
+    "unknown options": ((1 << 30, LATIN1, b"\xfc", UTF8, 2), MQRC.OPTIONS_ERROR),
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED_CONVERSIONS)
+def test_a_refused_mqxcnvc_leaves_its_connection_and_the_unit_of_work(queue: Queue, refused: str) -> None:
+    arguments, reason = REFUSED_CONVERSIONS[refused]
+    queue.put(b"kept", options=PutOption.SYNCPOINT)
+    assert verbs.mqxcnvc(queue.connection, *arguments) == (b"", 0, MQCC.FAILED, reason)
+    assert verbs.mqcmit(queue.connection) == (MQCC.OK, MQRC.NONE)
+    assert queue.get().body == b"kept"
 
 
 # -- with groups and segments ------------------------------------------------------------------------------------
