@@ -30,6 +30,7 @@ TOPICS = ["a", "a/b", "a/b/c", "b", "d/b"]
 BY_LEVEL = [*TOPICS, "#", "+", "a/#", "a/+", "+/b", "a/+/c", "#/c", "a/#/c"]
 BY_CHARACTER = ["*", "a*", "a/?", "?", "*b", "a/b"]
 KINDS = ["managed", "provided", "durable", "on request", "new only"]
+PUBLISHED = [PutOption.NO_SYNCPOINT, PutOption.SYNCPOINT | PutOption.RETAIN]
 patterns = st.one_of(
     st.tuples(st.sampled_from(BY_LEVEL), st.just(False)), st.tuples(st.sampled_from(BY_CHARACTER), st.just(True))
 )
@@ -84,6 +85,13 @@ class Against(RuleBasedStateMachine):
             md = MQMD(priority=priority, persistence=1)
             opened.publish(body, md, options=options | (PutOption.RETAIN if is_retained else 0))
         self.model.publish(number, topic, body, priority, in_unit=in_unit, is_retained=is_retained)
+
+    @rule(number=programs, topic=st.sampled_from(TOPICS), options=st.sampled_from(PUBLISHED))
+    def publish_what_cannot_be(self, number: int, topic: str, options: PutOption) -> None:
+        """It is refused, and the model knows nothing of it."""
+        with self.connections[number].open_topic(topic) as opened, pytest.raises(MQIError) as caught:
+            opened.publish(b"wrong", MQMD(expiry=0), options=options)
+        assert caught.value.reason == MQRC.EXPIRY_ERROR
 
     @rule(number=programs, pattern=patterns, kind=st.sampled_from(KINDS))
     def subscribe(self, number: int, pattern: tuple[str, bool], kind: str) -> None:

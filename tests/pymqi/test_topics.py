@@ -99,3 +99,16 @@ def test_what_is_refused(qmgr: QueueManager) -> None:
         pymqi.Topic(qmgr, topic_string="a").pub("text")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         pymqi.Subscription(qmgr).sub(pymqi.OD())  # type: ignore[arg-type]
+
+
+def test_a_wrong_descriptor_is_the_publishers_mistake(qmgr: QueueManager) -> None:
+    topic = pymqi.Topic(qmgr, topic_string="a")
+    subscription = topic.sub()
+    options = pymqi.PMO(Options=CMQC.MQPMO_RETAIN | CMQC.MQPMO_SYNCPOINT)
+    assert reason_of(lambda: topic.pub(b"1", pymqi.MD(Expiry=-5))) == CMQC.MQRC_EXPIRY_ERROR
+    assert reason_of(lambda: topic.pub(b"1", pymqi.MD(Expiry=-5), options)) == CMQC.MQRC_EXPIRY_ERROR
+    assert reason_of(lambda: topic.pub(b"1", pymqi.MD(Priority=11))) == CMQC.MQRC_PRIORITY_EXCEEDS_MAXIMUM
+    qmgr.commit()
+    assert subscription.get() == b"1"
+    assert reason_of(lambda: subscription.get(None)) == CMQC.MQRC_NO_MSG_AVAILABLE
+    assert reason_of(subscription.request) == CMQC.MQRC_NO_RETAINED_MSG

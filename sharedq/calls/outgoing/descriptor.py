@@ -212,35 +212,21 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
     """Check the descriptor, resolve what it leaves to the queue.
 
     Returns:
-        NONE, or the reason of a warning: 2049 its priority was too high, 2104 a report option that nobody knows.
+        NONE, or the reason of a warning: see `check_descriptor`.
     """
     facts = handle.definition.facts
-    warning = MQRC.NONE
-    if not 1 <= md.msg_type <= _MSG_TYPE_MAX:
-        raise error_for(MQRC.MSG_TYPE_ERROR, "MQPUT", handle.object_name)
-    if md.report & UNKNOWN_REPORTS:
-        warning = _judge_unknown_reports(handle, md.report & UNKNOWN_REPORTS)
+    is_remote = facts.is_transmission or bool(handle.destination)
+    warning = check_descriptor(md, handle.object_name, for_transmission=is_remote)
     if md.persistence == _AS_Q_DEF:
         default = handle.definition.default_persistence
         md.persistence = facts.default_persistence if default is None else default
-    elif md.persistence not in (0, 1):
-        raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", handle.object_name)
     if md.persistence and facts.is_temporary:
         raise error_for(MQRC.PERSISTENT_NOT_ALLOWED, "MQPUT", handle.object_name, "a temporary dynamic queue")
     if md.priority == PRIORITY_AS_Q_DEF:
         default = handle.definition.default_priority
         md.priority = facts.default_priority if default is None else default
-    elif md.priority > MAX_PRIORITY:
-        # It is placed by the highest there is, and keeps what it says.
-        warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
-    elif md.priority < 0:
-        raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
-    if md.expiry != UNLIMITED_EXPIRY and not 0 < md.expiry <= MAX_EXPIRY:
-        raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", handle.object_name)
     if facts.cap_expiry != UNLIMITED_EXPIRY:
         md.expiry = lowest_cap(md.expiry, facts.cap_expiry)
-    if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
-        raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)
     if options & _NEW_MSG_ID:
         md.msg_id = NULL_ID
     if options & _NEW_CORREL_ID:
@@ -249,13 +235,42 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
     return warning
 
 
-def _judge_unknown_reports(handle: Handle, unknown: int) -> MQRC:
+def check_descriptor(md: MQMD, name: str, *, for_transmission: bool) -> MQRC:
+    """Refuse a descriptor that cannot be put anywhere.
+
+    Args:
+        name: of the queue, or the topic string.
+        for_transmission: the message goes to a transmission queue, where some report options are for others to judge.
+
+    Returns:
+        NONE, or the reason of a warning: 2049 its priority was too high, 2104 a report option that nobody knows.
+    """
+    warning = MQRC.NONE
+    if not 1 <= md.msg_type <= _MSG_TYPE_MAX:
+        raise error_for(MQRC.MSG_TYPE_ERROR, "MQPUT", name)
+    if md.report & UNKNOWN_REPORTS:
+        warning = _judge_unknown_reports(md.report & UNKNOWN_REPORTS, name, for_transmission=for_transmission)
+    if md.persistence not in (0, 1, _AS_Q_DEF):
+        raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", name)
+    if md.priority > MAX_PRIORITY:
+        # It is placed by the highest there is, and keeps what it says.
+        warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
+    elif md.priority < 0 and md.priority != PRIORITY_AS_Q_DEF:
+        raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", name)
+    if md.expiry != UNLIMITED_EXPIRY and not 0 < md.expiry <= MAX_EXPIRY:
+        raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", name)
+    if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
+        raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", name)
+    return warning
+
+
+def _judge_unknown_reports(unknown: int, name: str, *, for_transmission: bool) -> MQRC:
     """Return 2104, a warning. Raise 2061 if an unknown option must be understood here; some may travel on."""
     refused = REPORT_REJECT_UNSUP_MASK
-    if not (handle.definition.facts.is_transmission or handle.destination):
+    if not for_transmission:
         refused |= REPORT_ACCEPT_UNSUP_IF_XMIT_MASK
     if unknown & refused:
-        raise error_for(MQRC.REPORT_OPTIONS_ERROR, "MQPUT", handle.object_name)
+        raise error_for(MQRC.REPORT_OPTIONS_ERROR, "MQPUT", name)
     return MQRC.UNKNOWN_REPORT_OPTION
 
 

@@ -16,16 +16,19 @@ from typing import Any, Final
 
 from sharedq.calls.handles.open import find_queue, for_length
 from sharedq.calls.handles.subscriptions import delete_orphans, topics_of
-from sharedq.calls.outgoing.descriptor import prepare
+from sharedq.calls.outgoing.descriptor import check_descriptor, prepare
+from sharedq.calls.outgoing.segments import copy_fields
 from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.routes.refresh import refresh_definition, take_definition
 from sharedq.calls.topics.retained import retain
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.log import LibraryLogger
+from sharedq.logical import NOTHING, PutPosition, put_position
 from sharedq.messages.context import new_identifier
 from sharedq.messages.dead_letter import dead_lettered
-from sharedq.messages.record import put_date_and_time
+from sharedq.messages.record import encode_record, put_date_and_time
+from sharedq.mqi.arguments import refuse_types
 from sharedq.mqi.constants import MQRC, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID, PRIORITY_AS_Q_DEF
@@ -100,12 +103,17 @@ class _Publication:
 def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
     """MQPUT of a topic. *md* returns its identifiers.
 
+    What is wrong with the descriptor or the data is refused before anything is put: the delivery rules of the topic are
+    about subscriptions that cannot take a publication.
+
     Returns:
-        ``MQRC.NONE``, or 2550: no subscription has got it, and the program asked to be warned.
+        ``MQRC.NONE``, or the reason of a warning: 2550, no subscription has got it, and the program asked to be told;
+        else that of a put to a queue.
 
     Raises:
         MQIError: 2051, the topic inhibits publications; 2502, a subscription that must get it cannot, and none has;
-            2040, it is not open for output; 2443, a segment; 2024, MAXUMSGS; 2009, its fate is unknown.
+            2040, it is not open for output; 2443, a segment; 2024, MAXUMSGS; 2009, its fate is unknown; what a put to a
+            queue refuses of a descriptor and its data.
     """
     options = _check(connection, handle, md, int(pmo.options))
     in_unit = bool(options & _SYNCPOINT)
@@ -113,21 +121,22 @@ def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, b
     known = connection.matcher.match(handle.topic_string, topics_of(connection.group), connection)
     if known.topic.publish == "DISABLED":
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.topic_string, "PUB(DISABLED) of its topic")
-    _complete(connection, known.topic, md, options)
+    sent, warning = _completed(connection, handle.topic_string, known.topic, md, options, body)
     wanted = _wanted(connection, known.matches, options, pmo.pub_level)
     if in_unit:
         check_unit_room(connection, len(wanted))
     if wanted or options & _RETAIN:
         has_unit = connection.unit.is_active or connection.put_failure is not None
         unit = connection.apart() if has_unit and not in_unit else connection
-        publication = _Publication(unit, handle.topic_string, known.topic, md, body, _context_options(options))
+        publication = _Publication(unit, handle.topic_string, known.topic, sent, body, _context_options(options))
         _deliver(connection, publication, known, wanted, is_retained=bool(options & _RETAIN), in_unit=in_unit)
         is_delivered = bool(publication.stored)
     else:
         is_delivered = False
-    if not md.put_date:
-        md.put_date, md.put_time = put_date_and_time(int(time.time() * 1000))
-    return MQRC.NO_SUBS_MATCHED if options & _WARN and not is_delivered else MQRC.NONE
+    if not sent.put_date:
+        sent.put_date, sent.put_time = put_date_and_time(int(time.time() * 1000))
+    copy_fields(md, sent)
+    return MQRC.NO_SUBS_MATCHED if options & _WARN and not is_delivered else warning
 
 
 def _check(connection: Connection, handle: TopicHandle, md: MQMD, options: int) -> int:
@@ -153,17 +162,34 @@ def _check(connection: Connection, handle: TopicHandle, md: MQMD, options: int) 
     return options
 
 
-def _complete(connection: Connection, topic: Topic, md: MQMD, options: int) -> None:
-    """Resolve what the descriptor leaves to the topic."""
+def _completed(
+    connection: Connection, name: str, topic: Topic, md: MQMD, options: int, body: bytes
+) -> tuple[MQMD, MQRC]:
+    """Return the descriptor of a publication, with what *md* leaves to the topic, and the reason of a warning.
+
+    Raises:
+        MQIError: no queue would take it.
+    """
+    refuse_types("MQPUT", name, md, body)
+    warning = check_descriptor(md, name, for_transmission=False)
+    sent = replace(md, expiry=lowest_cap(md.expiry, topic.cap_expiry))
     if md.priority == PRIORITY_AS_Q_DEF:
-        md.priority = topic.def_priority
+        sent.priority = topic.def_priority
     if md.persistence == _AS_DEFINED:
-        md.persistence = int(topic.def_persistence == "YES")
-    md.expiry = lowest_cap(md.expiry, topic.cap_expiry)
+        sent.persistence = int(topic.def_persistence == "YES")
     if options & _NEW_MSG_ID or md.msg_id == NULL_ID:
-        md.msg_id = new_identifier(connection.origin)
+        sent.msg_id = new_identifier(connection.origin)
     if options & _NEW_CORREL_ID:
-        md.correl_id = new_identifier(connection.origin)
+        sent.correl_id = new_identifier(connection.origin)
+    # No segment was let pass, so it is in a group at most.
+    position = put_position(NOTHING, options, md, len(body))
+    if not isinstance(position, PutPosition):
+        raise error_for(position, "MQPUT", name)
+    sent.group_id = new_identifier(connection.origin) if position.group_id is None else position.group_id
+    sent.msg_seq_number, sent.offset, sent.msg_flags = position.msg_seq_number, position.offset, position.msg_flags
+    # It finds what does not fit its place.
+    encode_record(sent, b"", connection.origin, 0)
+    return sent, warning
 
 
 def _context_options(options: int) -> int:
