@@ -20,6 +20,7 @@ from igq.manager.heartbeat import Heartbeat
 from igq.manager.membership import Membership
 from igq.manager.structure_watch import LOOK_S
 from igq.manager.worker import Worker
+from igq.operations.command_service import RUNNING, STOPPED, TOLD, WANTED
 from igq.operations.shutdown import STOP_TIMEOUT_S
 from igq.output.messages import trouble_id
 from igq.pcf.server import CommandServer
@@ -98,6 +99,8 @@ class Incarnation:
         self._structures_due_s = math.inf
         self._has_command_server = has_command_server
         self._command_server: CommandServer | None = None
+        #: Whether it runs, or is being started.
+        self._serves_commands = has_command_server
         self._triggers: Triggers | None = None
         self._agent: AgentChild | None = None
         self._agent_due_s: float | None = None
@@ -270,6 +273,8 @@ class Incarnation:
         heartbeat.renewed(at_s)
         self._look_at_structures(self._failures_told if renewal.failures is None else renewal.failures)
         self._complete_alter(int(renewal.member.get("igq_version", 0)))
+        if renewal.member:
+            self._switch_command_server(is_wanted=renewal.member.get(WANTED) != STOPPED)
         if renewal.member.get("stop_at_once"):
             self.request_stop(is_immediate=True)
         elif (timeout_s := renewal.member.get("stop_timeout_s")) is not None:
@@ -311,6 +316,28 @@ class Incarnation:
             finally:
                 # If this failed, the next renewal tries again.
                 self._igq_telling = 0
+
+        self.worker.submit(task)
+
+    def _switch_command_server(self, *, is_wanted: bool) -> None:
+        """Do what START CMDSERV or STOP CMDSERV asked for last."""
+        is_done = is_wanted == self._serves_commands
+        if is_done or not (self._has_command_server and self._is_open) or self._stop is not None:
+            return
+        self._serves_commands = is_wanted
+
+        def task() -> None:
+            server = self._command_server
+            try:
+                if not is_wanted and server is not None:
+                    server.stop()
+                self._membership.tell(**{TOLD: RUNNING if is_wanted else STOPPED})
+            except MQIError:
+                # The next renewal tries again.
+                self._serves_commands = not is_wanted
+                raise
+            if is_wanted:
+                self._command_server = CommandServer(self._membership.group, self._process, self._say)
 
         self.worker.submit(task)
 

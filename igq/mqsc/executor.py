@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TextIO, cast
 
 from igq.mqsc import messages
-from igq.mqsc.actions import authority, backup, displays, named_objects, topics
+from igq.mqsc.actions import authority, backup, command_server, displays, named_objects, topics
 from igq.mqsc.actions.connections import display_connections, stop_connection
 from igq.mqsc.actions.in_doubt import resolve_in_doubt
 from igq.mqsc.actions.move import move_queue
@@ -250,6 +250,8 @@ class Executor:
             ("RESOLVE", "INDOUBT"): lambda resolve: resolve_in_doubt(resolve, self._repository),
             ("MOVE", "QLOCAL"): lambda each: move_queue(each, self._repository),
             ("STOP", "CONN"): lambda each: stop_connection(each, self._repository),
+            ("START", "CMDSERV"): lambda each: command_server.start_command_server(each, self._repository),
+            ("STOP", "CMDSERV"): lambda each: command_server.stop_command_server(each, self._repository),
             ("START", "QMGR"): self._start,
             ("STOP", "QMGR"): self._stop,
         }
@@ -365,6 +367,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "CFSTATUS": backup.display_structure_status,
     "GROUP": displays.display_group,
     "QMSTATUS": displays.display_qmgr_status,
+    "CMDSERV": command_server.display_command_server,
     "CONN": display_connections,
     "THREAD": displays.display_thread,
     "AUTHREC": authority.display_authority,

@@ -32,6 +32,18 @@ CONNECTION_ENDING = "IGQ1015I: Connection {} is being ended by a queue manager a
 RESPONSES = "CSQN121I: {} command responses from {}."
 SCOPE_NORMAL = "CSQN122I: {} command for CMDSCOPE({}) normal completion."
 SCOPE_ABNORMAL = "CSQN123E: {} command for CMDSCOPE({}) abnormal completion."
+COMMAND_SERVER_STARTED = "CSQN001I: Command server start accepted."
+COMMAND_SERVER_ALREADY_STARTED = "CSQN002I: Command server is started already."
+COMMAND_SERVER_STOPPED = "CSQN005I: Command server stop accepted: it ends after its current command."
+COMMAND_SERVER_ALREADY_STOPPED = "CSQN006I: Command server is stopped already."
+COMMAND_SERVER_STATES = {
+    "ENABLED": "CSQN011I: Command server is ENABLED: it starts when the queue manager is open.",
+    "DISABLED": "CSQN012I: Command server is DISABLED: it does not start when the queue manager is open.",
+    "RUNNING": "CSQN013I: Command server is RUNNING.",
+    "STOPPED": "CSQN015I: Command server is STOPPED.",
+    "STARTING": "CSQN016I: Command server is STARTING.",
+    "STOPPING": "CSQN017I: Command server is STOPPING.",
+}
 NOT_SUPPORTED = "IGQ1001E: {} is not supported here; igq mqsc --help lists the supported commands."
 COMMAND_PASSED_OVER = "IGQ1004W: Line {}: {} is passed over: {}."
 PARAMETER_PASSED_OVER = "IGQ1005W: Line {}: {}: {} is passed over: {}."

@@ -25,6 +25,7 @@ from sharedq.pymqi import CMQC, CMQCFC
 from sharedq.settings.loader import load_settings
 from tests.cli.conftest import ROOT, Shell
 from tests.support.pcf import answer_of, request
+from tests.support.scenes import until
 
 pytestmark = pytest.mark.faults
 COMMANDS = "SYSTEM.ADMIN.COMMAND.QUEUE"
@@ -191,3 +192,42 @@ def test_no_request_and_no_reply_is_lost_when_the_manager_is_killed(shell: Shell
     assert manager.end() == 0
     fsck = shell.run("fsck")
     assert fsck.returncode == 0, fsck.stdout + fsck.stderr
+
+
+def test_it_is_stopped_and_started_by_commands(connection: QueueManagerConnection, shell: Shell) -> None:
+    def command(text: str) -> str:
+        return shell.out("mqsc", "QM1", "-c", text)
+
+    def is_in_state(state: str) -> bool:
+        return f"is {state}" in command("DISPLAY CMDSERV")
+
+    ping = request(PCFCommand.PING_Q_MGR)
+    with connection.open("REPLIES", OpenOption.INPUT_SHARED) as queue:
+        until(lambda: is_in_state("RUNNING"), "it runs")
+        assert "CSQN002I" in command("START CMDSERV")
+        # Asked by a message, it answers before it ends.
+        stop = ask(connection, "REPLIES", request(PCFCommand.STOP_CMD_SERVER))
+        assert answers(queue, stop)[-1][1].header.comp_code == 0
+        until(lambda: is_in_state("STOPPED"), "it has stopped")
+        assert "CSQN006I" in command("STOP CS")
+        assert "CMDSERV(STOPPED)" in command("DISPLAY QMSTATUS")
+        waiting = ask(connection, "REPLIES", ping)
+        assert "CURDEPTH(1)" in command(f"DISPLAY QLOCAL({COMMANDS}) CURDEPTH IPPROCS")
+        assert "IPPROCS(0)" in command(f"DISPLAY QLOCAL({COMMANDS}) CURDEPTH IPPROCS")
+        assert "CSQN001I" in command("START CMDSERV")
+        assert answers(queue, waiting)[-1][1].header.comp_code == 0
+        until(lambda: is_in_state("RUNNING"), "it runs again")
+        assert "CSQN005I" in command("STOP CMDSERV")
+        until(lambda: is_in_state("STOPPED"), "it has stopped again")
+
+
+def test_a_manager_that_starts_has_one(shell: Shell) -> None:
+    def is_in_state(state: str) -> bool:
+        return f"is {state}" in shell.out("mqsc", "QM1", "-c", "DISPLAY CMDSERV")
+
+    shell.start_manager("QM1")
+    shell.out("mqsc", "QM1", "-c", "STOP CMDSERV")
+    until(lambda: is_in_state("STOPPED"), "it has stopped")
+    shell.out("qmgr", "stop", "QM1")
+    shell.start_manager("QM1")
+    until(lambda: is_in_state("RUNNING"), "a new one runs")

@@ -14,6 +14,7 @@ from igq.mqsc.language.attribute_values import find_parameter, read_choice
 from igq.mqsc.language.parameters import keywords
 from igq.mqsc.language.parser import Command
 from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
+from igq.operations.command_service import state_of
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
@@ -174,7 +175,7 @@ def display_qmgr_status(command: Command, repository: Repository) -> list[str]:
         shown("QMNAME", qmgr),
         shown("STATUS", member.state if member else "RUNNING"),
         shown("CHINIT", "STOPPED"),
-        shown("CMDSERV", "RUNNING"),
+        shown("CMDSERV", state_of(member) if member else "RUNNING"),
         shown("CONNS", sum(not each.is_own for each in connections_of(group, qmgr))),
         shown("HOSTNAME", member.host if member else ""),
         shown("QSGNAME", group.name),

@@ -95,6 +95,7 @@ OBJECTS = (
     Word("SBSTATUS", 2, "optional", named_by=Param.SUB_NAME, shows=Param.SUB_STATUS_ATTRS),
     Word("TOPICSTR", 6, named_by=Char.TOPIC_STRING),
     Word("PROCESS", 3, named_by=Char.PROCESS_NAME, shows=Param.PROCESS_ATTRS),
+    Word("CMDSERV", 4, "none", synonym="CS"),
     Word("NAMELIST", 2, named_by=Char.NAMELIST_NAME, shows=Param.NAMELIST_ATTRS, synonym="NL"),
 )
 
@@ -185,9 +186,12 @@ COMMANDS = (
     CommandWords("RESET", ("QSTATS",), PCFCommand.RESET_Q_STATS),
     CommandWords("RESOLVE", ("INDOUBT",), PCFCommand.RESOLVE_INDOUBT),
     CommandWords("SET", ("AUTHREC",), PCFCommand.SET_AUTH_REC),
+    CommandWords("DISPLAY", ("CMDSERV",), PCFCommand.INQUIRE_CMD_SERVER),
     CommandWords("START", ("QMGR",), PCFCommand.START_Q_MGR),
+    CommandWords("START", ("CMDSERV",), PCFCommand.START_CMD_SERVER),
     CommandWords("STOP", ("QMGR",), PCFCommand.STOP_Q_MGR),
     CommandWords("STOP", ("CONN",), PCFCommand.STOP_CONNECTION),
+    CommandWords("STOP", ("CMDSERV",), PCFCommand.STOP_CMD_SERVER),
 )
 
 #: The objects that a verb takes.
@@ -204,7 +208,7 @@ OTHER_VERBS = (
 OTHER_OBJECTS = (
     *(Word("APSTATUS", 3), Word("ARCHIVE", 3), Word("AUTHINFO", 5), Word("AUTHSERV", 5), Word("BSDS", 4)),
     *(Word("BUFFPOOL", 4), Word("CHANNEL", 4), Word("CHINIT", 4), Word("CHL", 3), Word("CHLAUTH", 4)),
-    *(Word("CHSTATUS", 3), Word("CLUSQMGR", 5), Word("CLUSTER", 5), Word("CMDSERV", 4), Word("COMMINFO", 5)),
+    *(Word("CHSTATUS", 3), Word("CLUSQMGR", 5), Word("CLUSTER", 5), Word("COMMINFO", 5)),
     *(Word("ENTAUTH", 4), Word("INDOUBT", 3), Word("LISTENER", 3), Word("LOG", 3), Word("LSSTATUS", 3)),
     *(Word("MAXSMSGS", 4), Word("POLICY", 3)),
     *(Word("PSID", 4), Word("PUBSUB", 3), Word("QCLUSTER", 2), Word("QSTATS", 6)),
