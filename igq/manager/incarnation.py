@@ -35,6 +35,9 @@ from sharedq.objects.repository import Repository
 
 #: Seconds between two checks whether programs have ended, while the manager quiesces.
 _QUIESCE_LOOK_S = 0.25
+#: Seconds between two looks for triggered queues. The group is told of a structure's first one, unless the program that
+#: defined it died just then.
+_TRIGGERS_LOOK_S = 300.0
 #: If an agent ends within this many seconds of its start, the next start is delayed.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
@@ -97,6 +100,7 @@ class Incarnation:
         #: Number of changes of structures that the group knew at the last renewal, and when to look at them anyway.
         self._failures_told = 0
         self._structures_due_s = math.inf
+        self._triggers_due_s = 0.0
         self._has_command_server = has_command_server
         self._command_server: CommandServer | None = None
         #: Whether it runs, or is being started.
@@ -289,7 +293,8 @@ class Incarnation:
             if has_heard:
                 self.worker.submit(self._learn_settings)
             self.worker.submit(self.worker.look_at_structures)
-            if self._triggers is not None and self._stop is None:
+            if self._triggers is not None and self._stop is None and (has_heard or now_s >= self._triggers_due_s):
+                self._triggers_due_s = now_s + _TRIGGERS_LOOK_S
                 self.worker.submit(self._triggers.look)
 
     def _learn_settings(self) -> None:

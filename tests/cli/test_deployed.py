@@ -254,6 +254,8 @@ def commands_in(*folders: str) -> set[str]:
 #: Words in these calls that are no commands, but options of them; and commands that have parts, which have rights.
 WORDS = {"block", "count", "limit", "match", "maxlen", "streams", "usage", "withscores", "recover", "stream"}
 WORDS |= {"memory", "xinfo"}
+#: Names of fields.
+WORDS |= {"trigger"}
 
 
 def test_members_have_the_right_to_each_command_outside_scripts() -> None:
