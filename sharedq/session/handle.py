@@ -123,6 +123,8 @@ class Puts:
     other_way: Handle | None = None
     #: An asynchronous put through it failed, perhaps for a definition that it does not know.
     may_be_stale: bool = False
+    #: The AlternateUserId that it was opened with: the user in the context of messages.
+    alternate_user: bytes = b""
     #: Keys of its script calls, made at the first one.
     keys: tuple[str, ...] = ()
     #: How the last plain message was stored, for the next one that is like it.

@@ -74,7 +74,7 @@ class Settings(BaseModel):
     ] = "info"
     #: Whether MQSC commands and attributes that IBM MQ has and igq does not are passed over with a warning.
     mqsc_lenient: Annotated[bool, Field(description="true or false")] = False
-    #: Structure that is defined with the group, and used if a command names none.
+    #: Structure that is defined with the group and has its SYSTEM queues; DEFINE with QSGDISP(SHARED) names one itself.
     default_structure: Annotated[
         str,
         Field(pattern=r"^[A-Z][A-Z0-9]{0,11}$"),

@@ -115,6 +115,8 @@ def _open_queue(
     opened_at = opened_at or connection.qmgr_name
     handle = _open_name(connection, od, name, qmgr_name, opened_at, options, may_create=may_create)
     handle.gets.selector = selector
+    if options & OpenOption.ALTERNATE_USER_AUTHORITY:
+        handle.puts.alternate_user = _text(od.alternate_user_id).encode()[:12]
     od.resolved_q_name = handle.destination or handle.name.encode()
     od.resolved_q_mgr_name = handle.resolved_q_mgr
     return handle
@@ -315,6 +317,7 @@ def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
         )
         if handle.puts.other_way is None:
             raise _leads_elsewhere(handle)
+        handle.puts.other_way.puts.alternate_user = handle.puts.alternate_user
     return handle.puts.other_way
 
 

@@ -15,6 +15,7 @@ from sharedq.messages.context import Context, context_of, user_identifier
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
+from sharedq.session.handle import Handle
 from tests.support.groups import BOTH, LMIG, MAY_SEGMENT, MIG
 from tests.support.members import TestGroup
 
@@ -335,3 +336,26 @@ def test_a_put_that_fails_leaves_the_context_as_it_was(
                 full.put(b"x", md, options=option, context=source)
             assert caught.value.reason == MQRC.Q_FULL
             assert md == given(CLAIMED, version=2, msg_flags=flags)
+
+
+@pytest.mark.rule("mqi/context", "The AlternateUserId of MQOPEN or MQPUT1 is the user of a message, as on z/OS.")
+@pytest.mark.parametrize("way", WAYS)
+def test_an_alternate_user(connection: QueueManagerConnection, way: str) -> None:
+    od = MQOD(object_name=b"Q", alternate_user_id=b"bob")
+    options = int(BOTH | OpenOption.ALTERNATE_USER_AUTHORITY | OpenOption.SET_ALL_CONTEXT)
+    handle, *outcome = verbs.mqopen(connection.connection, od, options)
+    assert outcome == [MQCC.OK, MQRC.NONE]
+    assert isinstance(handle, Handle)
+    queue = Queue(connection.connection, handle)
+    for put_options, user in ((0, b"bob"), (PutOption.NO_CONTEXT, b""), (PutOption.SET_ALL_CONTEXT, b"liar")):
+        md, pmo = given(CLAIMED), MQPMO(options=int(put_options))
+        if way == "MQPUT1":
+            pmo.options |= PutOption.ALTERNATE_USER_AUTHORITY
+            assert verbs.mqput1(connection.connection, od, md, pmo, b"x") == (MQCC.OK, MQRC.NONE)
+        else:
+            WAYS[way](connection, queue, md, pmo)
+        assert queue.get().md.user_identifier == user
+    # Without the option the field says nothing.
+    md = MQMD()
+    assert verbs.mqput1(connection.connection, od, md, MQPMO(), b"x") == (MQCC.OK, MQRC.NONE)
+    assert md.user_identifier == user_identifier()
