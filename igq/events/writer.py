@@ -36,20 +36,12 @@ LOOK_S: Final = 15
 #: Looks after which the names of the structures are read again.
 _LOOKS_PER_READING = 4
 _NOTES_PER_CALL = 100
-#: The verb of commands that CMDEV(NODISPLAY) passes over, and the length of its shortest form.
-_DISPLAY, _DISPLAY_SHORTEST = "DISPLAY", 3
 #: Messages of the log that say that the manager ends.
 _ENDS: Final = ("CSQY002I", "CSQY009I")
 _MODELS: Final[Mapping[str, type[ObjectDefinition]]] = {
     **QUEUE_KINDS,
     "QMGR": QueueManagerAttributes,
     "CFSTRUCT": CFStruct,
-}
-_ATTRIBUTES: Final = {
-    PCFCommand.Q_MGR_EVENT: "start_stop_event",
-    PCFCommand.PERFM_EVENT: "performance_event",
-    PCFCommand.COMMAND_EVENT: "command_event",
-    PCFCommand.CONFIG_EVENT: "configuration_event",
 }
 
 
@@ -112,8 +104,7 @@ class EventWriter:
         except (KeyError, TypeError, ValueError) as error:
             structlog.get_logger().warning("event_note_not_understood", kind=note.kind, error=str(error))
             return
-        is_display = note.kind == "command" and _is_display(str(note.fields["command"]))
-        self._write_all(messages, note.at_ms, is_noted=note.kind != "command", is_display=is_display)
+        self._write_all(messages, note.at_ms, is_noted=True)
 
     def _refresh(self, note: Note) -> None:
         """Tell of each object that there is now. The manager reads them: there may be more than the group's notes."""
@@ -132,17 +123,18 @@ class EventWriter:
             told = formats.configuration("refresh", self._qmgr, user, appl, None, each)
             self._write_all(told, note.at_ms, is_noted=True)
 
-    def _write_all(
-        self, messages: Sequence[PCFMessage], at_ms: int, *, is_noted: bool, is_display: bool = False
-    ) -> None:
-        """Put messages that belong together. The writer drops a message that the queue refuses."""
+    def _write_all(self, messages: Sequence[PCFMessage], at_ms: int, *, is_noted: bool) -> None:
+        """Put messages that belong together. The writer drops a message that the queue refuses.
+
+        Args:
+            is_noted: the note was left because the manager asked for it then. Other messages are of this moment.
+        """
         if not messages:
             return
         kind = PCFCommand(messages[0].header.command)
         if not is_noted:
             attributes = self._quietly(lambda: self._repository.qmgr_attributes(self._qmgr))
-            asked = "DISABLED" if attributes is None else getattr(attributes, _ATTRIBUTES[kind])
-            if asked == "DISABLED" or (asked == "NODISPLAY" and is_display):
+            if attributes is None or attributes.start_stop_event == "DISABLED":
                 return
         correl_id = new_identifier(self._qmgr.encode()) if len(messages) > 1 else NULL_ID
         self._quietly(lambda: self._put(formats.QUEUES[kind], messages, correl_id, at_ms))
@@ -178,11 +170,6 @@ class EventWriter:
         except MQIError as error:
             structlog.get_logger().debug("event_dropped", error=str(error), pid=os.getpid())
             return None
-
-
-def _is_display(command: str) -> bool:
-    verb = command.partition(" ")[0].upper()
-    return len(verb) >= _DISPLAY_SHORTEST and _DISPLAY.startswith(verb)
 
 
 def is_told_of(message_id: str, fields: Mapping[str, Any]) -> bool:
@@ -232,7 +219,9 @@ def _from_note(note: Note, qmgr: str) -> Iterator[PCFMessage]:
     elif note.kind == "refused":
         yield formats.refusal(qmgr, formats.Refusal(**fields))
     elif note.kind == "command":
-        yield formats.command(qmgr, fields["user"], fields["appl"], fields["command"], 0)
+        if fields["is_told"]:
+            number = int(fields["number"])
+            yield formats.command(qmgr, fields["user"], fields["appl"], fields["command"], number)
     elif note.kind == "config":
         model = _MODELS[fields["object"]]
         before, after = (model.from_json(text) if text else None for text in (fields["before"], fields["after"]))

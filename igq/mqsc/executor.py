@@ -96,7 +96,7 @@ def run(
     is_lenient: bool = False,
     executor: CommandExecutor | None = None,
     completed: str = messages.NORMAL,
-    on_command: Callable[[str, str], None] = lambda *_: None,
+    on_command: Callable[[str], Callable[[str], None]] = lambda _: lambda _: None,
 ) -> int:
     """Run every command of *lines*. Write the answers, and the counts at the end.
 
@@ -112,7 +112,7 @@ def run(
         is_lenient: whether to pass over, with a warning, what IBM MQ has and igq does not.
         executor: does the commands instead of an `Executor` on *repository*.
         completed: the message after a command that was done.
-        on_command: called after each command with its text and, in one line, its result.
+        on_command: called before each command with its text; what it returns is called with the result, in one line.
 
     Returns:
         0, every command was done; 10, one failed or was not understood; 20, the run had to stop.
@@ -120,6 +120,7 @@ def run(
     counts: Counter[str] = Counter()
     commands = Commands(executor or Executor(repository, control), repository, control, is_lenient, completed)
     for source in split_commands(lines):
+        end = on_command(source.text)
         answer = commands.answer(source)
         counts["read"] += not answer.is_end
         if is_listed:
@@ -129,7 +130,7 @@ def run(
         counts[answer.fault] += 1
         counts["passed over"] += answer.is_passed_over
         _write(answer.lines, out)
-        on_command(source.text, answer.result)
+        end(answer.result)
         if answer.must_stop:
             return COULD_NOT_RUN
     _summarize(counts, out)

@@ -6,7 +6,6 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, TextIO
 
 from igq.agent.progress.wake import wake_agent, wake_movers
@@ -14,7 +13,8 @@ from igq.errors import CommandError
 from igq.mqsc.executor import Answer, Commands, Executor, run
 from igq.mqsc.language.lines import split_commands
 from igq.mqsc.language.parser import Command
-from igq.operations.command_log import note_command
+from igq.mqsc.language.words import words_of
+from igq.operations.command_log import CommandNote
 from igq.operations.shutdown import STOP_TIMEOUT_S, UP, require_running, stop_manager
 from sharedq.members.event_notes import Giver
 from sharedq.members.group import Group
@@ -45,8 +45,20 @@ def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO, *, i
             control=control,
             is_listed=not is_terminal,
             is_lenient=is_lenient,
-            on_command=partial(note_command, repository.group, qmgr),
+            on_command=noted_for(repository.group, qmgr),
         )
+
+
+def noted_for(group: Group, qmgr: str, giver: Giver | None = None) -> Callable[[str], Callable[[str], None]]:
+    """Return what is called with a command that begins, and returns what is called with its result: it is noted."""
+
+    def begin(text: str) -> Callable[[str], None]:
+        words = words_of(text)
+        number = 0 if words is None else words.number or 0
+        is_display = words is not None and words.verb == "DISPLAY"
+        return CommandNote(group, qmgr, text, giver, number=number, is_display=is_display).end
+
+    return begin
 
 
 def answer_commands(
@@ -63,17 +75,23 @@ def answer_commands(
     """
     with _joined(settings, qmgr, giver) as (repository, control):
         executor = Commands(_Checked(Executor(repository, control), check), repository, control)
+        begin = noted_for(repository.group, qmgr, giver)
         if isinstance(commands, Command):
-            answers = [(commands.shown, executor.answer_parsed(commands))]
-        else:
-            answers = []
-            for source in split_commands(io.StringIO(commands)):
-                answers.append((source.text, executor.answer(source)))
-                if answers[-1][1].is_end or answers[-1][1].must_stop:
-                    break
-        for text, answer in answers:
-            note_command(repository.group, qmgr, text, answer.result, giver)
-        return [answer for _, answer in answers if not answer.is_end]
+            end = begin(commands.shown)
+            answers = [executor.answer_parsed(commands)]
+            end(answers[0].result)
+            return answers
+        answers = []
+        for source in split_commands(io.StringIO(commands)):
+            end = begin(source.text)
+            answer = executor.answer(source)
+            if answer.is_end:
+                break
+            end(answer.result)
+            answers.append(answer)
+            if answer.must_stop:
+                break
+        return answers
 
 
 class _Checked:

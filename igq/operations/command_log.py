@@ -10,22 +10,66 @@ from typing import Final
 from igq.errors import CommandError
 from sharedq.members.event_notes import Giver, leave_note
 from sharedq.members.group import Group
+from sharedq.mqi.constants.pcf import PCFCommand
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.repository import Repository
 from sharedq.redis.deployment import DeploymentError
 from sharedq.settings.redis_mask import mask_urls
 
 #: A command is noted up to this length, in characters.
 _LENGTH_MAX: Final = 4_000
+#: Results of commands that changed nothing.
+_NOT_DONE: Final = ("failed", "syntax", "passed over")
+
+
+class CommandNote:
+    """A command that is being given. At its `end` it is noted, with whether an event is to tell of it.
+
+    CMDEV decides that as it is now, and for ALTER QMGR also as that leaves it. A command that failed causes no event.
+
+    Args:
+        command: its text. Passwords in URLs are masked.
+        number: MQCMD_*, 0 where there is none.
+        is_display: CMDEV(NODISPLAY) passes it over.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        qmgr: str,
+        command: str,
+        giver: Giver | None = None,
+        *,
+        number: int = 0,
+        is_display: bool = False,
+    ) -> None:
+        self._group, self._qmgr, self._giver = group, qmgr, giver or Giver()
+        self._command, self._number, self._is_display = command, number, is_display
+        self._is_asked_for = self._is_told()
+
+    def end(self, result: str) -> None:
+        """Note the command with its result, in one line."""
+        is_asked_for = self._is_asked_for or (self._number == PCFCommand.CHANGE_Q_MGR and self._is_told())
+        fields = {
+            **asdict(self._giver),
+            "command": mask_urls(" ".join(self._command.split()))[:_LENGTH_MAX],
+            "number": self._number,
+            "result": result,
+            "is_told": is_asked_for and not result.startswith(_NOT_DONE),
+        }
+        leave_note(self._group, self._qmgr, "command", "", fields)
+
+    def _is_told(self) -> bool:
+        try:
+            asked = Repository(self._group, self._qmgr).qmgr_attributes(self._qmgr).command_event
+        except (MQIError, DeploymentError):
+            return False
+        return asked == "ENABLED" or (asked == "NODISPLAY" and not self._is_display)
 
 
 def note_command(group: Group, qmgr: str, command: str, result: str, giver: Giver | None = None) -> None:
-    """Note a command and its result for *qmgr*. Passwords in URLs are masked."""
-    fields = {
-        **asdict(giver or Giver()),
-        "command": mask_urls(" ".join(command.split()))[:_LENGTH_MAX],
-        "result": result,
-    }
-    leave_note(group, qmgr, "command", "", fields)
+    """Note a command of igq that has been done, or has failed, for *qmgr*."""
+    CommandNote(group, qmgr, command, giver).end(result)
 
 
 def note_group_command(group: Group, command: str, result: str, *, without: str = "") -> None:
@@ -61,4 +105,4 @@ def note_refresh(group: Group, qmgr: str, wanted: str, pattern: str, giver: Give
         pattern: names of queues and structures, maybe generic.
     """
     fields = {"wanted": wanted, "pattern": pattern, "user": giver.user, "appl": giver.appl}
-    leave_note(group, qmgr, "refresh", "CONFIG", fields)
+    leave_note(group, qmgr, "refresh", "", fields)

@@ -14,7 +14,7 @@ from igq.mqsc.executor import Commands, Executor, ManagerControl
 from igq.mqsc.language.parser import Command, MqscSyntaxError
 from igq.mqsc.language.parser import Parameter as Keyword
 from igq.mqsc.session import SessionRepository
-from igq.operations.command_log import note_command
+from igq.operations.command_log import CommandNote
 from igq.pcf.faults import COMMAND_TYPES, RequestError
 from igq.pcf.requests import Request, read_request
 from igq.pcf.responses import Answered, answered, extended, standard
@@ -98,11 +98,13 @@ class Processor:
             return [Answered(self._qmgr)], ""
         scope = _scope(request, request.command, repository)
         names = active_members(repository) if scope == EVERYWHERE else [scope]
+        shown, number = request.command.shown, message.header.command
+        note = CommandNote(self._group, self._qmgr, shown, giver, number=number)
         sets = [self._answer(request, request.command, repository, name) for name in names]
         if request.command.verb != "DISPLAY":
             faults = [each.fault for each in sets if each.fault is not None]
             result = f"failed: {faults[0].detail}" if faults else "done"
-            note_command(self._group, self._qmgr, request.command.shown, result, giver)
+            note.end(result)
         return sets, self._qmgr if request.scope else ""
 
     def _answer(self, request: Request, command: Command, repository: SessionRepository, qmgr: str) -> Answered:

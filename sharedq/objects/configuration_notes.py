@@ -8,6 +8,7 @@ from typing import Literal
 
 from sharedq.members.event_notes import Giver, leave_note
 from sharedq.mqi.constants.pcf import EventOrigin
+from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.finder import Chosen
 
@@ -21,14 +22,23 @@ def noting(
     disposition: Chosen | None = None,
     origin: EventOrigin = EventOrigin.CONSOLE,
 ) -> Iterator[None]:
-    """Note the object as it is before and after the body, where the manager asks for that."""
+    """Note the object as it is before and after the body, where the manager asks for that.
+
+    CONFIGEV decides as it is before the body, and for a change of the manager also as that leaves it.
+    """
     qmgr = repository.qmgr or ""
-    if repository.qmgr_attributes(qmgr).configuration_event != "ENABLED":
+    asked = {repository.qmgr_attributes(qmgr).configuration_event}
+    is_manager = kind == QueueManagerAttributes.kind
+    if "ENABLED" not in asked and not is_manager:
         yield
         return
     before = repository.definition(kind, name, disposition)
     yield
     after = None if action == "delete" else repository.definition(kind, name, disposition)
+    if is_manager:
+        asked.add(repository.qmgr_attributes(qmgr).configuration_event)
+    if "ENABLED" not in asked:
+        return
     giver = repository.giver or Giver()
     fields = {
         "action": "change" if action == "create" and before is not None else action,
@@ -39,4 +49,4 @@ def noting(
         "appl": giver.appl,
         "origin": int(origin),
     }
-    leave_note(repository.group, qmgr, "config", "CONFIG", fields)
+    leave_note(repository.group, qmgr, "config", "", fields)

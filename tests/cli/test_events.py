@@ -31,7 +31,7 @@ def test_an_operator_reads_the_events_of_a_manager(shell: Shell) -> None:
     assert high["time"].endswith("Z")
     names = [event["reasonName"] for event in read(shell)]
     assert names.count("MQRC_Q_MGR_ACTIVE") == 1
-    assert names.count("MQRC_COMMAND_MQSC") == 3
+    assert names.count("MQRC_COMMAND_MQSC") == 2
     text = shell.out("events", "QM1", *perfm)
     assert "reasonName             MQRC_Q_DEPTH_HIGH" in text
     whole = shell.out("events", "QM1")

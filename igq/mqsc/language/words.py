@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -243,6 +244,16 @@ def find_verb(text: str) -> Word | None:
 def find_object(text: str, verb: str) -> Word | None:
     """Return the object that *text* means after *verb*."""
     return next((word for word in OBJECTS if word.name in TAKES[verb] and word.is_meant_by(text)), None)
+
+
+def words_of(text: str) -> CommandWords | None:
+    """Return the command that *text* begins with; None if there is no such command."""
+    verb_text, object_text = (*re.findall(r"\w+", text.upper())[:2], "", "")[:2]
+    verb = find_verb(verb_text)
+    named = None if verb is None else find_object(object_text, verb.name)
+    if verb is None or named is None:
+        return None
+    return next((each for each in COMMANDS if each.verb == verb.name and named.name in each.objects), None)
 
 
 def perhaps(text: str, known: Iterable[str]) -> str:

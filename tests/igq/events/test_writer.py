@@ -14,8 +14,8 @@ from igq.events import formats
 from igq.events.reading import as_fields
 from igq.events.writer import EventWriter, is_told_of
 from igq.mqsc.executor import run
-from igq.mqsc.session import SessionRepository, answer_commands
-from igq.operations.command_log import note_command, note_group_command
+from igq.mqsc.session import SessionRepository, answer_commands, noted_for
+from igq.operations.command_log import CommandNote, note_group_command
 from igq.operations.group_settings import change_group_settings
 from igq.operations.removal import remove_manager
 from sharedq.calls.handles.connect import connect_to
@@ -26,6 +26,9 @@ from sharedq.mqi.constants import MQRC, Format, GetOption, IntSelector, OpenOpti
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.pcf.reading import read
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.configuration_notes import noting
+from sharedq.objects.definitions.queues import QueueLocal
+from sharedq.objects.repository import Repository
 from sharedq.objects.store.local_queues import LocalQueues
 from tests.support.agents import AgentOfQM2
 from tests.support.members import TestGroup
@@ -331,30 +334,64 @@ def test_an_event_that_cannot_be_put_is_dropped(events: Events) -> None:
 
 def mqsc(group: TestGroup, *commands: str) -> str:
     out = io.StringIO()
-    repository = SessionRepository(group.group, "QM1")
-
-    def told(command: str, result: str) -> None:
-        note_command(group.group, "QM1", command, result)
-
-    run(commands, repository, out, on_command=told)
+    run(commands, SessionRepository(group.group, "QM1"), out, on_command=noted_for(group.group, "QM1"))
     return out.getvalue()
+
+
+def told_commands(events: Events) -> list[str]:
+    return [fields["commandData"]["commandMqsc"] for fields, _ in events.read(formats.COMMAND_QUEUE)]
 
 
 def test_commands_that_display_are_not_told_with_nodisplay(events: Events) -> None:
     events.group.repository("QM1").alter_qmgr("QM1", {"command_event": "NODISPLAY"})
     mqsc(events.group, "DIS QMGR", "DEFINE QLOCAL(A)", "display qlocal(A)")
-    found = [fields["commandData"]["commandMqsc"] for fields, _ in events.read(formats.COMMAND_QUEUE)]
-    assert found == ["DEFINE QLOCAL(A)"]
+    assert told_commands(events) == ["DEFINE QLOCAL(A)"]
+
+
+@pytest.mark.rule("mqi/events", "CMDEV counts when a command is given, not when its event is written.")
+def test_cmdev_counts_when_a_command_is_given(events: Events) -> None:
+    events.group.repository("QM1").alter_qmgr("QM1", {"command_event": "DISABLED"})
+    mqsc(events.group, "DEFINE QLOCAL(A)", "ALT QMGR CMDEV(ENABLED)", "DEFINE QLOCAL(B)")
+    mqsc(events.group, "ALTER QMGR DESCR(X)", "ALTER QMGR CMDEV(DISABLED)", "DEFINE QLOCAL(C)", "ALTER QMGR DESCR(Y)")
+    told = ["ALT QMGR CMDEV(ENABLED)", "DEFINE QLOCAL(B)", "ALTER QMGR DESCR(X)", "ALTER QMGR CMDEV(DISABLED)"]
+    assert told_commands(events) == told
+    assert [fields["command"] for _, fields in events.said][-2:] == ["DEFINE QLOCAL(C)", "ALTER QMGR DESCR(Y)"]
+
+
+@pytest.mark.rule("mqi/events", "CONFIGEV counts when a command is given; for ALTER QMGR before it or after it.")
+def test_configev_counts_when_a_command_is_given(events: Events) -> None:
+    events.group.repository("QM1").alter_qmgr("QM1", {"configuration_event": "DISABLED"})
+    mqsc(events.group, "DEFINE QLOCAL(A)", "ALTER QMGR CONFIGEV(ENABLED)", "DEFINE QLOCAL(B)")
+    mqsc(events.group, "ALTER QMGR CONFIGEV(DISABLED)", "DEFINE QLOCAL(C)", "ALTER QMGR DESCR(X)")
+    found = events.read(formats.CONFIG_QUEUE)
+    assert [fields.get("qName", fields.get("configurationEvent")) for fields, _ in found] == [
+        *("DISABLED", "ENABLED", "B", "ENABLED", "DISABLED"),
+    ]
+
+
+def test_a_note_that_is_made_while_events_are_on_is_kept(events: Events) -> None:
+    """Of what began before the events were turned off."""
+    repository = SessionRepository(events.group.group, "QM1")
+    note = CommandNote(events.group.group, "QM1", "DEFINE QLOCAL(A)")
+    with noting(repository, "create", "QLOCAL", "A"):
+        repository.alter_qmgr("QM1", {"command_event": "DISABLED", "configuration_event": "DISABLED"})
+        Repository(events.group.group, "QM1").define(QueueLocal(name="A"))
+    note.end("done")
+    assert told_commands(events) == ["DEFINE QLOCAL(A)"]
+    assert "A" in [fields.get("qName") for fields, _ in events.read(formats.CONFIG_QUEUE)]
+
+
+@pytest.mark.rule("mqi/events", "A command that fails causes no command event; the log tells of it.")
+def test_commands_that_fail_are_logged_only(events: Events) -> None:
+    mqsc(events.group, "DELETE QLOCAL(NONE)", "NONSENSE", "DEFINE QLOCAL(A)", "DEFINE QLOCAL(A)", "DEFINE QLOCAL(B) X")
+    assert told_commands(events) == ["DEFINE QLOCAL(A)"]
+    assert len(events.said) == 5
 
 
 def test_commands_are_logged_and_told(events: Events) -> None:
     mqsc(events.group, "DEFINE QLOCAL(A) DESCR('redis://u:secret@h/0')", "DELETE QLOCAL(B)", "NONSENSE")
     found = [fields for fields, _ in events.read(formats.COMMAND_QUEUE)]
-    assert [fields["commandData"]["commandMqsc"] for fields in found] == [
-        "DEFINE QLOCAL(A) DESCR('redis://u:***@h/0')",
-        "DELETE QLOCAL(B)",
-        "NONSENSE",
-    ]
+    assert [fields["commandData"]["commandMqsc"] for fields in found] == ["DEFINE QLOCAL(A) DESCR('redis://u:***@h/0')"]
     assert found[0]["commandContext"]["eventQMgr"] == "QM1"
     assert found[0]["commandContext"]["eventOrigin"] == "CONSOLE"
     assert [message_id for message_id, _ in events.said] == ["IGQ0031I"] * 3
