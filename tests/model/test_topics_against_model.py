@@ -15,7 +15,7 @@ from sharedq.api import Queue, QueueManagerConnection
 from sharedq.api import Subscription as Opened
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, OpenOption, PutOption, SubOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, MQSD
 from tests.model.examples import hold_against, in_time
 from tests.model.topics import Subscription, TopicsModel
 from tests.support.members import TestGroup
@@ -117,12 +117,15 @@ class Against(RuleBasedStateMachine):
         self.opened[made], self.names[made] = opened, name
         self.model.subscribe(number, made, new_only=kind == "new only")
 
-    @rule(number=programs, data=st.data())
-    def resume(self, number: int, data: st.DataObject) -> None:
-        """Any program at any member goes on with a durable subscription."""
-        closed = self._draw(data, is_open=False)
-        options = SubOption.RESUME | SubOption.DURABLE
-        self.opened[closed] = self.connections[number].subscribe(name=self.names[closed], options=options)
+    @rule(number=programs, data=st.data(), other=st.sampled_from([SubOption.NON_DURABLE, SubOption.DURABLE]))
+    def resume(self, number: int, data: st.DataObject, other: SubOption) -> None:
+        """Any program at any member goes on with a durable subscription, and is told of it."""
+        closed, sd = self._draw(data, is_open=False), MQSD()
+        name, options = self.names[closed], SubOption.RESUME | other
+        self.opened[closed] = self.connections[number].subscribe(name=name, options=options, descriptor=sd)
+        assert sd.res_object_string == closed.pattern.encode()
+        assert sd.options & SubOption.DURABLE
+        assert bool(sd.options & SubOption.WILDCARD_CHAR) == closed.is_by_character
         closed.holder = number
 
     @rule(data=st.data())

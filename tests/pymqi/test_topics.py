@@ -112,3 +112,38 @@ def test_a_wrong_descriptor_is_the_publishers_mistake(qmgr: QueueManager) -> Non
     assert subscription.get() == b"1"
     assert reason_of(lambda: subscription.get(None)) == CMQC.MQRC_NO_MSG_AVAILABLE
     assert reason_of(subscription.request) == CMQC.MQRC_NO_RETAINED_MSG
+
+
+def test_what_a_descriptor_returns(qmgr: QueueManager) -> None:
+    made = SD(Options=CMQC.MQSO_CREATE | CMQC.MQSO_DURABLE | CMQC.MQSO_MANAGED, PubPriority=3, SubLevel=2)
+    for name, value in (("SubName", "D"), ("ObjectString", "/r/2"), ("SubUserData", b"data")):
+        made.set_vs(name, value)
+    made.set_vs("ResObjectString", b" " * 50, vs_buffer_size=50)
+    pymqi.Subscription(qmgr, made).close(CMQC.MQCO_KEEP_SUB, True)
+    assert (made.get_vs("ResObjectString"), made.ResObjectStringVSLength) == (b"/r/2", 4)
+    resumed = SD(Options=CMQC.MQSO_RESUME)
+    resumed.set_vs("SubName", "D")
+    resumed.set_vs("SubUserData", b"  ", vs_buffer_size=2)
+    pymqi.Subscription(qmgr, resumed).close(CMQC.MQCO_REMOVE_SUB, True)
+    assert (resumed.PubPriority, resumed.SubLevel, resumed.SubCorrelId) == (3, 2, made.SubCorrelId)
+    assert (resumed.get_vs("SubUserData"), resumed.SubUserDataVSLength) == (b"da", 4)
+    assert (resumed.get_vs("ResObjectString"), resumed.ResObjectStringVSLength) == (None, 4)
+    assert resumed.Options & CMQC.MQSO_DURABLE
+    assert not resumed.Options & CMQC.MQSO_RESUME
+
+
+def test_a_buffer_is_never_longer_than_it_is(qmgr: QueueManager) -> None:
+    made = SD(Options=CMQC.MQSO_CREATE | CMQC.MQSO_MANAGED)
+    made.set_vs("ObjectString", "/a/long/topic/string")
+    made.set_vs("ResObjectString", b"   ", vs_buffer_size=5000)
+    pymqi.Subscription(qmgr, made)
+    assert made.get_vs("ResObjectString") == b"/a/"
+    assert made.ResObjectStringVSLength == 20
+
+
+def test_an_opened_topic_returns_its_whole_string(qmgr: QueueManager) -> None:
+    od = pymqi.OD(ObjectType=CMQC.MQOT_TOPIC, Version=CMQC.MQOD_VERSION_4)
+    od.set_vs("ObjectString", "/a")
+    od.set_vs("ResObjectString", b" " * 10, vs_buffer_size=10)
+    pymqi.Topic(qmgr, topic_desc=od, open_opts=CMQC.MQOO_OUTPUT).close()
+    assert (od.get_vs("ResObjectString"), od.ResObjectStringVSLength) == (b"/a", 2)

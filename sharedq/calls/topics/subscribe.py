@@ -24,7 +24,7 @@ from sharedq.members.group import Group
 from sharedq.messages.context import new_identifier, user_identifier
 from sharedq.mqi.constants import MQRC, CloseOption, OpenOption, RequestOption, SubOption
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, NULL_ID
+from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, NULL_ID, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQOD, MQSD, MQSRO
 from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.queues import QueueModel
@@ -39,6 +39,10 @@ from sharedq.session.topics import SubscriptionHandle
 _S: Final = SubOption
 _KNOWN: Final = sum({int(option) for option in SubOption})
 _ACCESS: Final = int(_S.CREATE | _S.RESUME | _S.ALTER)
+#: Options that say how the call is made. They are not stored.
+_OF_CALL: Final = int(
+    _S.FAIL_IF_QUIESCING | _S.ALTERNATE_USER_AUTHORITY | _S.NO_MULTICAST | _S.NO_READ_AHEAD | _S.READ_AHEAD
+)
 #: Options of which one at most may be given.
 _CHOICES: Final = (
     (_S.WILDCARD_CHAR, _S.WILDCARD_TOPIC),
@@ -58,7 +62,8 @@ _TOGETHER: Final = 100
 
 
 def subscribe(connection: Connection, sd: MQSD, queue: Handle | None = None) -> SubscriptionHandle:
-    """MQSUB. *sd* returns the CorrelId of its publications and the whole topic string.
+    """MQSUB. *sd* returns the CorrelId of its publications and the whole topic string; with MQSO_RESUME what the
+    subscription has, for an MQSO_ALTER.
 
     Args:
         queue: the destination, open for input or browsing, or for output to a remote queue; None for a managed one,
@@ -247,6 +252,8 @@ def _resume(
     handle = SubscriptionHandle(connection.next_handle_number(), subscription, opened)
     connection.subscriptions[handle.number] = handle
     _answer(sd, subscription)
+    if not options & _S.ALTER:
+        _tell(sd, options, subscription)
     return handle
 
 
@@ -259,9 +266,11 @@ def _check_unaltered(connection: Connection, sd: MQSD, options: int, known: Subs
             raise error_for(MQRC.TOPIC_NOT_ALTERABLE, "MQSUB", known.name, f"it is to {known.topic_string}")
         if scheme != known.scheme and literal_levels(topic_string, known.scheme) >= 0:
             raise error_for(MQRC.TOPIC_NOT_ALTERABLE, "MQSUB", known.name, f"WSCHEMA({known.scheme})")
+    if not options & _S.ALTER:
+        return
     if bool(options & _S.DURABLE) != known.is_durable:
         raise error_for(MQRC.DURABILITY_NOT_ALTERABLE, "MQSUB", known.name)
-    if options & _S.ALTER and sd.sub_level != known.level:
+    if sd.sub_level != known.level:
         raise error_for(MQRC.SUBLEVEL_NOT_ALTERABLE, "MQSUB", known.name)
     if options & _S.MANAGED and not known.is_managed:
         raise error_for(MQRC.OPTIONS_ERROR, "MQSUB", known.name, "DESTCLAS(PROVIDED)")
@@ -274,6 +283,7 @@ def _alterable(sd: MQSD, options: int) -> dict[str, Any]:
         "priority": sd.pub_priority,
         "is_on_request": "YES" if options & _S.PUBLICATIONS_ON_REQUEST else "NO",
         "scope": "QMGR" if options & _S.SCOPE_QMGR else "ALL",
+        "expiry": max(sd.sub_expiry, UNLIMITED_EXPIRY),
         "expires_ms": 0 if sd.sub_expiry < 0 else int(time.time() * 1000) + sd.sub_expiry * _MS_PER_TENTH,
     }
     if options & _S.SET_CORREL_ID:
@@ -387,6 +397,27 @@ def _retained_for(connection: Connection, subscription: Subscription) -> Sequenc
 def _answer(sd: MQSD, subscription: Subscription) -> None:
     sd.sub_correl_id = bytes.fromhex(subscription.destination_correl_id)
     sd.res_object_string = subscription.topic_string.encode()
+
+
+def _tell(sd: MQSD, options: int, subscription: Subscription) -> None:
+    """Return what a resumed subscription has. Options of the call stay; the next call must say what it does."""
+    token, identity = bytes.fromhex(subscription.accounting_token), subscription.identity_data.encode()
+    sd.sub_expiry, sd.sub_level, sd.pub_priority = subscription.expiry, subscription.level, subscription.priority
+    sd.sub_user_data = subscription.user_data.encode()
+    sd.pub_accounting_token, sd.pub_appl_identity_data = token, identity
+    stored = {
+        _S.DURABLE: subscription.is_durable,
+        _S.MANAGED: subscription.is_managed,
+        _S.SET_CORREL_ID: subscription.destination_correl_id != subscription.number,
+        _S.SET_IDENTITY_CONTEXT: token != NULL_ACCOUNTING_TOKEN or bool(identity),
+        _S.PUBLICATIONS_ON_REQUEST: subscription.is_on_request == "YES",
+        _S.SCOPE_QMGR: subscription.scope == "QMGR",
+        _S.FIXED_USERID: subscription.variable_user == "FIXED",
+        _S.ANY_USERID: subscription.variable_user == "ANY",
+        _S.WILDCARD_CHAR: subscription.scheme == "CHAR",
+        _S.WILDCARD_TOPIC: subscription.scheme == "TOPIC",
+    }
+    sd.options = options & _OF_CALL | sum(int(option) for option, is_set in stored.items() if is_set)
 
 
 def _repository(connection: Connection) -> Repository:

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field
 from sharedq.logical.topic_strings import literal_levels, place_of
 from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants.pcf import PCFParameter as Param
+from sharedq.mqi.limits import UNLIMITED_EXPIRY
 from sharedq.objects.definitions.attributes import Mqsc
 from sharedq.objects.definitions.base import Date, ObjectDefinition, Time
 from sharedq.objects.definitions.queues import OptionalName, YesNo
@@ -64,6 +65,7 @@ class Subscription(ObjectDefinition):
         place: in the tree of places (`sharedq.logical.topic_strings`).
         made_at: the manager at which it was made: the names of its destination are that manager's.
         destination_q_mgr: empty: whatever queue *made_at* has by that name.
+        expiry: SubExpiry as it was asked for, in tenths of a second; -1: it does not end.
         expires_ms: when it ends, ms since 1970; 0: never.
         is_on_request: MQSO_PUBLICATIONS_ON_REQUEST.
     """
@@ -108,6 +110,7 @@ class Subscription(ObjectDefinition):
     ] = "ALL"
     variable_user: Annotated[Literal["ANY", "FIXED"], Mqsc("VARUSER", Param.VARIABLE_USER_ID, _USER)] = "ANY"
     scheme: Annotated[Literal["TOPIC", "CHAR"], Mqsc("WSCHEMA", Param.WILDCARD_SCHEMA, _SCHEME)] = "TOPIC"
+    expiry: int = UNLIMITED_EXPIRY
     expires_ms: int = 0
     creation_date: Annotated[Date, Mqsc("CRDATE", Char.CREATION_DATE, is_output=True, length=12)] = ""
     creation_time: Annotated[Time, Mqsc("CRTIME", Char.CREATION_TIME, is_output=True, length=8)] = ""

@@ -81,6 +81,7 @@ class Topic:
         check(comp, reason)
         if not isinstance(handle, TopicHandle):
             raise PYIFError("a Topic is for topics, not for other objects")
+        self.__od.return_vs("ResObjectString", od.res_object_string)
         self.__hconn, self.__handle = hconn, handle
 
     def pub(self, msg: bytes, *opts: Any) -> None:
@@ -205,7 +206,7 @@ class Subscription:
         found, comp, reason = hconn.call(verbs.mqsub, sd, _queue_handle(hconn, sub_queue))
         check(comp, reason)
         assert found is not None
-        sub_desc["SubCorrelId"] = sd.sub_correl_id
+        _return(sub_desc, sd)
         self.__hconn, self.__number = hconn, found.number
         if found.queue is not None:
             self.sub_queue = Queue(self.__qmgr)
@@ -291,6 +292,22 @@ def _native(sd: SD) -> MQSD:
         selection_string=string_of(sd, "SelectionString"),
         sub_level=sd.SubLevel,
     )
+
+
+def _return(sub_desc: SD, sd: MQSD) -> None:
+    """Write into a descriptor what an MQSUB has left."""
+    sub_desc.set(
+        Options=sd.options,
+        SubExpiry=sd.sub_expiry,
+        SubCorrelId=sd.sub_correl_id,
+        PubPriority=sd.pub_priority,
+        PubAccountingToken=sd.pub_accounting_token,
+        PubApplIdentityData=sd.pub_appl_identity_data.ljust(32),
+        SubLevel=sd.sub_level,
+    )
+    sub_desc.return_vs("ResObjectString", sd.res_object_string)
+    if sd.sub_user_data != string_of(sub_desc, "SubUserData"):
+        sub_desc.return_vs("SubUserData", sd.sub_user_data)
 
 
 def _characters(value: bytes) -> bytes:

@@ -140,6 +140,18 @@ class MQOpts:
         pointer = self[vs_name.removesuffix("VSPtr") + "VSPtr"]
         return ctypes.string_at(pointer) if pointer else None
 
+    def return_vs(self, vs_name: str, value: bytes) -> None:
+        """Let a call return a variable-length string: the whole length, and in the buffer as much as it holds."""
+        room, pointer = self[vs_name + "VSBufSize"], self[vs_name + "VSPtr"]
+        own = self._strings.get(vs_name)
+        if own is not None and pointer == ctypes.addressof(own):
+            # A buffer that is shorter than it says must not be written past its end.
+            room = min(room, len(own) - 1)
+        self[vs_name + "VSLength"] = len(value)
+        if pointer and room > 0:
+            data = value if len(value) >= room else value + b"\0"
+            ctypes.memmove(pointer, data, min(len(data), room))
+
 
 def _count(member: Sequence[Any]) -> int:
     return int(member[3]) if len(member) > 3 else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -82,13 +83,79 @@ def test_a_durable_subscription_is_open_once(pair: TestGroup) -> None:
     subscription.close(CloseOption.KEEP_SUB)
     second.subscribe("a", name="D", options=DURABLE | SubOption.RESUME).close()
     assert reason_of(lambda: first.subscribe("b", name="D", options=RESUME)) == MQRC.TOPIC_NOT_ALTERABLE
-    undurable = reason_of(lambda: first.subscribe("a", name="D", options=SubOption.RESUME))
+    undurable = reason_of(lambda: first.subscribe("a", name="D", options=SubOption.ALTER))
     assert undurable == MQRC.DURABILITY_NOT_ALTERABLE
     altered = SubOption.ALTER | SubOption.DURABLE
     levelled = reason_of(lambda: first.subscribe(name="D", options=altered, descriptor=MQSD(sub_level=2)))
     assert levelled == MQRC.SUBLEVEL_NOT_ALTERABLE
     first.subscribe(name="D", options=RESUME).close(CloseOption.REMOVE_SUB)
     assert managed(pair.repository("QM1")) == []
+
+
+@pytest.mark.rule("mqi/topics", "MQSO_RESUME takes a subscription as it is: durable or not, managed or not.")
+@pytest.mark.parametrize("is_durable", [False, True])
+@pytest.mark.parametrize("asked", [0, SubOption.DURABLE, SubOption.CREATE, SubOption.CREATE | SubOption.MANAGED])
+def test_resume_takes_what_is_there(pair: TestGroup, asked: int, is_durable: bool) -> None:
+    first, second = pair.connect("QM1"), pair.connect("QM2")
+    options = DURABLE if is_durable else NEW
+    subscription = first.subscribe("a", name="D", options=options)
+    resumed = SubOption.RESUME | asked
+    if not is_durable:
+        assert reason_of(lambda: second.subscribe("a", name="D", options=resumed)) == MQRC.SUBSCRIPTION_IN_USE
+        return
+    subscription.close()
+    publish(first, "a", b"1")
+    again = second.subscribe("a", name="D", options=resumed)
+    assert (bodies(again), again.handle.subscription.is_durable) == ([b"1"], True)
+    again.close()
+    assert [each.subscription.name for each in pair.repository("QM1").topics.subscriptions()] == ["D"]
+
+
+ASKED: dict[str, tuple[int, dict[str, Any]]] = {
+    "nothing": (0, {}),
+    "everything": (
+        SubOption.SET_CORREL_ID
+        | SubOption.SET_IDENTITY_CONTEXT
+        | SubOption.WILDCARD_CHAR
+        | SubOption.FIXED_USERID
+        | SubOption.SCOPE_QMGR
+        | SubOption.PUBLICATIONS_ON_REQUEST,
+        {
+            "sub_correl_id": b"C" * 24,
+            "pub_accounting_token": b"T" * 32,
+            "pub_appl_identity_data": b"ID",
+            "pub_priority": 3,
+            "sub_expiry": 36_000,
+            "sub_user_data": b"data",
+            "sub_level": 2,
+        },
+    ),
+}
+
+
+@pytest.mark.rule("mqi/topics", "MQSO_RESUME returns in the MQSD what the subscription has, for an MQSO_ALTER.")
+@pytest.mark.parametrize("name", ASKED)
+def test_what_a_resumed_subscription_tells(pair: TestGroup, name: str) -> None:
+    options, fields = ASKED[name]
+    first, second = pair.connect("QM1"), pair.connect("QM2")
+    made = MQSD(**fields)
+    first.subscribe("a/*", name="D", options=DURABLE | options, descriptor=made).close()
+    assert (made.res_object_string, made.options) == (b"a/*", DURABLE | options)
+    resumed = MQSD(sub_user_data=b"other", sub_level=7, pub_priority=8, sub_expiry=5, sub_correl_id=b"X" * 24)
+    asked = SubOption.RESUME | SubOption.FAIL_IF_QUIESCING
+    second.subscribe(name="D", options=asked, descriptor=resumed).close()
+    schemes = 0 if options & SubOption.WILDCARD_CHAR else SubOption.WILDCARD_TOPIC
+    users = 0 if options & SubOption.FIXED_USERID else SubOption.ANY_USERID
+    stored = SubOption.DURABLE | SubOption.MANAGED | options | schemes | users
+    assert resumed == replace(
+        made, object_string=b"", options=stored | SubOption.FAIL_IF_QUIESCING, sub_correl_id=made.sub_correl_id
+    )
+    resumed.pub_priority = 5
+    asked = SubOption(resumed.options) | SubOption.ALTER
+    second.subscribe(name="D", options=asked, descriptor=resumed).close()
+    last = MQSD()
+    first.subscribe(name="D", options=SubOption.RESUME, descriptor=last).close()
+    assert last == replace(resumed, options=stored)
 
 
 @pytest.mark.rule("mqi/topics", "MQSO_ALTER changes what publications say, and where they go.")
