@@ -111,7 +111,7 @@ class Connection:
         self.ccsid = DEFAULT_CCSID
         #: As scripts take them: what the journal keeps, "0" where it is off.
         self.journal_max = group.journal_max
-        self._is_internal = is_internal
+        self.is_internal = is_internal
         self._link: Link = group.new_link()
         self._accesses: dict[str, StructureAccess] = {}
         #: Structures that failed, and were not entered since.
@@ -145,9 +145,9 @@ class Connection:
         user = user_identifier().decode(errors="replace")
         info = json.dumps(
             {"appl": self.appl_name, "pid": os.getpid(), "tag": self.tag[1:], "user": user}
-            | ({"own": 1} if self._is_internal else {})
+            | ({"own": 1} if self.is_internal else {})
         )
-        call = connect_call(self.group.keys, self.owner_arguments(), info, self.tag, is_internal=self._is_internal)
+        call = connect_call(self.group.keys, self.owner_arguments(), info, self.tag, is_internal=self.is_internal)
         reply = self._link.call(*call)
         if reply[0]:
             detail = f"used by {reply[1].decode()}" if reply[1] else ""
@@ -513,7 +513,7 @@ class Connection:
         """Keep servers from closing this connection as idle. Any thread calls this from time to time."""
         now_s = time.monotonic()
         # An internal connection never rests for long, and makes its calls without a turn.
-        if not self._is_internal and now_s - self._kept_alive_s >= KEEP_ALIVE_S and not self._link.is_broken:
+        if not self.is_internal and now_s - self._kept_alive_s >= KEEP_ALIVE_S and not self._link.is_broken:
             self._kept_alive_s = now_s
             self.lock.if_free(self._link.keep_alive)
 
@@ -587,5 +587,5 @@ class Connection:
         self._is_ended = True
         self._link.close()
         self.process.discard(self)
-        if not self._is_internal:
+        if not self.is_internal:
             release_process(self.process)

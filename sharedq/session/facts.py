@@ -21,7 +21,8 @@ class QueueFacts:
     ``max_msg_length`` is in bytes, ``default_persistence`` 0 or 1. ``is_group_indexed``: what begins a group is never
     placed with the priorities 0 and 1, which the queue manager keeps for itself. ``is_permanent_dynamic``: MQCLOSE may
     delete the queue, whichever handle it closes. ``is_temporary``: no persistent message is put on it.
-    ``property_control`` is PROPCTL, ``cap_expiry`` is CAPEXPRY, in tenths of a second.
+    ``property_control`` is PROPCTL, ``cap_expiry`` is CAPEXPRY, in tenths of a second; ``is_asynchronous``:
+    DEFPRESP(ASYNC).
     """
 
     is_put_inhibited: bool
@@ -37,6 +38,7 @@ class QueueFacts:
     max_msg_length: int
     property_control: str = "COMPAT"
     cap_expiry: int = UNLIMITED_EXPIRY
+    is_asynchronous: bool = False
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -58,4 +60,5 @@ class QueueFacts:
             # Queues that were defined before there were properties and caps do not have them.
             property_control=fields.get("property_control", "COMPAT"),
             cap_expiry=fields.get("cap_expiry", UNLIMITED_EXPIRY),
+            is_asynchronous=fields.get("def_put_response") == "ASYNC",
         )

@@ -90,6 +90,7 @@ class Definition:
             facts,
             property_control=getattr(first, "property_control", facts.property_control),
             cap_expiry=lowest_cap(facts.cap_expiry, *(each.cap_expiry for each in route.path)),
+            is_asynchronous=first.def_put_response == "ASYNC",
         )
         return cls(version.decode(), facts, route, checks, first.def_priority, int(first.def_persistence == "YES"))
 

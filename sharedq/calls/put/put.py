@@ -21,6 +21,7 @@ from sharedq.session.handle import Handle
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _SYNCPOINT = int(PutOption.SYNCPOINT)
 _ASYNC_RESPONSE = int(PutOption.ASYNC_RESPONSE)
+_SYNC_RESPONSE = int(PutOption.SYNC_RESPONSE)
 _FAIL_IF_QUIESCING = int(PutOption.FAIL_IF_QUIESCING)
 _PASS_ALL = int(PutOption.PASS_ALL_CONTEXT)
 _PASSES = int(PutOption.PASS_IDENTITY_CONTEXT) | _PASS_ALL
@@ -52,13 +53,19 @@ def _put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byt
         if way is not handle:
             return _by_way(connection, handle, way, in_unit, lambda: _put(connection, way, md, pmo, body, in_unit))
     is_confirmed = md.report & CONFIRMS_ARRIVAL
-    if in_unit and options & _ASYNC_RESPONSE and not is_confirmed:
+    if in_unit and _is_asynchronous(connection, handle, options) and not is_confirmed:
         return put_later(connection, handle, [(md, body)], options)
     flush_pending(connection)
     warning, stored = store_one(connection, handle, md, pmo, body, in_unit)
     if is_confirmed:
         confirm_arrival(connection, handle, stored, in_unit=in_unit)
     return warning
+
+
+def _is_asynchronous(connection: Connection, handle: Handle, options: int) -> int | bool:
+    # A manager's own programs act on the outcome of each put, whatever DEFPRESP says.
+    by_queue = handle.definition.facts.is_asynchronous and not (options & _SYNC_RESPONSE or connection.is_internal)
+    return options & _ASYNC_RESPONSE or by_queue
 
 
 def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO) -> MQRC:
@@ -90,7 +97,7 @@ def _put_many(connection: Connection, handle: Handle, messages: Messages, pmo: M
 
             return _by_way(connection, handle, way, in_unit, call)
     is_confirmed = any(md.report & CONFIRMS_ARRIVAL for md, _ in messages)
-    if in_unit and options & _ASYNC_RESPONSE and not is_confirmed:
+    if in_unit and _is_asynchronous(connection, handle, options) and not is_confirmed:
         return put_later(connection, handle, messages, options)
     flush_pending(connection)
     if is_confirmed:

@@ -60,7 +60,6 @@ NO_CUSTOM = "nothing acts on it"
 NO_STATISTICS, NO_ACCOUNTING = "no statistics messages are written", "no accounting messages are written"
 NO_IMAGES = "there is no log with media images; see BACKUP CFSTRUCT"
 _CLUSTERS = "there are no clusters"
-_SYNCHRONOUS = "a put is synchronous unless it asks for MQPMO_ASYNC_RESPONSE"
 _NO_CELLS = "a queue is known to its manager, or to the group"
 _NO_LISTS = "messages for distribution lists are put one by one"
 _ALL_KEPT = "Redis keeps every message alike"
@@ -89,7 +88,7 @@ class Definition(ObjectDefinition):
     def_persistence: Annotated[YesNo, Mqsc("DEFPSIST", Int.DEF_PERSISTENCE, words.YES)] = "NO"
     def_put_response: Annotated[
         Literal["SYNC", "ASYNC"],
-        Mqsc("DEFPRESP", Int.DEF_PUT_RESPONSE_TYPE, words.PUT_RESPONSE, instead=_SYNCHRONOUS),
+        Mqsc("DEFPRESP", Int.DEF_PUT_RESPONSE_TYPE, words.PUT_RESPONSE),
     ] = "SYNC"
     def_bind: Annotated[
         Literal["OPEN", "NOTFIXED", "GROUP"], Mqsc("DEFBIND", Int.DEF_BIND, words.BIND, instead=_CLUSTERS)

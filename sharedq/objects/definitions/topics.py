@@ -101,7 +101,7 @@ class Topic(ObjectDefinition):
     def_persistence: Annotated[
         Literal["ASPARENT", "NO", "YES"], Mqsc("DEFPSIST", Int.TOPIC_DEF_PERSISTENCE, _PERSISTENCE)
     ] = "ASPARENT"
-    def_put_response: Annotated[
+    publish_response: Annotated[
         Literal["ASPARENT", "SYNC", "ASYNC"],
         Mqsc("DEFPRESP", Int.DEF_PUT_RESPONSE_TYPE, _RESPONSE, instead=_COMPLETE, done=("SYNC",)),
     ] = "ASPARENT"
@@ -150,7 +150,7 @@ ROOT_VALUES: Final[Mapping[str, Any]] = MappingProxyType(
         "non_durable_model": NON_DURABLE_MODEL,
         "def_priority": 0,
         "def_persistence": "NO",
-        "def_put_response": "SYNC",
+        "publish_response": "SYNC",
         "cap_expiry": UNLIMITED_EXPIRY,
         "persistent_delivery": "ALLDUR",
         "non_persistent_delivery": "ALLAVAIL",

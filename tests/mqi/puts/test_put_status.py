@@ -9,6 +9,7 @@ from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, IntSelector, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQSTS
+from sharedq.objects.definitions.queues import QueueAlias
 from tests.support.groups import BOTH, MAY_SEGMENT, drain
 from tests.support.members import TestGroup
 
@@ -184,3 +185,28 @@ def test_other_types_of_status_are_refused_and_take_nothing(connection: QueueMan
     for status_type, reason in ((1, MQRC.ENVIRONMENT_ERROR), (2, MQRC.ENVIRONMENT_ERROR), (3, MQRC.STAT_TYPE_ERROR)):
         assert verbs.mqstat(queue.connection, MQSTS(), status_type) == (MQCC.FAILED, reason)
     assert status(queue)[:2] == (1, 0)
+
+
+@pytest.mark.rule("mqi/async", "DEFPRESP(ASYNC) makes puts under syncpoint asynchronous, unless they say otherwise.")
+@pytest.mark.parametrize("way", ["Q", "ALIAS"])
+@pytest.mark.parametrize(
+    ("options", "is_asynchronous"),
+    [
+        (PutOption.SYNCPOINT, True),
+        (PutOption.SYNCPOINT | PutOption.SYNC_RESPONSE, False),
+        (PutOption.NO_SYNCPOINT, False),
+    ],
+)
+def test_the_response_that_the_queue_says(
+    group: TestGroup, way: str, options: PutOption, is_asynchronous: bool
+) -> None:
+    group.define_shared("Q", def_put_response="ASYNC" if way == "Q" else "SYNC")
+    group.define("QM1", QueueAlias(name="ALIAS", target="Q", def_put_response="ASYNC"))
+    queue = group.connect().open(way, OpenOption.OUTPUT)
+    queue.connection.is_internal = False
+    queue.put(b"x", options=options)
+    assert status(queue)[:2] == (int(is_asynchronous), 0)
+    # A manager's own program.
+    queue.connection.is_internal = True
+    queue.put(b"x", options=options)
+    assert status(queue)[:2] == (0, 0)

@@ -54,7 +54,7 @@ def test_nothing_acts_on_what_the_table_has(inert: Inert) -> None:
         ("DEFINE QLOCAL(A) NOTRIGGER DEFREADA(DISABLED)", []),
         ("DEFINE QL(A) QDPHIEV(ENABLED) QDPLOEV(ENABLED) QDEPTHHI(70)", []),
         ("ALTER QLOCAL(A) QSVCIEV(HIGH) QSVCINT(5) STATQ(ON)", ["STATQ(ON) is kept"]),
-        ("ALTER QALIAS(A) DEFPRESP(ASYNC)", ["DEFPRESP(ASYNC) is kept"]),
+        ("ALTER QALIAS(A) DEFPRESP(ASYNC)", []),
         ("ALTER QMGR PERFMEV(ENABLED) GROUPUR(ENABLED)", []),
         ("ALTER QMGR GROUPUR(DISABLED) CFCONLOS(TERMINATE)", []),
         ("DEFINE CFSTRUCT(A) RECAUTO(YES) OFFLOAD(SMDS)", ["OFFLOAD(SMDS) is kept"]),
