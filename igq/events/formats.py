@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from sharedq.members.event_notes import Giver
 from sharedq.mqi.constants import MQCC, MQRC, CharSelector, IntSelector, ObjectType
 from sharedq.mqi.constants.pcf import (
     EventOrigin,
@@ -20,7 +21,6 @@ from sharedq.mqi.constants.pcf import (
     PCFType,
     ReasonQualifier,
 )
-from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN
 from sharedq.mqi.pcf.structures import MQCFBS, MQCFGR, MQCFH, MQCFIN, MQCFST, Parameter, PCFMessage
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.parameters import as_parameter
@@ -94,7 +94,6 @@ def performance_event(kind: str, qmgr: str, queue: str, since_s: int, depth: int
             MQCFIN(IntSelector.MSG_ENQ_COUNT, put),
             MQCFIN(IntSelector.MSG_DEQ_COUNT, got),
         ],
-        comp_code=MQCC.WARNING,
     )
 
 
@@ -141,34 +140,29 @@ def of_group(reason: int, qmgr: str, name: str = "", detail: str = "") -> PCFMes
     return _qmgr_event(reason, qmgr, *parameters)
 
 
-def command(qmgr: str, user: str, appl: str, mqsc: str, number: int) -> PCFMessage:
+def command_by_text(qmgr: str, giver: Giver, mqsc: str, number: int) -> PCFMessage:
     """MQSC Command: the command as it was given. *number* is MQCMD_*, 0 where there is none."""
-    context = [*_context(qmgr, user, appl), MQCFIN(PCFParameter.COMMAND, number)]
-    return _message(
-        PCFCommand.COMMAND_EVENT,
-        MQRC.COMMAND_MQSC,
-        [
-            MQCFGR(PCFParameter.COMMAND_CONTEXT, tuple(context)),
-            MQCFGR(PCFParameter.COMMAND_DATA, (text(PCFParameter.COMMAND_MQSC, mqsc),)),
-        ],
-        version=3,
-    )
+    return _command(MQRC.COMMAND_MQSC, qmgr, giver, number, (text(PCFParameter.COMMAND_MQSC, mqsc),))
+
+
+def command_by_message(qmgr: str, giver: Giver, request: PCFMessage) -> PCFMessage:
+    """PCF Command: the elements of the request."""
+    return _command(MQRC.COMMAND_PCF, qmgr, giver, request.header.command, request.parameters)
+
+
+def _command(reason: MQRC, qmgr: str, giver: Giver, number: int, data: tuple[Parameter, ...]) -> PCFMessage:
+    context = (*_context(qmgr, giver), MQCFIN(PCFParameter.COMMAND, number))
+    parameters = [MQCFGR(PCFParameter.COMMAND_CONTEXT, context), MQCFGR(PCFParameter.COMMAND_DATA, data)]
+    return _message(PCFCommand.COMMAND_EVENT, reason, parameters, version=3)
 
 
 def configuration(
-    action: str,
-    qmgr: str,
-    user: str,
-    appl: str,
-    before: ObjectDefinition | None,
-    after: ObjectDefinition | None,
-    origin: int = EventOrigin.CONSOLE,
+    action: str, qmgr: str, giver: Giver, before: ObjectDefinition | None, after: ObjectDefinition | None
 ) -> list[PCFMessage]:
     """Create, Change, Delete or Refresh Object. A change is two messages: what was, and what is.
 
     Args:
         action: ``create``, ``change``, ``delete`` or ``refresh``.
-        origin: MQEVO_*.
     """
     reason = {
         "create": MQRC.CONFIG_CREATE_OBJECT,
@@ -181,7 +175,7 @@ def configuration(
         _message(
             PCFCommand.CONFIG_EVENT,
             reason,
-            [*_context(qmgr, user, appl, origin), *_object(definition)],
+            [*_context(qmgr, giver), *_object(definition)],
             number=position,
             control=PCFControl.LAST if position == len(told) else PCFControl.NOT_LAST,
             version=2,
@@ -207,26 +201,23 @@ def _object(definition: ObjectDefinition) -> Iterable[Parameter]:
             yield as_parameter(attribute, getattr(definition, attribute.field))
 
 
-def _context(qmgr: str, user: str, appl: str, origin: int = EventOrigin.CONSOLE) -> list[Parameter]:
-    return [
-        text(PCFParameter.EVENT_USER_ID, user, 12),
-        MQCFIN(PCFParameter.EVENT_ORIGIN, origin),
-        text(PCFParameter.EVENT_Q_MGR, qmgr, 48),
-        MQCFBS(PCFParameter.EVENT_ACCOUNTING_TOKEN, NULL_ACCOUNTING_TOKEN),
-        text(PCFParameter.EVENT_APPL_IDENTITY, ""),
-        MQCFIN(PCFParameter.EVENT_APPL_TYPE, _APPL_TYPE),
-        text(PCFParameter.EVENT_APPL_NAME, appl, 28),
-        text(PCFParameter.EVENT_APPL_ORIGIN, ""),
-    ]
+def _context(qmgr: str, giver: Giver) -> Iterable[Parameter]:
+    """Yield the context of a command. Only a message has an accounting token, identity data and origin data."""
+    is_message = giver.origin == EventOrigin.MSG
+    yield text(PCFParameter.EVENT_USER_ID, giver.user, 12)
+    yield MQCFIN(PCFParameter.EVENT_ORIGIN, giver.origin)
+    yield text(PCFParameter.EVENT_Q_MGR, qmgr, 48)
+    if is_message:
+        yield MQCFBS(PCFParameter.EVENT_ACCOUNTING_TOKEN, bytes.fromhex(giver.accounting_token))
+        yield text(PCFParameter.EVENT_APPL_IDENTITY, giver.identity_data, 32)
+    yield MQCFIN(PCFParameter.EVENT_APPL_TYPE, giver.appl_type)
+    yield text(PCFParameter.EVENT_APPL_NAME, giver.appl, 28)
+    if is_message:
+        yield text(PCFParameter.EVENT_APPL_ORIGIN, giver.appl_origin, 4)
 
 
 def _qmgr_event(reason: int, qmgr: str, *parameters: Parameter) -> PCFMessage:
-    return _message(
-        PCFCommand.Q_MGR_EVENT,
-        reason,
-        [text(CharSelector.Q_MGR_NAME, qmgr, 48), *parameters],
-        comp_code=MQCC.WARNING,
-    )
+    return _message(PCFCommand.Q_MGR_EVENT, reason, [text(CharSelector.Q_MGR_NAME, qmgr, 48), *parameters])
 
 
 def _message(
@@ -234,10 +225,9 @@ def _message(
     reason: int,
     parameters: Sequence[Parameter],
     *,
-    comp_code: int = MQCC.OK,
     number: int = 1,
     control: int = PCFControl.LAST,
     version: int = 1,
 ) -> PCFMessage:
-    header = MQCFH(PCFType.EVENT, version, kind, number, control, comp_code, int(reason))
+    header = MQCFH(PCFType.EVENT, version, kind, number, control, MQCC.WARNING, int(reason))
     return PCFMessage(header, tuple(parameters))

@@ -12,14 +12,15 @@ import structlog
 from igq.events import formats
 from sharedq.calls.handles.open import close_handle, open_queue
 from sharedq.calls.put.put import put
-from sharedq.members.event_notes import Note, take_notes
+from sharedq.members.event_notes import Giver, Note, take_notes
 from sharedq.members.group import Group
 from sharedq.messages.context import new_identifier
 from sharedq.mqi.constants import MQRC, CloseOption, Format, OpenOption, PutOption
-from sharedq.mqi.constants.pcf import EventOrigin, PCFCommand
+from sharedq.mqi.constants.pcf import PCFCommand
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import DEFAULT_CCSID, NULL_ID
-from sharedq.mqi.pcf.structures import PCFMessage
+from sharedq.mqi.pcf.reading import read
+from sharedq.mqi.pcf.structures import PCFError, PCFMessage
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from sharedq.objects.definitions.base import ObjectDefinition
@@ -95,13 +96,13 @@ class EventWriter:
 
     def _write_note(self, note: Note) -> None:
         try:
-            if note.kind == "command":
+            if note.kind == "command" and note.fields.get("is_logged", True):
                 self._say("IGQ0031I", **{name: note.fields[name] for name in ("user", "host", "command", "result")})
             if note.kind == "refresh":
                 self._quietly(lambda: self._refresh(note))
                 return
             messages = list(_from_note(note, self._qmgr))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, PCFError) as error:
             structlog.get_logger().warning("event_note_not_understood", kind=note.kind, error=str(error))
             return
         self._write_all(messages, note.at_ms, is_noted=True)
@@ -118,9 +119,9 @@ class EventWriter:
             objects += [queue.definition for queue in queues]
         if wanted in ("ALL", CFStruct.kind):
             objects += [each for each in self._repository.structures() if matches(pattern, each.name)]
-        user, appl = str(note.fields["user"]), str(note.fields["appl"])
+        giver = Giver.of(note.fields)
         for each in objects:
-            told = formats.configuration("refresh", self._qmgr, user, appl, None, each)
+            told = formats.configuration("refresh", self._qmgr, giver, None, each)
             self._write_all(told, note.at_ms, is_noted=True)
 
     def _write_all(self, messages: Sequence[PCFMessage], at_ms: int, *, is_noted: bool) -> None:
@@ -208,7 +209,7 @@ def _from_note(note: Note, qmgr: str) -> Iterator[PCFMessage]:
     """Return the messages that a note is for.
 
     Raises:
-        KeyError, TypeError, ValueError: the note is of a version that is not known here.
+        KeyError, TypeError, ValueError, PCFError: the note is of a version that is not known here.
     """
     fields = note.fields
     if note.kind in formats.PERFORMANCE:
@@ -220,12 +221,16 @@ def _from_note(note: Note, qmgr: str) -> Iterator[PCFMessage]:
         yield formats.refusal(qmgr, formats.Refusal(**fields))
     elif note.kind == "command":
         if fields["is_told"]:
-            number = int(fields["number"])
-            yield formats.command(qmgr, fields["user"], fields["appl"], fields["command"], number)
+            yield _of_command(qmgr, Giver.of(fields), fields)
     elif note.kind == "config":
         model = _MODELS[fields["object"]]
         before, after = (model.from_json(text) if text else None for text in (fields["before"], fields["after"]))
-        told = (fields["action"], qmgr, fields["user"], fields["appl"], before, after)
-        yield from formats.configuration(*told, int(fields.get("origin", EventOrigin.CONSOLE)))
+        yield from formats.configuration(fields["action"], qmgr, Giver.of(fields), before, after)
     else:
         raise KeyError(note.kind)
+
+
+def _of_command(qmgr: str, giver: Giver, fields: Mapping[str, Any]) -> PCFMessage:
+    if "request" in fields:
+        return formats.command_by_message(qmgr, giver, read(bytes.fromhex(fields["request"])))
+    return formats.command_by_text(qmgr, giver, fields["command"], int(fields["number"]))

@@ -19,6 +19,7 @@ from igq.operations.shutdown import STOP_TIMEOUT_S, UP, require_running, stop_ma
 from sharedq.members.event_notes import Giver
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
+from sharedq.mqi.constants.pcf import PCFCommand
 from sharedq.mqi.errors import error_for
 from sharedq.objects.configuration_notes import noting
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
@@ -54,9 +55,10 @@ def noted_for(group: Group, qmgr: str, giver: Giver | None = None) -> Callable[[
 
     def begin(text: str) -> Callable[[str], None]:
         words = words_of(text)
-        number = 0 if words is None else words.number or 0
+        # DISPLAY of one kind of queue is the inquiry of all kinds.
+        number = 0 if words is None else words.number or PCFCommand.INQUIRE_Q
         is_display = words is not None and words.verb == "DISPLAY"
-        return CommandNote(group, qmgr, text, giver, number=number, is_display=is_display).end
+        return CommandNote(group, qmgr, text, giver, number=int(number), is_display=is_display).end
 
     return begin
 

@@ -12,6 +12,8 @@ from sharedq.members.event_notes import Giver, leave_note
 from sharedq.members.group import Group
 from sharedq.mqi.constants.pcf import PCFCommand
 from sharedq.mqi.errors import MQIError
+from sharedq.mqi.pcf.structures import PCFMessage
+from sharedq.mqi.pcf.writing import write
 from sharedq.objects.repository import Repository
 from sharedq.redis.deployment import DeploymentError
 from sharedq.settings.redis_mask import mask_urls
@@ -31,6 +33,7 @@ class CommandNote:
         command: its text. Passwords in URLs are masked.
         number: MQCMD_*, 0 where there is none.
         is_display: CMDEV(NODISPLAY) passes it over.
+        request: of a command by message, as the event tells it. Its inquiries are not logged.
     """
 
     def __init__(
@@ -42,21 +45,30 @@ class CommandNote:
         *,
         number: int = 0,
         is_display: bool = False,
+        request: PCFMessage | None = None,
     ) -> None:
         self._group, self._qmgr, self._giver = group, qmgr, giver or Giver()
         self._command, self._number, self._is_display = command, number, is_display
+        self._request = request
         self._is_asked_for = self._is_told()
 
     def end(self, result: str) -> None:
         """Note the command with its result, in one line."""
         is_asked_for = self._is_asked_for or (self._number == PCFCommand.CHANGE_Q_MGR and self._is_told())
+        is_told = is_asked_for and not result.startswith(_NOT_DONE)
+        is_logged = self._request is None or not self._is_display
+        if not is_told and not is_logged:
+            return
         fields = {
             **asdict(self._giver),
             "command": mask_urls(" ".join(self._command.split()))[:_LENGTH_MAX],
             "number": self._number,
             "result": result,
-            "is_told": is_asked_for and not result.startswith(_NOT_DONE),
+            "is_told": is_told,
+            "is_logged": is_logged,
         }
+        if self._request is not None and is_told:
+            fields["request"] = write(self._request).hex()
         leave_note(self._group, self._qmgr, "command", "", fields)
 
     def _is_told(self) -> bool:
@@ -104,5 +116,5 @@ def note_refresh(group: Group, qmgr: str, wanted: str, pattern: str, giver: Give
         wanted: ALL, QUEUE, or MQSC's word for a kind of object.
         pattern: names of queues and structures, maybe generic.
     """
-    fields = {"wanted": wanted, "pattern": pattern, "user": giver.user, "appl": giver.appl}
+    fields = {"wanted": wanted, "pattern": pattern, **asdict(giver)}
     leave_note(group, qmgr, "refresh", "", fields)

@@ -16,6 +16,7 @@ from igq.mqsc.language.parser import Parameter as Keyword
 from igq.mqsc.session import SessionRepository
 from igq.operations.command_log import CommandNote
 from igq.pcf.faults import COMMAND_TYPES, RequestError
+from igq.pcf.replica import replica
 from igq.pcf.requests import Request, read_request
 from igq.pcf.responses import Answered, answered, extended, standard
 from sharedq.members.event_notes import Giver
@@ -23,7 +24,7 @@ from sharedq.members.group import Group
 from sharedq.messages.context import user_identifier
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, Format
-from sharedq.mqi.constants.pcf import MQRCCF, PCFControl, PCFType
+from sharedq.mqi.constants.pcf import MQRCCF, EventOrigin, PCFControl, PCFType
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.pcf.reading import HEADER_LENGTH, read
 from sharedq.mqi.pcf.structures import MQCFH, PCFError, PCFMessage
@@ -86,7 +87,7 @@ class Processor:
         return Done([write(each) for each in make], malformed)
 
     def _answers(self, md: MQMD, message: PCFMessage) -> tuple[Sequence[Answered], str]:
-        giver = Giver(_text(md.user_identifier), socket.gethostname(), _text(md.put_appl_name))
+        giver = _giver(md)
         if md.backout_count >= BACKOUTS_MAX:
             detail = f"the request was backed out {md.backout_count} times"
             raise RequestError(MQRCCF.COMMAND_FAILED, detail)
@@ -98,13 +99,18 @@ class Processor:
             return [Answered(self._qmgr)], ""
         scope = _scope(request, request.command, repository)
         names = active_members(repository) if scope == EVERYWHERE else [scope]
-        shown, number = request.command.shown, message.header.command
-        note = CommandNote(self._group, self._qmgr, shown, giver, number=number)
+        note = CommandNote(
+            self._group,
+            self._qmgr,
+            request.command.shown,
+            giver,
+            number=message.header.command,
+            is_display=request.command.verb == "DISPLAY",
+            request=replica(message, representation),
+        )
         sets = [self._answer(request, request.command, repository, name) for name in names]
-        if request.command.verb != "DISPLAY":
-            faults = [each.fault for each in sets if each.fault is not None]
-            result = f"failed: {faults[0].detail}" if faults else "done"
-            note.end(result)
+        faults = [each.fault for each in sets if each.fault is not None]
+        note.end(f"failed: {faults[0].detail}" if faults else "done")
         return sets, self._qmgr if request.scope else ""
 
     def _answer(self, request: Request, command: Command, repository: SessionRepository, qmgr: str) -> Answered:
@@ -126,6 +132,20 @@ class Processor:
         if table and not table.may_put(user, SYSTEM_ADMIN_COMMAND_QUEUE):
             detail = f"{user} may not put on {SYSTEM_ADMIN_COMMAND_QUEUE}"
             raise RequestError(MQRC.NOT_AUTHORIZED, detail)
+
+
+def _giver(md: MQMD) -> Giver:
+    """Return on whose behalf a request comes, and its context."""
+    return Giver(
+        _text(md.user_identifier),
+        socket.gethostname(),
+        _text(md.put_appl_name),
+        origin=int(EventOrigin.MSG),
+        appl_type=md.put_appl_type,
+        accounting_token=md.accounting_token.hex(),
+        identity_data=_text(md.appl_identity_data),
+        appl_origin=_text(md.appl_origin_data),
+    )
 
 
 def _message(md: MQMD, body: bytes) -> PCFMessage:

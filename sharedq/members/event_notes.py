@@ -10,11 +10,12 @@ import json
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sharedq.members.group import Group
-from sharedq.messages.context import default_appl_name, user_identifier
+from sharedq.messages.context import APPL_TYPE_UNIX, default_appl_name, user_identifier
+from sharedq.mqi.constants.pcf import EventOrigin
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.deployment import DeploymentError
 from sharedq.redis.keys import private_structure
@@ -23,11 +24,27 @@ from sharedq.scripts.events import note_event_call, take_events_call
 
 @dataclass(frozen=True, slots=True)
 class Giver:
-    """The user that gave a command, and where: default, the one that runs this program."""
+    """The user that gave a command, and where: default, the one that runs this program.
+
+    Attributes:
+        origin: how the command came, MQEVO_*.
+        appl_type: MQAT_*.
+        accounting_token: in hexadecimal digits; it, *identity_data* and *appl_origin* are those of a command message.
+    """
 
     user: str = field(default_factory=lambda: user_identifier().decode(errors="replace"))
     host: str = field(default_factory=socket.gethostname)
     appl: str = field(default_factory=lambda: default_appl_name().decode(errors="replace"))
+    origin: int = int(EventOrigin.CONSOLE)
+    appl_type: int = APPL_TYPE_UNIX
+    accounting_token: str = ""
+    identity_data: str = ""
+    appl_origin: str = ""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Giver:
+        """Return the giver that a note names. An older note says less."""
+        return cls(**{each.name: values[each.name] for each in fields(cls) if each.name in values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +63,11 @@ class Note:
     fields: Mapping[str, Any]
 
 
-def leave_note(group: Group, qmgr: str, kind: str, word: str, fields: Mapping[str, Any]) -> None:
+def leave_note(group: Group, qmgr: str, kind: str, word: str, values: Mapping[str, Any]) -> None:
     """Leave a note for *qmgr*, where that asks for the events that *word* stands for; ``""``: always."""
     with suppress(MQIError, DeploymentError):
         keys = group.structure(private_structure(qmgr))
-        group.call(*note_event_call(keys, qmgr, word, {"kind": kind, "body": json.dumps(dict(fields))}))
+        group.call(*note_event_call(keys, qmgr, word, {"kind": kind, "body": json.dumps(dict(values))}))
 
 
 def take_notes(group: Group, structure: str, count: int) -> list[Note]:
@@ -62,9 +79,9 @@ def take_notes(group: Group, structure: str, count: int) -> list[Note]:
     found = []
     for id_, flat in group.call(*take_events_call(group.structure(structure), count)):
         words = [part.decode("utf-8", "backslashreplace") for part in flat]
-        fields: dict[str, Any] = dict(zip(words[::2], words[1::2], strict=True))
-        kind = fields.pop("kind", "")
-        if "body" in fields:
-            fields = json.loads(fields["body"])
-        found.append(Note(kind, int(id_.partition(b"-")[0]), fields))
+        values: dict[str, Any] = dict(zip(words[::2], words[1::2], strict=True))
+        kind = values.pop("kind", "")
+        if "body" in values:
+            values = json.loads(values["body"])
+        found.append(Note(kind, int(id_.partition(b"-")[0]), values))
     return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Literal
 
 from sharedq.members.event_notes import Giver, leave_note
-from sharedq.mqi.constants.pcf import EventOrigin
 from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.finder import Chosen
@@ -20,7 +20,6 @@ def noting(
     kind: str,
     name: str,
     disposition: Chosen | None = None,
-    origin: EventOrigin = EventOrigin.CONSOLE,
 ) -> Iterator[None]:
     """Note the object as it is before and after the body, where the manager asks for that.
 
@@ -39,14 +38,11 @@ def noting(
         asked.add(repository.qmgr_attributes(qmgr).configuration_event)
     if "ENABLED" not in asked:
         return
-    giver = repository.giver or Giver()
     fields = {
         "action": "change" if action == "create" and before is not None else action,
         "object": kind,
         "before": "" if before is None else before.to_json(),
         "after": "" if after is None else after.to_json(),
-        "user": giver.user,
-        "appl": giver.appl,
-        "origin": int(origin),
+        **asdict(repository.giver or Giver()),
     }
     leave_note(repository.group, qmgr, "config", "", fields)

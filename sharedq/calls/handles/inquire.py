@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import resolve
 from sharedq.calls.unit.pending import flush_pending
+from sharedq.members.event_notes import Giver
 from sharedq.mqi.constants import MQRC, CharSelector, IntSelector, OpenOption
 from sharedq.mqi.constants.pcf import EventOrigin
 from sharedq.mqi.errors import MQIError, error_for
@@ -179,8 +180,9 @@ def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, 
             raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
         changes[attribute.field] = _checked(attribute, value, SETTABLE[int(selector)], handle.object_name)
     connection.check_there(handle)
-    repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
-    with noting(repository, "change", kind.kind, name, origin=EventOrigin.MQSET):
+    giver = Giver(appl=connection.appl_name, origin=int(EventOrigin.MQSET))
+    repository = Repository(connection.group, connection.qmgr_name, caller=connection.token, giver=giver)
+    with noting(repository, "change", kind.kind, name):
         repository.alter(kind.kind, name, changes)
     refresh_definition(connection, handle)
 

@@ -404,4 +404,5 @@ class EventOrigin(IntEnum):
 
     OTHER = 0
     CONSOLE = 1
+    MSG = 3
     MQSET = 4

@@ -230,11 +230,11 @@ class PCFExecute(QueueManager):
             as its operator and value; and the header.
 
         Raises:
-            MQMIError: what the header says, unless it is MQCC_OK.
+            MQMIError: what the header says, unless it is MQCC_OK, or that of an event, which has always MQCC_WARNING.
             PYIFError: it is no PCF message.
         """
         header, answer = _read(message)
-        if header.CompCode:
+        if header.CompCode and header.Type != CMQCFC.MQCFT_EVENT:
             raise MQMIError(header.CompCode, header.Reason)
         return answer, header
 

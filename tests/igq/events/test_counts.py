@@ -12,7 +12,8 @@ from igq.events import formats
 from igq.monitoring.collector import GroupCollector
 from sharedq.mqi.constants import GetOption, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
-from tests.igq.events.test_writer import Events, both, mqsc, put_alone, put_in_unit, put_looked_at, take, take_in_unit
+from tests.igq.events.scene import Events, mqsc
+from tests.igq.events.test_writer import both, put_alone, put_in_unit, put_looked_at, take, take_in_unit
 from tests.support.accounts import assert_accounted
 from tests.support.agents import AgentOfQM2
 from tests.support.members import TestGroup

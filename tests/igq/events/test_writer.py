@@ -2,74 +2,25 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from igq.errors import CommandError
 from igq.events import formats
-from igq.events.reading import as_fields
 from igq.events.writer import EventWriter, is_told_of
-from igq.mqsc.executor import run
-from igq.mqsc.session import SessionRepository, answer_commands, noted_for
-from igq.operations.command_log import CommandNote, note_group_command
-from igq.operations.group_settings import change_group_settings
-from igq.operations.removal import remove_manager
 from sharedq.calls.handles.connect import connect_to
-from sharedq.members.event_notes import Giver, leave_note
+from sharedq.members.event_notes import Giver
 from sharedq.members.group import Group
-from sharedq.mqi.character_sets import Representation
-from sharedq.mqi.constants import MQRC, Format, GetOption, IntSelector, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.pcf.reading import read
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.configuration_notes import noting
-from sharedq.objects.definitions.queues import QueueLocal
-from sharedq.objects.repository import Repository
 from sharedq.objects.store.local_queues import LocalQueues
+from tests.igq.events.scene import Events
 from tests.support.agents import AgentOfQM2
 from tests.support.members import TestGroup
-
-EVENTS = ["performance", "inhibit", "local", "remote", "authority", "start_stop", "command", "configuration"]
-
-
-class Events:
-    """The events of QM1."""
-
-    def __init__(self, group: TestGroup) -> None:
-        self.group, self.said = group, list[tuple[str, dict[str, Any]]]()
-        self.reader = group.connect("QM1")
-        connection = group.connect("QM1").connection
-        self.writer = EventWriter(group.group, "QM1", lambda: connection, self._say)
-
-    def _say(self, message_id: str, **fields: Any) -> None:
-        self.said.append((message_id, fields))
-
-    def read(self, queue: str) -> list[tuple[dict[str, Any], MQMD]]:
-        """Take what is on a queue of events, after the manager has looked."""
-        self.writer.look()
-        found = list[tuple[dict[str, Any], MQMD]]()
-        with self.reader.open(queue, OpenOption.INPUT_SHARED) as source:
-            while True:
-                try:
-                    message = source.get(GetOption.NO_SYNCPOINT)
-                except NoMsgAvailable:
-                    return found
-                representation = Representation(message.md.coded_char_set_id, message.md.encoding)
-                found.append((as_fields(read(message.body, representation), representation), message.md))
-
-    def names(self, queue: str = formats.PERFM_QUEUE) -> list[str]:
-        return [fields["reasonName"] for fields, _ in self.read(queue)]
-
-
-@pytest.fixture
-def events(group: TestGroup) -> Events:
-    group.repository("QM1").alter_qmgr("QM1", {f"{name}_event": "ENABLED" for name in EVENTS})
-    return Events(group)
-
 
 LIMITS: dict[str, Any] = {"max_depth": 10, "depth_high_limit": 80, "depth_low_limit": 20, "depth_high_event": "ENABLED"}
 
@@ -330,182 +281,3 @@ def test_an_event_that_cannot_be_put_is_dropped(events: Events) -> None:
     assert events.names() == []
     repository.delete("QLOCAL", formats.QMGR_QUEUE)
     events.writer.tell("CSQY022I", {}, 0)
-
-
-def mqsc(group: TestGroup, *commands: str) -> str:
-    out = io.StringIO()
-    run(commands, SessionRepository(group.group, "QM1"), out, on_command=noted_for(group.group, "QM1"))
-    return out.getvalue()
-
-
-def told_commands(events: Events) -> list[str]:
-    return [fields["commandData"]["commandMqsc"] for fields, _ in events.read(formats.COMMAND_QUEUE)]
-
-
-def test_commands_that_display_are_not_told_with_nodisplay(events: Events) -> None:
-    events.group.repository("QM1").alter_qmgr("QM1", {"command_event": "NODISPLAY"})
-    mqsc(events.group, "DIS QMGR", "DEFINE QLOCAL(A)", "display qlocal(A)")
-    assert told_commands(events) == ["DEFINE QLOCAL(A)"]
-
-
-@pytest.mark.rule("mqi/events", "CMDEV counts when a command is given, not when its event is written.")
-def test_cmdev_counts_when_a_command_is_given(events: Events) -> None:
-    events.group.repository("QM1").alter_qmgr("QM1", {"command_event": "DISABLED"})
-    mqsc(events.group, "DEFINE QLOCAL(A)", "ALT QMGR CMDEV(ENABLED)", "DEFINE QLOCAL(B)")
-    mqsc(events.group, "ALTER QMGR DESCR(X)", "ALTER QMGR CMDEV(DISABLED)", "DEFINE QLOCAL(C)", "ALTER QMGR DESCR(Y)")
-    told = ["ALT QMGR CMDEV(ENABLED)", "DEFINE QLOCAL(B)", "ALTER QMGR DESCR(X)", "ALTER QMGR CMDEV(DISABLED)"]
-    assert told_commands(events) == told
-    assert [fields["command"] for _, fields in events.said][-2:] == ["DEFINE QLOCAL(C)", "ALTER QMGR DESCR(Y)"]
-
-
-@pytest.mark.rule("mqi/events", "CONFIGEV counts when a command is given; for ALTER QMGR before it or after it.")
-def test_configev_counts_when_a_command_is_given(events: Events) -> None:
-    events.group.repository("QM1").alter_qmgr("QM1", {"configuration_event": "DISABLED"})
-    mqsc(events.group, "DEFINE QLOCAL(A)", "ALTER QMGR CONFIGEV(ENABLED)", "DEFINE QLOCAL(B)")
-    mqsc(events.group, "ALTER QMGR CONFIGEV(DISABLED)", "DEFINE QLOCAL(C)", "ALTER QMGR DESCR(X)")
-    found = events.read(formats.CONFIG_QUEUE)
-    assert [fields.get("qName", fields.get("configurationEvent")) for fields, _ in found] == [
-        *("DISABLED", "ENABLED", "B", "ENABLED", "DISABLED"),
-    ]
-
-
-def test_a_note_that_is_made_while_events_are_on_is_kept(events: Events) -> None:
-    """Of what began before the events were turned off."""
-    repository = SessionRepository(events.group.group, "QM1")
-    note = CommandNote(events.group.group, "QM1", "DEFINE QLOCAL(A)")
-    with noting(repository, "create", "QLOCAL", "A"):
-        repository.alter_qmgr("QM1", {"command_event": "DISABLED", "configuration_event": "DISABLED"})
-        Repository(events.group.group, "QM1").define(QueueLocal(name="A"))
-    note.end("done")
-    assert told_commands(events) == ["DEFINE QLOCAL(A)"]
-    assert "A" in [fields.get("qName") for fields, _ in events.read(formats.CONFIG_QUEUE)]
-
-
-@pytest.mark.rule("mqi/events", "A command that fails causes no command event; the log tells of it.")
-def test_commands_that_fail_are_logged_only(events: Events) -> None:
-    mqsc(events.group, "DELETE QLOCAL(NONE)", "NONSENSE", "DEFINE QLOCAL(A)", "DEFINE QLOCAL(A)", "DEFINE QLOCAL(B) X")
-    assert told_commands(events) == ["DEFINE QLOCAL(A)"]
-    assert len(events.said) == 5
-
-
-def test_commands_are_logged_and_told(events: Events) -> None:
-    mqsc(events.group, "DEFINE QLOCAL(A) DESCR('redis://u:secret@h/0')", "DELETE QLOCAL(B)", "NONSENSE")
-    found = [fields for fields, _ in events.read(formats.COMMAND_QUEUE)]
-    assert [fields["commandData"]["commandMqsc"] for fields in found] == ["DEFINE QLOCAL(A) DESCR('redis://u:***@h/0')"]
-    assert found[0]["commandContext"]["eventQMgr"] == "QM1"
-    assert found[0]["commandContext"]["eventOrigin"] == "CONSOLE"
-    assert [message_id for message_id, _ in events.said] == ["IGQ0031I"] * 3
-    results = [fields["result"] for _, fields in events.said]
-    assert results[0] == "done"
-    assert results[1].startswith("failed: ")
-    assert "2085" in results[1]
-    assert results[2].startswith("syntax: ")
-    assert "secret" not in str(events.said)
-
-
-@pytest.mark.parametrize("scope", ["", " CMDSCOPE(QM1)"])
-def test_events_name_the_user_that_a_console_knows(events: Events, scope: str) -> None:
-    """Not the user that runs the console."""
-    events.group.add_member("QM2")
-    commands = (
-        "DEFINE QLOCAL(A)",
-        "ALTER QLOCAL(A) MAXDEPTH(7)",
-        "ALTER QMGR DESCR('x')",
-        "REFRESH QMGR TYPE(CONFIGEV) OBJECT(QLOCAL) NAME(A)",
-        "DELETE QLOCAL(A)",
-    )
-    text = "\n".join(f"{command}{scope}" for command in commands)
-    at = "QM2" if scope else "QM1"
-    answers = answer_commands(events.group.settings, at, text, lambda _: None, Giver("anna", "desk", "igq console"))
-    assert not [answer.lines for answer in answers if answer.fault]
-    found = [fields for fields, _ in events.read(formats.CONFIG_QUEUE)]
-    assert [fields["reasonName"].removeprefix("MQRC_CONFIG_") for fields in found] == [
-        *("CREATE_OBJECT", "CHANGE_OBJECT", "CHANGE_OBJECT", "CHANGE_OBJECT", "CHANGE_OBJECT"),
-        *("DELETE_OBJECT",),
-    ]
-    assert {(fields["eventUserId"], fields["eventApplName"]) for fields in found} == {("anna", "igq console")}
-
-
-def test_a_command_of_the_group_is_logged_by_a_member(events: Events) -> None:
-    note_group_command(events.group.group, "igq group set lease_ms=1", "done")
-    events.writer.look()
-    ((message_id, fields),) = events.said
-    assert (message_id, fields["command"]) == ("IGQ0031I", "igq group set lease_ms=1")
-
-
-def test_definitions_are_told_before_and_after(events: Events) -> None:
-    mqsc(
-        events.group,
-        "DEFINE QLOCAL(A) MAXDEPTH(5)",
-        "ALTER QLOCAL(A) MAXDEPTH(6)",
-        "DELETE QLOCAL(A)",
-        "ALTER QMGR MAXHANDS(300)",
-        "DEFINE CFSTRUCT(OTHER)",
-    )
-    found = events.read(formats.CONFIG_QUEUE)
-    told = [(fields["reasonName"], fields.get("maxQDepth", fields.get("maxHandles", ""))) for fields, _ in found]
-    assert told == [
-        ("MQRC_CONFIG_CREATE_OBJECT", 5),
-        ("MQRC_CONFIG_CHANGE_OBJECT", 5),
-        ("MQRC_CONFIG_CHANGE_OBJECT", 6),
-        ("MQRC_CONFIG_DELETE_OBJECT", 6),
-        ("MQRC_CONFIG_CHANGE_OBJECT", 256),
-        ("MQRC_CONFIG_CHANGE_OBJECT", 300),
-        ("MQRC_CONFIG_CREATE_OBJECT", ""),
-    ]
-    assert found[1][1].correl_id == found[2][1].correl_id != found[0][1].correl_id
-    assert found[0][0]["qName"] == "A"
-    assert found[0][0]["inhibitPut"] == "ENABLED"
-
-
-def test_unknown_notes_do_no_harm(events: Events) -> None:
-    for body in ({}, {"reason": "x"}):
-        for kind in ("refused", "config", "later"):
-            leave_note(events.group.group, "QM1", kind, "", body)
-    leave_note(events.group.group, "QM1", "command", "", {"user": "u"})
-    mqsc(events.group, "DISPLAY QMGR")
-    assert len(events.read(formats.COMMAND_QUEUE)) == 1
-
-
-def test_a_refresh_tells_of_each_object(events: Events) -> None:
-    events.group.define_shared("A", max_depth=7)
-    mqsc(events.group, "DEFINE QALIAS(AA) TARGET(A)", "DELETE QALIAS(NOWHERE)")
-    events.read(formats.CONFIG_QUEUE)
-    refresh = "REFRESH QMGR TYPE(CONFIGEV) "
-    mqsc(events.group, refresh + "OBJECT(QUEUE) NAME('A*')", refresh + "OBJECT(QLOCAL) NAME(A)")
-    found = [fields for fields, _ in events.read(formats.CONFIG_QUEUE)]
-    assert {fields["reasonName"] for fields in found} == {"MQRC_CONFIG_REFRESH_OBJECT"}
-    assert [fields["qName"] for fields in found] == ["A", "AA", "A"]
-    assert found[0]["maxQDepth"] == 7
-    mqsc(events.group, "REFRESH QMGR TYPE(CONFIGEV)")
-    kinds = {fields["objectType"] for fields, _ in events.read(formats.CONFIG_QUEUE)}
-    assert len(kinds) == 3
-
-
-def test_a_refresh_is_refused_where_nobody_hears_it(events: Events) -> None:
-    assert "expected: TYPE(CONFIGEV)" in mqsc(events.group, "REFRESH QMGR")
-    events.group.repository("QM1").alter_qmgr("QM1", {"configuration_event": "DISABLED"})
-    assert "CONFIGEV(DISABLED)" in mqsc(events.group, "REFRESH QMGR TYPE(CONFIGEV)")
-
-
-@pytest.mark.rule("mqi/events", "An MQSET causes the event that a changed object does.")
-def test_mqset_is_told_as_a_change(events: Events) -> None:
-    events.group.define_shared("A")
-    queue = events.group.connect("QM1").open("A", OpenOption.SET)
-    queue.set({IntSelector.INHIBIT_PUT: 1})
-    found = [fields for fields, _ in events.read(formats.CONFIG_QUEUE)]
-    assert [(fields["reasonName"], fields["inhibitPut"]) for fields in found] == [
-        ("MQRC_CONFIG_CHANGE_OBJECT", "ENABLED"),
-        ("MQRC_CONFIG_CHANGE_OBJECT", "DISABLED"),
-    ]
-    assert {fields["eventOrigin"] for fields in found} == {"MQSET"}
-
-
-def test_a_failed_command_of_the_group_is_logged(events: Events) -> None:
-    with pytest.raises(CommandError):
-        change_group_settings(events.group.settings, ["nonsense=1"])
-    with pytest.raises(CommandError):
-        remove_manager(events.group.settings, "NOBODY")
-    events.writer.look()
-    found = [(fields["command"], fields["result"].partition(":")[0]) for _, fields in events.said]
-    assert found == [("group set nonsense=1", "failed"), ("group remove NOBODY", "failed")]
