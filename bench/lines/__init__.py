@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bench.lines import (
     batch,
+    clients,
     depth,
     hop,
     idle,
@@ -20,6 +21,7 @@ from bench.lines import (
     request_reply,
     single,
     spark,
+    start,
     wakeup,
 )
 from bench.rows import Row
@@ -57,9 +59,11 @@ LINES = {
     "wakeup": Line(wakeup.measure, ONE),
     "request-reply": Line(request_reply.measure),
     "igq-wakeup": Line(igq_wakeup.measure),
+    "clients": Line(clients.measure, ONE),
     "recovery": Line(recovery.measure),
     "memory": Line(memory.measure, ONE),
     "idle": Line(idle.measure, ONE),
+    "start": Line(start.measure, ONE),
     "journal": Line(single.measure_journal),
     "recovery-log": Line(recovery_log.measure, ONE),
     "spark": Line(spark.measure, ONE, is_apart=True),

@@ -136,7 +136,7 @@ class _Way:
 def _hopper(site: Site, how: str) -> Iterator[int]:
     """A process that moves messages from one stream of its own to another; its pid."""
     site.streams.renew(*_ends(how))
-    process = subprocess.Popen([sys.executable, "-m", "bench.hopper", site.url, how, *_ends(how)])
+    process = subprocess.Popen([sys.executable, "-m", "bench.programs.hopper", site.url, how, *_ends(how)])
     try:
         yield process.pid
     finally:

@@ -121,7 +121,14 @@ def _victim(group: TestGroup, qmgr: str, messages: int, unit: int) -> Iterator[s
     settings = group.settings
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "bench.victim", str(settings.redis_url), settings.group, str(settings.data_dir)),
+            *(
+                sys.executable,
+                "-m",
+                "bench.programs.victim",
+                str(settings.redis_url),
+                settings.group,
+                str(settings.data_dir),
+            ),
             *(str(settings.lease_ms), qmgr, QUEUE, str(messages), str(unit)),
         ],
         stdout=subprocess.PIPE,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from bench.harness import BODY, ROUNDS_MIN
 from bench.lines.wakeup import until_blocked
-from bench.responder import replies_of, requests_of
+from bench.programs.responder import replies_of, requests_of
 from bench.rows import Row
 from bench.site import Site, persistent
 from bench.streams import Streams
@@ -103,7 +103,7 @@ def _of_streams(site: Site, streams: Streams, how: str) -> Ask:
 @contextlib.contextmanager
 def _responder(site: Site, how: str) -> Iterator[None]:
     of_igq = (site.group.settings.group, str(site.group.settings.data_dir)) if how in ("unit", "outside") else ()
-    process = subprocess.Popen([sys.executable, "-m", "bench.responder", how, site.url, *of_igq])
+    process = subprocess.Popen([sys.executable, "-m", "bench.programs.responder", how, site.url, *of_igq])
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from tests.support.members import TestGroup
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from bench.bare import Processes
+    from bench.programs.bare import Processes
 
 PARTITIONS = 2
 #: Messages in a micro-batch of the stream.
@@ -105,7 +105,7 @@ def _told(rows: list[Row]) -> list[Row]:
 
 @contextmanager
 def _spark(directory: Path) -> Iterator[SparkSession]:
-    from bench.repeated import RepeatedJournalSource
+    from bench.programs.repeated import RepeatedJournalSource
     from igq.pipeline.datasource.journal.source import JournalSource
     from igq.pipeline.datasource.queue.source import QueueSource
     from igq.pipeline.spark.session import spark_session
@@ -120,7 +120,7 @@ def _spark(directory: Path) -> Iterator[SparkSession]:
 
 
 def _bare() -> Processes:
-    from bench.bare import Processes
+    from bench.programs.bare import Processes
 
     return Processes()
 

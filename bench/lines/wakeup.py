@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import redis
 
 from bench.harness import BODY, ROUNDS_MIN
+from bench.programs.waiter import LIST_KEY, PLAIN_LIST_KEY, STREAM_KEY
 from bench.rows import Row
 from bench.site import QMGR, Site, persistent
 from bench.streams import plain_client
-from bench.waiter import LIST_KEY, PLAIN_LIST_KEY, STREAM_KEY
 from sharedq.mqi.constants import OpenOption
 from tests.support.members import TestGroup
 
@@ -76,7 +76,7 @@ def measure(site: Site) -> list[Row]:
 
 
 def waits_on(group: TestGroup, qmgr: str, queue: str, how: str = "igq") -> tuple[str, ...]:
-    """Arguments of a ``bench.waiter`` that waits on *queue*, connected to *qmgr*; see `take_samples`."""
+    """Arguments of a ``bench.programs.waiter`` that waits on *queue*, connected to *qmgr*; see `take_samples`."""
     return how, group.settings.group, str(group.settings.data_dir), qmgr, queue
 
 
@@ -87,7 +87,7 @@ def take_samples(
 
     Args:
         pushes: by way, what wakes the waiter of that way.
-        waits: by way, what its waiter waits for: the first and the later arguments of ``bench.waiter``.
+        waits: by way, what its waiter waits for: the first and the later arguments of ``bench.programs.waiter``.
         blocked: how many clients of the server are blocked when all wait.
     """
     samples: dict[str, list[float]] = {how: [] for how in pushes}
@@ -112,7 +112,9 @@ def take_samples(
 @contextlib.contextmanager
 def _waiter(site: Site, waits: Sequence[str]) -> Iterator[Iterator[bytes]]:
     how, *more = waits
-    process = subprocess.Popen([sys.executable, "-m", "bench.waiter", how, site.url, *more], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.programs.waiter", how, site.url, *more], stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     try:
         yield iter(process.stdout)

@@ -1,4 +1,4 @@
-"""``python -m bench.waiter HOW URL [GROUP DATA_DIR QMGR QUEUE]``: the process that waits, in lines about wake-ups.
+"""``python -m bench.programs.waiter HOW URL [GROUP DATA_DIR QMGR QUEUE]``: it waits, in lines about wake-ups.
 
 Tells the clock's reading at each wake-up on standard output, one a line. CLOCK_MONOTONIC is the same for all
 processes of a machine, so the line that pushes can subtract.

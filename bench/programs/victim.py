@@ -1,4 +1,4 @@
-"""``python -m bench.victim URL GROUP DATA_DIR LEASE_MS QMGR QUEUE MESSAGES UNIT``: the program that is killed.
+"""``python -m bench.programs.victim URL GROUP DATA_DIR LEASE_MS QMGR QUEUE MESSAGES UNIT``: the program that is killed.
 
 Gets so many messages of a queue, *UNIT* of them in each unit of work, says so, and waits for its end.
 """

@@ -1,4 +1,4 @@
-"""``python -m bench.responder HOW URL [GROUP DATA_DIR]``: the process that answers requests, in lines about replies.
+"""``python -m bench.programs.responder HOW URL [GROUP DATA_DIR]``: it answers requests, in lines about replies.
 
 It never ends by itself. A reply is the request's body.
 """

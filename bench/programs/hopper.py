@@ -1,4 +1,4 @@
-"""``python -m bench.hopper URL streams|redis-py SOURCE TARGET``: an agent's work, with streams, fifty at a time."""
+"""``python -m bench.programs.hopper URL streams|redis-py SOURCE TARGET``: an agent's work with streams, by fifties."""
 
 from __future__ import annotations
 

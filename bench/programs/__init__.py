@@ -1,0 +1,1 @@
+"""Processes that a line of the benchmark starts."""
