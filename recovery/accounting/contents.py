@@ -104,7 +104,8 @@ def read_by_pages(group: Group, name: str, tag: str, keys: Iterable[str], types:
         if kind not in types:
             contents.unknown.append(key)
             continue
-        value = _read(group, key, types[kind])
+        # Keys are sent in UTF-8, as the scripts wrote them: the place of a topic may have any character in it.
+        value = _read(group, key.encode("latin-1").decode(errors="replace"), types[kind])
         if value:
             contents.values[split[key]] = value
     return contents

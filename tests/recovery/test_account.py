@@ -155,3 +155,11 @@ def test_a_busy_group_gives_no_finding(group: TestGroup) -> None:
         for thread in threads:
             thread.join()
     assert troubles == []
+
+
+def test_a_subscription_whose_topic_is_not_in_ascii_is_in_order(group: TestGroup) -> None:
+    connection = group.connect()
+    subscription = connection.subscribe("Flüge/ÄÖ/東京")
+    connection.open_topic("Flüge/ÄÖ/東京").publish(b"x", options=PutOption.RETAIN)
+    assert found(group) == []
+    assert subscription.get().body == b"x"
