@@ -7,9 +7,7 @@ are changed in place as IBM's are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
-from functools import partial
 from typing import TypeVar
 
 from sharedq.calls.get import get as getting
@@ -28,6 +26,7 @@ from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.members.group import Group
 from sharedq.messages.message import Message
+from sharedq.mqi.arguments import refuse_data, refuse_other, refuse_structure, whole
 from sharedq.mqi.constants import (
     MQCC,
     MQRC,
@@ -99,12 +98,13 @@ def mqconnx(group: Group, name: str, cno: MQCNO, appl_name: str = "") -> tuple[C
     """MQCONNX. *name* is a manager's, the group's, or ``*`` and the group's."""
 
     def call() -> Connection:
+        refuse_structure(MQCNO, MQRC.CNO_ERROR, cno, "MQCONNX")
         if cno.version not in _CNO_VERSIONS:
-            raise error_for(MQRC.CNO_ERROR, "MQCONNX", name, f"version {cno.version}")
+            raise error_for(MQRC.CNO_ERROR, "MQCONNX", "", f"version {cno.version}")
         tag = cno.conn_tag if cno.version >= _VERSION_WITH_TAG else NULL_CONN_TAG
         return connect_to(group, name, tag=tag, options=cno.options, appl_name=appl_name)
 
-    return _outcome(nullcontext(), call)
+    return outcome_of(None, call, needs=False)
 
 
 def mqconn(group: Group, name: str) -> tuple[Connection | None, MQCC, MQRC]:
@@ -114,17 +114,18 @@ def mqconn(group: Group, name: str) -> tuple[Connection | None, MQCC, MQRC]:
 
 def mqdisc(connection: Connection) -> Outcome:
     """MQDISC; stops callbacks and commits what is outstanding."""
-    _, comp_code, reason = _outcome(nullcontext(), connection.end_callbacks)
-    if comp_code == MQCC.FAILED and not connection.is_ended:
-        return comp_code, reason
-    return _with_warning(*_outcome(connection.lock, partial(disconnect, connection)))
+    if isinstance(connection, Connection):
+        _, comp_code, reason = outcome_of(None, connection.end_callbacks, needs=False)
+        if comp_code == MQCC.FAILED and not connection.is_ended:
+            return comp_code, reason
+    return _with_warning(*outcome_of(connection, lambda: disconnect(connection)))
 
 
 def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[AnyHandle | None, MQCC, MQRC]:
     """MQOPEN of a queue, a topic, or, for MQINQ, of the queue manager, a process definition or a namelist."""
 
     def call() -> AnyHandle:
-        OD.check_version(od)
+        OD.check(od)
         if od.object_type == ObjectType.TOPIC:
             connection.check()
             return topics.open_topic(connection, od, options)
@@ -133,7 +134,7 @@ def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[AnyHandle | 
             return opening.open_object(connection, od, options)
         return opening.open_queue(connection, od, options)
 
-    return _outcome(connection.lock, call)
+    return outcome_of(connection, call)
 
 
 def mqclose(connection: Connection, handle: AnyHandle | SubscriptionHandle, options: int = 0) -> Outcome:
@@ -147,11 +148,13 @@ def mqclose(connection: Connection, handle: AnyHandle | SubscriptionHandle, opti
             topics.close_topic(handle, options)
         elif isinstance(handle, SubscriptionHandle):
             close_subscription(connection, handle, options)
-        else:
+        elif isinstance(handle, ObjectHandle):
             opening.close_object(handle, options)
+        else:
+            raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", "")
         return MQRC.NONE
 
-    warning, comp_code, reason = _outcome(connection.lock, call)
+    warning, comp_code, reason = outcome_of(connection, call)
     return _with_warning(warning, comp_code, reason)
 
 
@@ -159,8 +162,9 @@ def mqput(connection: Connection, handle: AnyHandle, md: MQMD, pmo: MQPMO, body:
     """MQPUT; *md* and *pmo* return identifiers and resolved names."""
 
     def call() -> MQRC:
-        PMO.check_version(pmo)
-        MD.check_version(md)
+        PMO.check(pmo)
+        MD.check(md)
+        refuse_data("MQPUT", "", body)
         if isinstance(handle, TopicHandle):
             if pmo.version >= _PMO_WITH_HANDLES and _has_handles(pmo):
                 raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "MQPUT", handle.topic_string, "a message handle")
@@ -173,30 +177,32 @@ def mqput(connection: Connection, handle: AnyHandle, md: MQMD, pmo: MQPMO, body:
         new = message_handles.find_if_given(connection, pmo.new_msg_handle, "MQPUT")
         return put_with_properties(connection, queue, md, pmo, body, original=original, new=new)
 
-    warning, comp_code, reason = _outcome(connection.lock, call)
+    warning, comp_code, reason = outcome_of(connection, call)
     return _with_warning(warning, comp_code, reason)
 
 
 def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
     """MQPUT1: open, put one message, close."""
-    refused = check_put_options(int(pmo.options), is_put1=True)
-    if refused:
-        return MQCC.FAILED, refused
-    open_options, put_options = split_put1_options(int(pmo.options))
-    opened, given = replace(od), replace(pmo, options=put_options)
 
-    def call() -> Handle | TopicHandle:
-        OD.check_version(od)
-        PMO.check_version(pmo)
-        MD.check_version(md)
+    def call() -> tuple[Handle | TopicHandle, MQOD, MQPMO]:
+        OD.check(od)
+        PMO.check(pmo)
+        MD.check(md)
+        refuse_data("MQPUT1", "", body)
+        refused = check_put_options(int(pmo.options), is_put1=True)
+        if refused:
+            raise error_for(refused, "MQPUT1", "")
+        open_options, put_options = split_put1_options(int(pmo.options))
+        opened, given = replace(od), replace(pmo, options=put_options)
         if od.object_type == ObjectType.TOPIC:
             connection.check()
-            return topics.open_topic(connection, opened, open_options)
-        return opening.open_queue(connection, opened, open_options, may_create=False)
+            return topics.open_topic(connection, opened, open_options), opened, given
+        return opening.open_queue(connection, opened, open_options, may_create=False), opened, given
 
-    handle, comp_code, reason = _outcome(connection.lock, call)
-    if handle is None:
+    made, comp_code, reason = outcome_of(connection, call)
+    if made is None:
         return comp_code, reason
+    handle, opened, given = made
     outcome = mqput(connection, handle, md, given, body)
     if outcome[0] != MQCC.FAILED:
         for told, now in ((pmo, given), (od, opened)):
@@ -218,29 +224,27 @@ def mqget(
     """
 
     def unlock() -> MQRC:
-        GMO.check_version(gmo)
         return locking.unlock(connection, _queue(handle, MQRC.NOT_OPEN_FOR_BROWSE), gmo)
 
     def get() -> Message:
-        GMO.check_version(gmo)
-        MD.check_version(md)
+        MD.check(md)
+        length = _length(buffer_length, "MQGET")
         is_browse = int(gmo.options) & _BROWSES
         queue = _queue(handle, MQRC.NOT_OPEN_FOR_BROWSE if is_browse else MQRC.NOT_OPEN_FOR_INPUT)
         number = gmo.msg_handle if gmo.version >= _GMO_WITH_HANDLE else NO_MSG_HANDLE
         if number or int(gmo.options) & PROPERTY_OPTIONS:
             connection.check()
             properties = message_handles.find_if_given(connection, number, "MQGET")
-            return getting.get_with_properties(connection, queue, md, gmo, properties, max_length=buffer_length)
-        return getting.get(connection, queue, md, gmo, max_length=buffer_length)
+            return getting.get_with_properties(connection, queue, md, gmo, properties, max_length=length)
+        return getting.get(connection, queue, md, gmo, max_length=length)
 
-    if int(gmo.options) & _UNLOCK:
-        warning, comp_code, reason = _outcome(connection.lock, unlock)
-        return b"", 0, *_with_warning(warning, comp_code, reason)
-    if buffer_length < 0:
-        return b"", 0, MQCC.FAILED, MQRC.BUFFER_LENGTH_ERROR
-    message, comp_code, reason = _outcome(connection.lock, get)
-    if message is None:
-        return b"", 0, comp_code, reason
+    def call() -> Message | MQRC:
+        GMO.check(gmo)
+        return unlock() if int(gmo.options) & _UNLOCK else get()
+
+    message, comp_code, reason = outcome_of(connection, call)
+    if not isinstance(message, Message):
+        return b"", 0, *_with_warning(message, comp_code, reason)
     for name in _MD_FIELDS:
         setattr(md, name, getattr(message.md, name))
     comp_code, reason = _with_warning(message.reason, comp_code, reason)
@@ -258,12 +262,12 @@ def mqcrtmh(connection: Connection | None, cmho: MQCMHO) -> tuple[int, MQCC, MQR
     """
 
     def call() -> MessageHandle:
-        CMHO.check_version(cmho)
+        CMHO.check(cmho)
         handle = MessageHandle(cmho.options)
         message_handles.register(connection, handle)
         return handle
 
-    made, comp_code, reason = _outcome(_turn(connection), call)
+    made, comp_code, reason = outcome_of(connection, call, needs=False)
     return UNUSABLE_MSG_HANDLE if made is None else made.number, comp_code, reason
 
 
@@ -271,7 +275,7 @@ def mqdltmh(connection: Connection | None, number: int, dmho: MQDMHO) -> Outcome
     """MQDLTMH."""
 
     def call() -> None:
-        DMHO.check_version(dmho)
+        DMHO.check(dmho)
         _check_no_options("MQDLTMH", dmho.options)
         message_handles.forget(connection, number, "MQDLTMH")
 
@@ -284,8 +288,8 @@ def mqsetmp(
     """MQSETMP; *value* is a Python value of that type, see ``sharedq.properties.values``."""
 
     def call() -> None:
-        SMPO.check_version(smpo)
-        PD.check_version(pd)
+        SMPO.check(smpo)
+        PD.check(pd)
         handle = message_handles.find(connection, number, "MQSETMP")
         handle.set(name, value, type_, options=smpo.options, descriptor=pd)
 
@@ -302,15 +306,16 @@ def mqinqmp(
     """
 
     def call() -> Inquired:
-        IMPO.check_version(impo)
-        PD.check_version(pd)
+        IMPO.check(impo)
+        PD.check(pd)
+        _length(buffer_length, "MQINQMP")
         handle = message_handles.find(connection, number, "MQINQMP")
         return handle.inquire(name, options=impo.options, wanted=type_)
 
-    found, comp_code, reason = _outcome(_turn(connection), call)
+    found, comp_code, reason = outcome_of(connection, call, needs=False)
     if found is None:
         return None, 0, comp_code, reason
-    impo.returned_name, impo.type_string = found.name, found.unknown_type.encode()[:8]
+    impo.returned_name, impo.type_string = found.name, found.unknown_type.encode(errors="replace")[:8]
     impo.returned_encoding, impo.returned_ccsid = int(Encoding.NATIVE), DEFAULT_CCSID
     for field in fields(MQPD):
         setattr(pd, field.name, getattr(found.descriptor, field.name))
@@ -326,7 +331,7 @@ def mqdltmp(connection: Connection | None, number: int, dmpo: MQDMPO, name: str)
     """MQDLTMP."""
 
     def call() -> None:
-        DMPO.check_version(dmpo)
+        DMPO.check(dmpo)
         message_handles.find(connection, number, "MQDLTMP").delete(name, options=dmpo.options)
 
     return _done(connection, call)
@@ -338,10 +343,12 @@ def mqbufmh(
     """MQBUFMH; the data that are left in the buffer, which *md* describes then."""
 
     def call() -> bytes:
-        BMHO.check_version(bmho)
+        BMHO.check(bmho)
+        MD.check(md)
+        refuse_data("MQBUFMH", "", buffer)
         return message_handles.find(connection, number, "MQBUFMH").from_buffer(md, buffer, options=bmho.options)
 
-    left, comp_code, reason = _outcome(_turn(connection), call)
+    left, comp_code, reason = outcome_of(connection, call, needs=False)
     return buffer if left is None else left, comp_code, reason
 
 
@@ -351,7 +358,9 @@ def mqmhbuf(
     """MQMHBUF into a buffer of *buffer_length* bytes; the header, which *md* describes then, and its length."""
 
     def call() -> bytes:
-        MHBO.check_version(mhbo)
+        MHBO.check(mhbo)
+        MD.check(md)
+        _length(buffer_length, "MQMHBUF")
         handle = message_handles.find(connection, number, "MQMHBUF")
         described = replace(md)
         found = handle.to_buffer(name, described, options=mhbo.options & ~_DELETE_PROPERTIES)
@@ -359,7 +368,7 @@ def mqmhbuf(
             handle.to_buffer(name, md, options=mhbo.options)
         return found
 
-    found, comp_code, reason = _outcome(_turn(connection), call)
+    found, comp_code, reason = outcome_of(connection, call, needs=False)
     if found is not None and len(found) > buffer_length:
         return b"", len(found), MQCC.FAILED, MQRC.PROPERTIES_TOO_BIG
     return found or b"", len(found or b""), comp_code, reason
@@ -381,13 +390,18 @@ def mqxcnvc(
     def call() -> tuple[bytes, MQRC]:
         if connection is not None:
             connection.check()
+        refuse_data("MQXCNVC", "", source)
+        whole(options, MQRC.OPTIONS_ERROR, "MQXCNVC", "")
+        whole(source_ccsid, MQRC.SOURCE_CCSID_ERROR, "MQXCNVC", "", "the CCSID")
+        whole(target_ccsid, MQRC.TARGET_CCSID_ERROR, "MQXCNVC", "", "the CCSID")
+        whole(target_length, MQRC.TARGET_LENGTH_ERROR, "MQXCNVC", "", "the length")
         try:
             return converted_characters(options, source_ccsid, source, target_ccsid, target_length)
         except ConversionError as error:
             # Some of these reasons are warnings elsewhere. No MQXCNVC that fails has converted anything.
             raise error_for(error.reason, "MQXCNVC", "", comp_code=MQCC.FAILED) from error
 
-    found, comp_code, reason = _outcome(_turn(connection), call)
+    found, comp_code, reason = outcome_of(connection, call, needs=False)
     if found is None:
         return b"", 0, comp_code, reason
     converted, warning = found
@@ -433,9 +447,10 @@ def mqsub(
 
     def call() -> SubscriptionHandle:
         connection.check()
+        refuse_other(Handle, MQRC.HOBJ_ERROR, queue, "MQSUB")
         return subscribe(connection, sd, queue)
 
-    return _outcome(connection.lock, call)
+    return outcome_of(connection, call)
 
 
 def mqsubrq(connection: Connection, handle: SubscriptionHandle, action: int, sro: MQSRO) -> Outcome:
@@ -443,8 +458,10 @@ def mqsubrq(connection: Connection, handle: SubscriptionHandle, action: int, sro
 
     def call() -> None:
         connection.check()
+        if not isinstance(handle, SubscriptionHandle):
+            raise error_for(MQRC.HOBJ_ERROR, "MQSUBRQ", "")
         if action != _ACTION_PUBLICATION:
-            raise error_for(MQRC.ACTION_ERROR, "MQSUBRQ", handle.object_name, f"action {action}")
+            raise error_for(MQRC.ACTION_ERROR, "MQSUBRQ", handle.object_name, f"action {action!r}")
         request(connection, handle, sro)
 
     return _locked(connection, call)
@@ -463,7 +480,7 @@ def mqinq(
             return inquiry.inquire_object(connection, handle, selectors), MQRC.NONE
         return inquiry.inquire(connection, _queue(handle, MQRC.NOT_OPEN_FOR_INQUIRE), selectors)
 
-    found, comp_code, reason = _outcome(connection.lock, call)
+    found, comp_code, reason = outcome_of(connection, call)
     values, warning = found or ({}, None)
     return values, *_with_warning(warning, comp_code, reason)
 
@@ -489,7 +506,8 @@ def mqstat(connection: Connection, sts: MQSTS, status_type: int = ASYNC_ERROR) -
         if status_type != ASYNC_ERROR:
             is_known = status_type in _RECONNECTION_TYPES
             reason = MQRC.ENVIRONMENT_ERROR if is_known else MQRC.STAT_TYPE_ERROR
-            raise error_for(reason, "MQSTAT", connection.qmgr_name, f"type {status_type}")
+            raise error_for(reason, "MQSTAT", connection.qmgr_name, f"type {status_type!r}")
+        refuse_structure(MQSTS, MQRC.STS_ERROR, sts, "MQSTAT")
         if sts.version not in _STS_VERSIONS:
             raise error_for(MQRC.STS_ERROR, "MQSTAT", connection.qmgr_name, f"version {sts.version}")
         connection.check()
@@ -508,12 +526,8 @@ def _has_handles(pmo: MQPMO) -> bool:
     return bool(pmo.original_msg_handle or pmo.new_msg_handle or pmo.action or int(pmo.options) & _FOR_OUTPUT_ONLY)
 
 
-def _turn(connection: Connection | None) -> AbstractContextManager[None]:
-    return nullcontext() if connection is None else connection.lock
-
-
 def _done(connection: Connection | None, call: Callable[[], None]) -> Outcome:
-    _, comp_code, reason = _outcome(_turn(connection), call)
+    _, comp_code, reason = outcome_of(connection, call, needs=False)
     return comp_code, reason
 
 
@@ -523,14 +537,22 @@ def _check_no_options(verb: str, options: int) -> None:
 
 
 def _locked(connection: Connection, call: Callable[[], None]) -> Outcome:
-    _, comp_code, reason = _outcome(connection.lock, call)
+    _, comp_code, reason = outcome_of(connection, call)
     return comp_code, reason
 
 
-def _outcome(turn: AbstractContextManager[None], call: Callable[[], T]) -> tuple[T | None, MQCC, MQRC]:
-    """The codes of a call. It ends its *turn* by raising, so that a connection learns that it is lost."""
+def outcome_of(
+    connection: Connection | None, call: Callable[[], T], *, needs: bool = True
+) -> tuple[T | None, MQCC, MQRC]:
+    """The codes of a call. It ends its turn by raising, so that a connection learns that it is lost.
+
+    Args:
+        needs: whether the call needs a connection.
+    """
     try:
-        with turn:
+        if connection is None and not needs:
+            return call(), MQCC.OK, MQRC.NONE
+        with checked_connection(connection).lock:
             return call(), MQCC.OK, MQRC.NONE
     except MQIError as error:
         return None, error.comp_code, error.reason
@@ -538,14 +560,31 @@ def _outcome(turn: AbstractContextManager[None], call: Callable[[], T]) -> tuple
         return None, MQCC.FAILED, MQRC.Q_MGR_NOT_AVAILABLE
 
 
+def checked_connection(given: object) -> Connection:
+    """A connection. Raises MQIError: 2018, it is none."""
+    if not isinstance(given, Connection):
+        raise error_for(MQRC.HCONN_ERROR, "", "", f"it is {type(given).__name__}, must be Connection")
+    return given
+
+
+def _length(given: int, verb: str) -> int:
+    """The length of a buffer. Raises MQIError: 2005."""
+    length = whole(given, MQRC.BUFFER_LENGTH_ERROR, verb, "", "the length")
+    if length < 0:
+        raise error_for(MQRC.BUFFER_LENGTH_ERROR, verb, "", f"{length} bytes")
+    return length
+
+
 def _check_count(selectors: Sized) -> None:
+    if not isinstance(selectors, Sized):
+        raise error_for(MQRC.SELECTOR_ERROR, "", "", f"they are {type(selectors).__name__}")
     if len(selectors) > SELECTORS_MAX:
         raise error_for(MQRC.SELECTOR_LIMIT_EXCEEDED, "", "", f"{len(selectors)} selectors, at most {SELECTORS_MAX}")
 
 
-def _check_usable(handle: AnyHandle) -> None:
-    if handle.is_closed:
-        raise error_for(MQRC.HOBJ_ERROR, "", handle.object_name)
+def _check_usable(handle: object) -> None:
+    if not isinstance(handle, AnyHandle) or handle.is_closed:
+        raise error_for(MQRC.HOBJ_ERROR, "", getattr(handle, "object_name", ""))
 
 
 def _queue(handle: AnyHandle, reason: MQRC) -> Handle:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import TracebackType
 
-from sharedq.api.queue import Queue
+from sharedq.api.queue import Queue, refuse_put
 from sharedq.api.topics import Subscription, Topic
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles.connect import connect_to, disconnect
@@ -16,6 +16,7 @@ from sharedq.calls.topics import subscribe as subscribing
 from sharedq.calls.unit import in_doubt
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.members.group import Group
+from sharedq.mqi.arguments import refuse_other, refuse_structure, text, whole
 from sharedq.mqi.constants import (
     MQRC,
     ConnectOption,
@@ -100,6 +101,7 @@ class QueueManagerConnection:
             selector: the selection string, such as ``colour = 'red' AND Root.MQMD.Priority > 3``: gets and browses see
                 the messages that it is true of.
         """
+        text(selector, MQRC.SELECTION_STRING_ERROR, "MQOPEN", "the selector")
         od = MQOD(version=4, dynamic_q_name=_name(dynamic_name), selection_string=selector)
         return self._open(od, name, qmgr_name, options, may_create=True)
 
@@ -114,10 +116,12 @@ class QueueManagerConnection:
         properties: MessageHandle | None = None,
     ) -> MQMD:
         """MQPUT1: open, put one message, close. Logical order needs a handle that stays open (2046)."""
-        refused = check_put_options(int(options), is_put1=True)
+        given = whole(options, MQRC.OPTIONS_ERROR, "MQPUT1", "")
+        refused = check_put_options(given, is_put1=True)
         if refused:
             raise error_for(refused, "MQPUT1", name)
-        open_options, put_options = split_put1_options(int(options))
+        refuse_put("MQPUT1", "", md, body)
+        open_options, put_options = split_put1_options(given)
         with self._open(MQOD(), name, qmgr_name, open_options, may_create=False) as queue:
             return queue.put(body, md, options=put_options, properties=properties)
 
@@ -138,7 +142,8 @@ class QueueManagerConnection:
         Raises:
             MQIError: 2085 no such topic object; 2425 no topic string; 2045, 2046 options.
         """
-        od = MQOD(object_type=int(ObjectType.TOPIC), object_name=_name(name), object_string=topic_string.encode())
+        string = text(topic_string, MQRC.TOPIC_STRING_ERROR, "MQOPEN", "the topic string").encode()
+        od = MQOD(object_type=int(ObjectType.TOPIC), object_name=_name(name), object_string=string)
         with self.connection.lock:
             self.connection.check()
             return Topic(self.connection, topics.open_topic(self.connection, od, options))
@@ -167,8 +172,12 @@ class QueueManagerConnection:
             MQIError: as for ``sharedq.calls.topics.subscribe.subscribe``.
         """
         sd = MQSD() if descriptor is None else descriptor
-        sd.options, sd.sub_name = int(options), name.encode()
-        sd.object_name, sd.object_string = _name(topic), topic_string.encode()
+        refuse_structure(MQSD, MQRC.SD_ERROR, sd, "MQSUB")
+        refuse_other(Queue, MQRC.HOBJ_ERROR, queue, "MQSUB")
+        sd.options = whole(options, MQRC.OPTIONS_ERROR, "MQSUB", "")
+        sd.sub_name = text(name, MQRC.SUB_NAME_ERROR, "MQSUB", "the name").encode()
+        sd.object_string = text(topic_string, MQRC.TOPIC_STRING_ERROR, "MQSUB", "the topic string").encode()
+        sd.object_name = _name(topic)
         with self.connection.lock:
             self.connection.check()
             handle = subscribing.subscribe(self.connection, sd, None if queue is None else queue._open_handle())
@@ -323,6 +332,4 @@ make_connection: Callable[[Connection], QueueManagerConnection] = QueueManagerCo
 
 
 def _name(name: str) -> bytes:
-    if not isinstance(name, str):
-        raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", repr(name), f"a name is str, not {type(name).__name__}")
-    return name.encode()
+    return text(name, MQRC.OBJECT_NAME_ERROR, "MQOPEN", "a name").encode()

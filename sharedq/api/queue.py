@@ -13,7 +13,7 @@ from sharedq.calls.handles.inquire import inquire, set_attributes
 from sharedq.calls.put import put as putting
 from sharedq.calls.put.properties import put_with_properties
 from sharedq.messages.message import Message
-from sharedq.mqi.arguments import refuse_pair, refuse_types
+from sharedq.mqi.arguments import refuse_data, refuse_other, refuse_pair, whole
 from sharedq.mqi.constants import (
     MQRC,
     CharSelector,
@@ -27,6 +27,7 @@ from sharedq.mqi.constants import (
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_MSG_TOKEN, UNLIMITED_WAIT
 from sharedq.mqi.structures import MQGMO, MQMD, MQPMO
+from sharedq.mqi.wire import GMO, MD
 from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -73,19 +74,16 @@ class Queue(Opened[Handle]):
             original: of the message that this one forwards, answers or reports (OriginalMsgHandle), as *action* says.
         """
         md = MQMD() if md is None else md
-        try:
-            with self.connection.lock:
-                pmo = pmo_of(options, context)
-                if properties is not None or original is not None:
-                    pmo.action = int(action)
-                    self.warning = put_with_properties(
-                        self.connection, self._open_handle(), md, pmo, body, original=original, new=properties
-                    )
-                else:
-                    self.warning = putting.put(self.connection, self._open_handle(), md, pmo, body)
-        except (TypeError, AttributeError):
-            refuse_types("MQPUT", self.name, md, body)
-            raise
+        refuse_put("MQPUT", self.name, md, body)
+        pmo = self._pmo(options, context)
+        with self.connection.lock:
+            if properties is not None or original is not None:
+                pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
+                self.warning = put_with_properties(
+                    self.connection, self._open_handle(), md, pmo, body, original=original, new=properties
+                )
+            else:
+                self.warning = putting.put(self.connection, self._open_handle(), md, pmo, body)
         return md
 
     def put_many(
@@ -97,14 +95,14 @@ class Queue(Opened[Handle]):
     ) -> list[MQMD]:
         """MQPUT many in few round trips (100 messages or 1 MiB each); arguments as for ``put``."""
         batch = list(messages)
-        try:
-            with self.connection.lock:
-                self.warning = putting.put_many(self.connection, self._open_handle(), batch, pmo_of(options, context))
-        except (TypeError, AttributeError, ValueError):
-            for each in batch:
-                refuse_pair(each)
-                refuse_types("MQPUT", self.name, *each)
-            raise
+        for each in batch:
+            refuse_pair(each)
+            md, body = each
+            MD.check(md, "MQPUT", self.name)
+            refuse_data("MQPUT", self.name, body)
+        pmo = self._pmo(options, context)
+        with self.connection.lock:
+            self.warning = putting.put_many(self.connection, self._open_handle(), batch, pmo)
         return [md for md, _ in batch]
 
     def get(
@@ -130,20 +128,22 @@ class Queue(Opened[Handle]):
         Raises:
             MQIError: 2033 nothing fits, ...
         """
-        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms, msg_token=msg_token)
+        gmo = self._gmo(options, wait_ms)
+        gmo.msg_token = msg_token
         if match_options is not None:
-            gmo.match_options = int(match_options)
+            gmo.match_options = whole(match_options, MQRC.MATCH_OPTIONS_ERROR, "MQGET", self.name, "the match options")
+        GMO.check(gmo, "MQGET", self.name)
+        max_length = whole(max_length, MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, "the length")
+        if max_length < 0:
+            raise error_for(MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, f"{max_length} bytes")
         md = MQMD(version=2) if match is None else match
-        try:
-            with self.connection.lock:
-                if properties is not None or gmo.options & PROPERTY_OPTIONS:
-                    return getting.get_with_properties(
-                        self.connection, self._open_handle(), md, gmo, properties, max_length=max_length
-                    )
-                return getting.get(self.connection, self._open_handle(), md, gmo, max_length=max_length)
-        except (TypeError, AttributeError):
-            refuse_types("MQGET", self.name, md)
-            raise
+        MD.check(md, "MQGET", self.name)
+        with self.connection.lock:
+            if properties is not None or gmo.options & PROPERTY_OPTIONS:
+                return getting.get_with_properties(
+                    self.connection, self._open_handle(), md, gmo, properties, max_length=max_length
+                )
+            return getting.get(self.connection, self._open_handle(), md, gmo, max_length=max_length)
 
     def messages(
         self, options: GetOption | int = 0, *, wait_ms: int = UNLIMITED_WAIT, match: MQMD | None = None
@@ -156,7 +156,7 @@ class Queue(Opened[Handle]):
         Raises:
             MQIError: as for ``get``, but for 2033, which ends the iteration; 2161 the manager quiesces.
         """
-        options = int(options) | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING
+        options = whole(options, MQRC.OPTIONS_ERROR, "MQGET", self.name) | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING
         while True:
             try:
                 message = self.get(options, wait_ms=wait_ms, match=match)
@@ -177,15 +177,15 @@ class Queue(Opened[Handle]):
 
     def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """Take up to *count* (1..100) messages in one round trip; at least one, else 2033."""
-        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
+        gmo = self._gmo(options, wait_ms)
         with self.connection.lock:
-            return getting.get_many(self.connection, self._open_handle(), gmo, count)
+            return getting.get_many(self.connection, self._open_handle(), gmo, self._count(count))
 
     def take_unseen(self, count: int) -> int:
         """Take up to *count* messages under syncpoint without fetching them; see
         ``sharedq.calls.get.get.take_unseen``."""
         with self.connection.lock:
-            return getting.take_unseen(self.connection, self._open_handle(), count)
+            return getting.take_unseen(self.connection, self._open_handle(), self._count(count))
 
     def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0, match: MQMD | None = None) -> Message:
         """MQCMIT and the next MQGET in one round trip; a get that waits does so from the moment of the commit.
@@ -193,19 +193,17 @@ class Queue(Opened[Handle]):
         Args:
             match: descriptor whose MsgId and CorrelId the message must have, as for ``get``.
         """
-        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
-        try:
-            with self.connection.lock:
-                return getting.commit_and_get(self.connection, self._open_handle(), gmo, md=match)[0]
-        except (TypeError, AttributeError):
-            refuse_types("MQGET", self.name, match or MQMD())
-            raise
+        gmo = self._gmo(options, wait_ms)
+        if match is not None:
+            MD.check(match, "MQGET", self.name)
+        with self.connection.lock:
+            return getting.commit_and_get(self.connection, self._open_handle(), gmo, md=match)[0]
 
     def commit_and_get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """MQCMIT and the next up to *count* (1..100) messages in one round trip; 2033: committed, none there."""
-        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
+        gmo = self._gmo(options, wait_ms)
         with self.connection.lock:
-            return getting.commit_and_get(self.connection, self._open_handle(), gmo, count)
+            return getting.commit_and_get(self.connection, self._open_handle(), gmo, self._count(count))
 
     def inquire(self, *selectors: IntSelector | CharSelector) -> dict[int, int | bytes]:
         """MQINQ: values by selector; character attributes are padded to their length.
@@ -235,6 +233,24 @@ class Queue(Opened[Handle]):
             raise error_for(MQRC.HOBJ_ERROR, "", self.name, "it is closed")
         return self.handle
 
+    def _pmo(self, options: PutOption | int, context: Queue | None) -> MQPMO:
+        refuse_other(Queue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", self.name)
+        given = whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.name)
+        return MQPMO(options=given, context=0 if context is None else context.handle.number)
 
-def pmo_of(options: PutOption | int, context: Queue | None) -> MQPMO:
-    return MQPMO(options=int(options), context=0 if context is None else context.handle.number)
+    def _gmo(self, options: GetOption | int, wait_ms: int) -> MQGMO:
+        return MQGMO(
+            version=2,
+            options=whole(options, MQRC.OPTIONS_ERROR, "MQGET", self.name),
+            wait_interval=whole(wait_ms, MQRC.WAIT_INTERVAL_ERROR, "MQGET", self.name, "the wait interval"),
+        )
+
+    def _count(self, count: int) -> int:
+        return whole(count, MQRC.OPTIONS_ERROR, "MQGET", self.name, "the number of messages")
+
+
+def refuse_put(verb: str, name: str, md: MQMD | None, body: bytes) -> None:
+    """Refuse what is no message. Raises MQIError: 2026 the descriptor, 2004 the data."""
+    if md is not None:
+        MD.check(md, verb, name)
+    refuse_data(verb, name, body)

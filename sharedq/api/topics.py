@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from sharedq.api.opened import Opened
-from sharedq.api.queue import Queue
+from sharedq.api.queue import Queue, refuse_put
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles import subscriptions
 from sharedq.calls.topics import open as topics
 from sharedq.calls.topics import publish as publishing
 from sharedq.calls.topics import subscribe as subscribing
 from sharedq.messages.message import Message
-from sharedq.mqi.arguments import refuse_types
+from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import (
     MQRC,
     CloseOption,
@@ -50,12 +50,10 @@ class Topic(Opened[TopicHandle]):
             MQIError: 2051 the topic inhibits it; 2502 a subscription that must get it cannot; ...
         """
         md = MQMD() if md is None else md
-        try:
-            with self.connection.lock:
-                self.warning = publishing.publish(self.connection, self.handle, md, MQPMO(options=int(options)), body)
-        except (TypeError, AttributeError):
-            refuse_types("MQPUT", self.topic_string, md, body)
-            raise
+        refuse_put("MQPUT", self.topic_string, md, body)
+        pmo = MQPMO(options=whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.topic_string))
+        with self.connection.lock:
+            self.warning = publishing.publish(self.connection, self.handle, md, pmo, body)
         return md
 
     def close(self) -> None:
@@ -101,7 +99,8 @@ class Subscription(Opened[SubscriptionHandle]):
         """
         with self.connection.lock:
             self.connection.check()
+            options = whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", self.topic_string)
             queue = self.handle.queue
             if queue is not None and not queue.is_closed:
                 opening.close_handle(self.connection, queue)
-            subscriptions.close_subscription(self.connection, self.handle, int(options))
+            subscriptions.close_subscription(self.connection, self.handle, options)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from sharedq.callbacks.consumers import Consumers
 from sharedq.callbacks.structures import MQCBD, MQCTLO
 from sharedq.logical import match_options_of
+from sharedq.mqi.arguments import refuse_other, refuse_structure, whole
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, OpenOption
 from sharedq.mqi.constants.callbacks import FULL_MSG_LENGTH, CallbackOperation, CallbackOption, CallbackType
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.mqi.wire import GMO, MD
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
-from sharedq.verbs import Outcome
+from sharedq.verbs import Outcome, checked_connection, outcome_of
 
 _REGISTER, _DEREGISTER = int(CallbackOperation.REGISTER), int(CallbackOperation.DEREGISTER)
 _SUSPEND, _RESUME = int(CallbackOperation.SUSPEND), int(CallbackOperation.RESUME)
@@ -46,8 +48,11 @@ def mqcb(
 
     def call() -> None:
         connection.check()
-        if operation not in _OPERATIONS:
+        if whole(operation, MQRC.OPERATION_ERROR, "MQCB", "", "the operation") not in _OPERATIONS:
             raise error_for(MQRC.OPERATION_ERROR, "MQCB", connection.qmgr_name, f"operation {operation}")
+        if cbd is not None:
+            refuse_structure(MQCBD, MQRC.CBD_ERROR, cbd, "MQCB")
+        refuse_other(Handle, MQRC.HOBJ_ERROR, handle, "MQCB")
         is_consumer = cbd is None or cbd.callback_type != CallbackType.EVENT_HANDLER
         target = handle if is_consumer else None
         if is_consumer and (handle is None or (handle.is_closed and operation & _REGISTER)):
@@ -69,12 +74,8 @@ def mqcb(
         else:
             consumers.suspend_one(target, suspended=bool(operation & _SUSPEND))
 
-    try:
-        with connection.lock:
-            call()
-    except MQIError as error:
-        return error.comp_code, error.reason
-    return MQCC.OK, MQRC.NONE
+    _, comp_code, reason = outcome_of(connection, call)
+    return comp_code, reason
 
 
 def mqctl(connection: Connection, operation: int, ctlo: MQCTLO | None = None) -> Outcome:
@@ -83,9 +84,12 @@ def mqctl(connection: Connection, operation: int, ctlo: MQCTLO | None = None) ->
     While they are started, calls of other threads over this connection end with 2500. MQOP_START_WAIT returns when they
     are stopped; the thread that calls it makes the callbacks.
     """
-    options = ctlo or MQCTLO()
+    options = MQCTLO() if ctlo is None else ctlo
     try:
-        if operation not in (_START, _START_WAIT, _STOP, _SUSPEND, _RESUME):
+        checked_connection(connection)
+        refuse_structure(MQCTLO, MQRC.CTLO_ERROR, options, "MQCTL")
+        known = (_START, _START_WAIT, _STOP, _SUSPEND, _RESUME)
+        if whole(operation, MQRC.OPERATION_ERROR, "MQCTL", "", "the operation") not in known:
             raise error_for(MQRC.OPERATION_ERROR, "MQCTL", connection.qmgr_name, f"operation {operation}")
         if options.version != 1:
             raise error_for(MQRC.CTLO_ERROR, "MQCTL", connection.qmgr_name, f"version {options.version}")
@@ -116,7 +120,7 @@ def _checked(connection: Connection, cbd: MQCBD | None) -> MQCBD:
         raise error_for(MQRC.CBD_ERROR, "MQCB", name)
     if cbd.callback_type not in tuple(CallbackType):
         raise error_for(MQRC.CALLBACK_TYPE_ERROR, "MQCB", name, f"type {cbd.callback_type}")
-    if cbd.options & ~_OPTIONS:
+    if int(cbd.options) & ~_OPTIONS:
         raise error_for(MQRC.CBD_OPTIONS_ERROR, "MQCB", name, f"options {cbd.options}")
     if not callable(cbd.callback_function):
         raise error_for(MQRC.CALLBACK_ROUTINE_ERROR, "MQCB", name, "it is no function")
@@ -134,6 +138,8 @@ def _check_get(handle: Handle, md: MQMD | None, gmo: MQGMO | None) -> None:
         raise error_for(MQRC.MD_ERROR, "MQCB", name)
     if gmo is None:
         raise error_for(MQRC.GMO_ERROR, "MQCB", name)
+    MD.check(md, "MQCB", name)
+    GMO.check(gmo, "MQCB", name)
     options = int(gmo.options)
     reason = check_get_options(options, match_options_of(gmo))
     if reason or options & _NOT_FOR_CONSUMERS:

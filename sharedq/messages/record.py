@@ -20,7 +20,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
-from sharedq.mqi.arguments import refuse_types
+from sharedq.mqi.arguments import refuse_data, refuse_structure
 from sharedq.mqi.constants import MQRC, MsgFlag, Report
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import (
@@ -233,7 +233,8 @@ def _encode_again(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destin
     try:
         return _encode(signed, body, origin, put_time_ms, destination)
     except (struct.error, TypeError, AttributeError) as error:
-        refuse_types("MQPUT", "", md, body)
+        refuse_structure(MQMD, MQRC.MD_ERROR, md, "MQPUT")
+        refuse_data("MQPUT", "", body)
         raise error_for(MQRC.MD_ERROR, "MQPUT", "", str(error)) from error
 
 

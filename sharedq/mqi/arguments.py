@@ -1,35 +1,115 @@
-"""Reports an argument of the wrong type in plain words. Python itself would notice it late."""
+"""Refuses an argument that a call cannot use, in plain words and before the call sends anything.
+
+Python itself would notice it late: in the middle of the call, when something may be done already.
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from operator import attrgetter
+from typing import Any, Final, TypeVar
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.structures import MQMD
+
+T = TypeVar("T")
+#: Fields of IBM's type MQHMSG; all other numbers of a structure are MQLONG.
+_WIDE: Final = frozenset({"original_msg_handle", "new_msg_handle", "msg_handle"})
+_DATA: Final = (bytes, bytearray, memoryview)
 
 
-def wrong_field(md: MQMD) -> str:
-    """Which field of a descriptor has a wrong type; "" where none has."""
-    for field in fields(MQMD):
-        value, wanted = getattr(md, field.name), int if isinstance(field.default, int) else bytes
-        if not isinstance(value, wanted):
-            return f"{field.name} is {type(value).__name__}, must be {wanted.__name__}"
-    return ""
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The fields of a structure: ``values`` gets those that ``pack`` takes, so that one call looks at all of them."""
+
+    types: dict[str, type]
+    values: Callable[[Any], tuple[Any, ...]]
+    pack: Callable[..., bytes]
+    texts: tuple[str, ...]
 
 
-def refuse_types(verb: str, name: str, md: object, body: object = b"") -> None:
-    """Refuse a descriptor or data of a wrong type.
+@cache
+def _fields_of(structure: type) -> _Fields:
+    types = {each.name: type(each.default) for each in fields(structure) if each.default is not None}
+    packed = [name for name, kind in types.items() if not issubclass(kind, str)]
+    letters = ["1s" if issubclass(types[name], bytes) else "q" if name in _WIDE else "i" for name in packed]
+    texts = tuple(name for name in types if name not in packed)
+    # With one name more it returns a tuple for every structure.
+    return _Fields(
+        types, attrgetter(*packed, packed[0]), struct.Struct("<" + "".join([*letters, letters[0]])).pack, texts
+    )
+
+
+def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "", name: str = "") -> None:
+    """Refuse what is no *structure*, or has a field of a wrong type, or a number that does not fit its place.
 
     Raises:
-        MQIError: 2026 the descriptor is none, or has a field of a wrong type; 2004 the data are not bytes.
+        MQIError: *reason*; 2046 for its options.
     """
-    if not isinstance(md, MQMD):
-        raise error_for(MQRC.MD_ERROR, verb, name, f"the descriptor is {type(md).__name__}, must be MQMD")
-    if not isinstance(body, bytes | bytearray | memoryview):
-        raise error_for(MQRC.BUFFER_ERROR, verb, name, f"the data is {type(body).__name__}, must be bytes")
-    if wrong := wrong_field(md):
-        raise error_for(MQRC.MD_ERROR, verb, name, wrong)
+    known = _fields_of(structure)
+    if isinstance(given, structure):
+        try:
+            known.pack(*known.values(given))
+            if not known.texts:
+                return
+        except (struct.error, AttributeError):
+            # The reason is below. Masks with the top bit set come as positive numbers, and are none.
+            pass
+        for field, wanted in known.types.items():
+            wrong = _wrong(getattr(given, field, None), wanted, bits=64 if field in _WIDE else 32)
+            if wrong:
+                raise error_for(MQRC.OPTIONS_ERROR if field == "options" else reason, verb, name, f"{field} {wrong}")
+        return
+    what = "the descriptor" if structure.__name__ == "MQMD" else "an argument"
+    raise error_for(reason, verb, name, f"{what} is {type(given).__name__}, must be {structure.__name__}")
+
+
+def _wrong(value: object, wanted: type, *, bits: int) -> str:
+    """The fault of a value in plain words; "" if it has none."""
+    if not isinstance(value, wanted):
+        return f"is {type(value).__name__}, must be {wanted.__name__}"
+    if isinstance(value, int):
+        return "" if -(1 << bits - 1) <= value < 1 << bits else f"does not fit {bits} bits"
+    return "" if not isinstance(value, str) or _is_text(value) else "is no text: it has half of a pair of surrogates"
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def whole(value: object, reason: MQRC, verb: str, name: str, what: str = "options") -> int:
+    """A number of a call. Raises MQIError: *reason*, it is none, or does not fit 32 bits."""
+    wrong = _wrong(value, int, bits=32)
+    if wrong or not isinstance(value, int):
+        raise error_for(reason, verb, name, f"{what} {wrong}")
+    return int(value)
+
+
+def text(value: object, reason: MQRC, verb: str, what: str) -> str:
+    """A text of a call. Raises MQIError: *reason*, it is none."""
+    wrong = _wrong(value, str, bits=0)
+    if wrong or not isinstance(value, str):
+        raise error_for(reason, verb, "", f"{what} {wrong}")
+    return value
+
+
+def refuse_data(verb: str, name: str, data: object) -> None:
+    """Refuse data that are not bytes. Raises MQIError: 2004."""
+    if not isinstance(data, _DATA):
+        raise error_for(MQRC.BUFFER_ERROR, verb, name, f"the data is {type(data).__name__}, must be bytes")
+
+
+def refuse_other(kind: type, reason: MQRC, given: object, verb: str, name: str = "") -> None:
+    """Refuse an object that is neither None nor of this *kind*. Raises MQIError: *reason*."""
+    if given is not None and not isinstance(given, kind):
+        raise error_for(reason, verb, name, f"it is {type(given).__name__}, must be {kind.__name__}")
 
 
 def refuse_pair(given: object) -> None:

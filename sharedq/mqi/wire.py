@@ -13,6 +13,7 @@ import struct
 from collections.abc import Collection, Iterator
 from typing import Any, Final, Generic, TypeVar
 
+from sharedq.mqi.arguments import refuse_structure
 from sharedq.mqi.constants.descriptor import Encoding
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.errors import error_for
@@ -90,8 +91,9 @@ class Layout(Generic[T]):
         """The versions it has."""
         return self._packers.keys()
 
-    def check_version(self, value: T) -> None:
-        """Raises MQIError: *value* has none of the versions."""
+    def check(self, value: T, verb: str = "", name: str = "") -> None:
+        """Raises MQIError: *value* is no such structure, has a field that cannot be, or none of the versions."""
+        refuse_structure(self._structure, self._error, value, verb, name)
         self._packer(value.version)  # type: ignore[attr-defined] # every structure has one, T cannot say it
 
     def places(self, version: int) -> Iterator[tuple[str, str, int, int]]:

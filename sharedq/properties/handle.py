@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from sharedq.mqi.arguments import refuse_types
+from sharedq.mqi.arguments import refuse_data, refuse_structure, text, whole
 from sharedq.mqi.constants import (
     MQRC,
     BufferToHandleOption,
@@ -97,7 +97,7 @@ class MessageHandle:
     """
 
     def __init__(self, options: int = 0) -> None:
-        if options not in _CREATE_KNOWN:
+        if whole(options, MQRC.OPTIONS_ERROR, "MQCRTMH", "") not in _CREATE_KNOWN:
             raise error_for(MQRC.OPTIONS_ERROR, "MQCRTMH", "", f"options {options:#x}")
         self.number = next(_numbers)
         self.md = MQMD(version=2)
@@ -141,12 +141,13 @@ class MessageHandle:
             MQIError: 2442, 2513 the name; 2473 the type, 2469 the value; 2498 another property is a group of that name,
                 or the reverse; 2482 the descriptor; 2046 the options; 2471 no property is under the cursor.
         """
-        options = int(options)
+        options = whole(options, MQRC.OPTIONS_ERROR, "MQSETMP", "")
         if options & ~_SET_CHOICES or options & (options - 1):
             raise error_for(MQRC.OPTIONS_ERROR, "MQSETMP", "", f"options {options:#x}")
         _check_descriptor(descriptor)
         kept = settable_name(name, is_validated=self._is_validated)
-        type_, value = checked(type_of(value) if type_ is None else int(type_), value)
+        wanted = type_of(value) if type_ is None else whole(type_, MQRC.PROPERTY_TYPE_ERROR, "MQSETMP", "", "the type")
+        type_, value = checked(wanted, value)
         if kept.startswith(DESCRIPTOR):
             self._set_field(kept.removeprefix(DESCRIPTOR), type_, value)
             return
@@ -170,9 +171,10 @@ class MessageHandle:
         Raises:
             MQIError: 2471 there is none, 2513 the name, 2046 the options.
         """
-        if int(options) & ~_DELETE_AT_CURSOR:
-            raise error_for(MQRC.OPTIONS_ERROR, "MQDLTMP", "", f"options {int(options):#x}")
-        if int(options):
+        options = whole(options, MQRC.OPTIONS_ERROR, "MQDLTMP", "")
+        if options & ~_DELETE_AT_CURSOR:
+            raise error_for(MQRC.OPTIONS_ERROR, "MQDLTMP", "", f"options {options:#x}")
+        if options:
             at = self._cursor_place("MQDLTMP")
         else:
             check_length(name, "MQDLTMP")
@@ -201,7 +203,7 @@ class MessageHandle:
             if len(given) > size:
                 raise error_for(MQRC.PROPERTY_VALUE_TOO_BIG, "MQSETMP", "", f"{DESCRIPTOR}{field} has {size} bytes")
             setattr(changed, name, given.ljust(size, b"\0"))
-        refuse_types("MQSETMP", "", changed)
+        refuse_structure(MQMD, MQRC.MD_ERROR, changed, "MQSETMP")
         self.md = changed
 
     def _place_of(self, name: str) -> int:
@@ -241,11 +243,11 @@ class MessageHandle:
             MQIError: 2471 there is none, or no other one; 2470, 2472 the value cannot be converted; 2473 no such type;
                 2442 a ``%`` in the middle; 2513 the name; 2046 the options.
         """
-        options = int(options)
+        options = whole(options, MQRC.OPTIONS_ERROR, "MQINQMP", "")
         if options & ~_INQUIRE_KNOWN or (options & _NEXT and options & _AT_CURSOR):
             raise error_for(MQRC.OPTIONS_ERROR, "MQINQMP", "", f"options {options:#x}")
-        if int(wanted) not in set(PropertyType):
-            raise error_for(MQRC.PROPERTY_TYPE_ERROR, "MQINQMP", "", f"type {int(wanted)}")
+        if whole(wanted, MQRC.PROPERTY_TYPE_ERROR, "MQINQMP", "", "the type") not in set(PropertyType):
+            raise error_for(MQRC.PROPERTY_TYPE_ERROR, "MQINQMP", "", f"type {wanted}")
         check_length(name, "MQINQMP")
         if WILDCARD in name[:-1]:
             raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQINQMP", "", f"{name[:80]}: % can only be the last character")
@@ -259,6 +261,7 @@ class MessageHandle:
 
     def get(self, name: str, default: Value = None) -> Value:
         """The value of a property; *default* if there is none of that name."""
+        text(name, MQRC.PROPERTY_NAME_ERROR, "MQINQMP", "the name")
         for each in _inquired_names(name):
             for found in self._candidates(each):
                 return found.value
@@ -312,12 +315,15 @@ class MessageHandle:
         Raises:
             MQIError: 2334 a header is not valid, 2421 a folder is not, 2046 the options. Then nothing has changed.
         """
-        if int(options) & ~int(BufferToHandleOption.DELETE_PROPERTIES):
-            raise error_for(MQRC.OPTIONS_ERROR, "MQBUFMH", "", f"options {int(options):#x}")
+        options = whole(options, MQRC.OPTIONS_ERROR, "MQBUFMH", "")
+        if options & ~int(BufferToHandleOption.DELETE_PROPERTIES):
+            raise error_for(MQRC.OPTIONS_ERROR, "MQBUFMH", "", f"options {options:#x}")
+        refuse_structure(MQMD, MQRC.MD_ERROR, md, "MQBUFMH")
+        refuse_data("MQBUFMH", "", body)
         chain = read_chain(md, body)
         check_chain(chain)
         properties = properties_in(chain)
-        if int(options) and chain.headers:
+        if options and chain.headers:
             body = without_properties(md, body, chain)
         self.take(properties, md)
         return body
@@ -333,8 +339,10 @@ class MessageHandle:
             MQIError: 2471 there is no such property, 2442, 2513 the name, 2046 the options.
         """
         known = int(HandleToBufferOption.PROPERTIES_IN_MQRFH2 | HandleToBufferOption.DELETE_PROPERTIES)
-        if int(options) & ~known or not int(options) & HandleToBufferOption.PROPERTIES_IN_MQRFH2:
-            raise error_for(MQRC.OPTIONS_ERROR, "MQMHBUF", "", f"options {int(options):#x}")
+        options = whole(options, MQRC.OPTIONS_ERROR, "MQMHBUF", "")
+        if options & ~known or not options & HandleToBufferOption.PROPERTIES_IN_MQRFH2:
+            raise error_for(MQRC.OPTIONS_ERROR, "MQMHBUF", "", f"options {options:#x}")
+        refuse_structure(MQMD, MQRC.MD_ERROR, md, "MQMHBUF")
         check_length(name, "MQMHBUF")
         if WILDCARD in name[:-1]:
             raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQMHBUF", "", f"{name[:80]}: % can only be the last character")
@@ -343,7 +351,7 @@ class MessageHandle:
         if not found:
             raise _not_available("MQMHBUF", name)
         buffer = with_properties(md, b"", found)
-        if int(options) & HandleToBufferOption.DELETE_PROPERTIES:
+        if options & HandleToBufferOption.DELETE_PROPERTIES:
             self._properties = [each for each in self._properties if not _matches(wanted, each.name)]
             self._cursor = None
         return buffer
@@ -366,6 +374,7 @@ def _check_descriptor(descriptor: MQPD | None) -> None:
     """Raises MQIError: 2482."""
     if descriptor is None:
         return
+    refuse_structure(MQPD, MQRC.PD_ERROR, descriptor, "MQSETMP")
     if (
         descriptor.version != 1
         or descriptor.options

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from sharedq.mqi.arguments import text
 from sharedq.mqi.constants import MQRC, PropertyType
 from sharedq.mqi.constants.properties import MAX_PROPERTY_NAME_LENGTH
 from sharedq.mqi.errors import error_for
@@ -146,7 +147,8 @@ def settable_name(name: str, *, is_validated: bool = True) -> str:
 
 
 def check_length(name: str, verb: str) -> None:
-    """Raises MQIError: 2513, it is empty or too long."""
+    """Raises MQIError: 2513, it is empty or too long; 2442, it is no text."""
+    text(name, MQRC.PROPERTY_NAME_ERROR, verb, "the name")
     if not 0 < len(name) <= MAX_PROPERTY_NAME_LENGTH:
         detail = f"a name has 1 to {MAX_PROPERTY_NAME_LENGTH} characters, not {len(name)}"
         raise error_for(MQRC.PROPERTY_NAME_LENGTH_ERR, verb, "", detail)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import select
 import socket
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -116,6 +117,15 @@ def _is_withheld(reply: Reply) -> bool:
 
 def _is_without_node(error: redis.ResponseError) -> bool:
     return _word_of(error) == "CLUSTERDOWN" and _SLOT_NOT_SERVED in str(error)
+
+
+class _Steps(threading.local):
+    """Counts what a thread has begun that cannot be taken back: calls over any link, and changes of its own notes."""
+
+    taken = 0
+
+
+steps = _Steps()
 
 
 class NotReplicatedError(redis.ConnectionError):
@@ -355,6 +365,7 @@ class Link:
     def _exchange_all(self, exchanges: Sequence[tuple[AbstractConnection, bytes, int]]) -> list[list[Reply]]:
         """Do the same over several connections: send everything before waiting for the first answer."""
         self.turn += 1
+        steps.taken += 1
         try:
             for connection, packed, _ in exchanges:
                 connection.send_packed_command([packed], check_health=False)

@@ -10,9 +10,10 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError
 from sharedq.redis.deployment import DeploymentError
+from sharedq.redis.link import steps
 
-#: Calls raise these besides `MQIError`, before they do anything: errors of the coordinator's calls, and wrong types.
-_REFUSALS = (XAError, DeploymentError, TypeError, AttributeError)
+#: Calls raise these besides `MQIError`, and know then what is done.
+_REFUSALS = (XAError, DeploymentError)
 
 
 class Turns:
@@ -20,15 +21,18 @@ class Turns:
 
     A call that ends with an exception that no call raises (KeyboardInterrupt, or one of a signal handler) may have been
     interrupted anywhere between the work of Redis and the connection's note of it. So *on_cut* is called, because the
-    connection cannot continue. The same holds for a call that ends with 2009, after the loss of any link to Redis: its
-    program gives the connection up.
+    connection cannot continue. But if the call had begun nothing, an `Exception` has changed nothing: most often an
+    argument was wrong. The connection also ends after a call that ends with 2009, after the loss of any link to Redis:
+    its program gives the connection up.
     """
 
-    __slots__ = ("_lock", "_on_cut")
+    __slots__ = ("_lock", "_on_cut", "_taken")
 
     def __init__(self, on_cut: Callable[[], None]) -> None:
         self._lock = threading.RLock()
         self._on_cut = on_cut
+        #: For each call under way, the outermost first: the steps that its thread had taken when it began.
+        self._taken: list[int] = []
 
     def if_free(self, act: Callable[[], None]) -> None:
         """Do *act* in its own turn, unless a call is under way."""
@@ -40,18 +44,22 @@ class Turns:
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        self._taken.append(steps.taken)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if error is not None and _breaks(error):
+            taken = self._taken.pop()
+            if error is not None and _breaks(error, has_begun=steps.taken != taken):
                 self._on_cut()
         finally:
             self._lock.release()
 
 
-def _breaks(error: BaseException) -> bool:
+def _breaks(error: BaseException, *, has_begun: bool) -> bool:
     if isinstance(error, MQIError):
         return error.reason == MQRC.CONNECTION_BROKEN
+    if isinstance(error, Exception) and not has_begun:
+        return False
     return not isinstance(error, _REFUSALS)

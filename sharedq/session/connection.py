@@ -20,7 +20,7 @@ from sharedq.objects.store.failures import State, failure_count, structure_state
 from sharedq.objects.store.topics import Matcher
 from sharedq.properties.handle import MessageHandle
 from sharedq.redis.keys import StructureKeys, structure_keys
-from sharedq.redis.link import Argument, Link, Reply, ScriptCall
+from sharedq.redis.link import Argument, Link, Reply, ScriptCall, steps
 from sharedq.scripts.connections import (
     attach_call,
     check_owner_call,
@@ -451,6 +451,7 @@ class Connection:
 
     def take_put_status(self) -> PutStatus:
         """MQSTAT: the outcomes of asynchronous puts since the last MQSTAT."""
+        steps.taken += 1
         status, self.put_status = self.put_status, PutStatus()
         return status
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.constants.properties import NO_MSG_HANDLE
 from sharedq.mqi.errors import error_for
@@ -19,6 +20,7 @@ def register(connection: Connection | None, handle: MessageHandle) -> None:
 
 def find(connection: Connection | None, number: int, verb: str) -> MessageHandle:
     """The handle with this number. Raises MQIError: 2460, the connection has none."""
+    whole(number, MQRC.HMSG_ERROR, verb, "", "the handle")
     handle = None if connection is None else connection.message_handles.get(number)
     # A handle without properties is empty, and so counts as false.
     if handle is None:

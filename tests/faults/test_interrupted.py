@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from sharedq.calls.unit import pending
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
+from sharedq.redis.link import Link
 from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.scenes import keys_of, on_queue, recover_lost, until
@@ -115,6 +118,80 @@ def test_a_call_cut_short_is_never_taken_for_one_that_failed(
     assert on_queue(group, "Q") == (
         [] if (call, moment) == ("commit", "after") else [(b"1", int((call, moment) != ("get", "before")))]
     )
+
+
+@pytest.mark.invariant(9)
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("error", [RuntimeError, ValueError, TypeError, AttributeError, MemoryError])
+@pytest.mark.parametrize("call", ["get", "browse", "commit", "back out", "asynchronous put"])
+def test_an_exception_ends_the_connection_once_its_call_has_begun_something(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, call: str, error: type[Exception], moment: str
+) -> None:
+    """A signal handler may raise any exception at any moment."""
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    queue.put(b"0", options=PutOption.SYNCPOINT)
+    queue.put(b"1", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    has_begun = moment == "after" or call in ("commit", "back out")
+    exchange = Link._exchange_all
+
+    def cut(self: Link, exchanges: Any) -> Any:
+        found = exchange(self, exchanges) if moment == "after" or self is not connection.connection._link else None
+        if self is connection.connection._link:
+            raise error
+        return found
+
+    def cut_buffer(*arguments: Any) -> None:
+        if moment == "after":
+            buffer(*arguments)
+        raise error
+
+    buffer = pending._buffer
+    monkeypatch.setattr(pending, "_buffer", cut_buffer)
+    monkeypatch.setattr(Link, "_exchange_all", cut)
+    later = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    calls: dict[str, Callable[[], object]] = {
+        "get": lambda: queue.get(GetOption.SYNCPOINT),
+        "browse": lambda: queue.get(GetOption.BROWSE_FIRST),
+        "commit": connection.commit,
+        "back out": connection.backout,
+        "asynchronous put": lambda: queue.put(b"2", options=later),
+    }
+    with pytest.raises(error):
+        calls[call]()
+    monkeypatch.undo()
+    if call in ("get", "browse"):
+        # The asynchronous put is taken out of the buffer before it is sent.
+        has_begun = True
+    assert connection.connection.is_ended == has_begun
+    if has_begun:
+        recover_lost(group, connection.connection.token)
+    else:
+        connection.commit()
+    is_committed = not has_begun or (call, moment) == ("commit", "after")
+    assert on_queue(group, "Q") == ([(b"0", 0), (b"1", 0)] if is_committed else [])
+
+
+@pytest.mark.parametrize("error", [RuntimeError, ValueError, TypeError, MemoryError])
+def test_an_exception_before_anything_was_sent_changes_nothing(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    queue.put(b"1", options=PutOption.SYNCPOINT)
+
+    def cut(self: Connection, calls: object) -> object:  # noqa: ARG001 - as the call that it replaces
+        raise error
+
+    monkeypatch.setattr(Connection, "call_many", cut)
+    for call in (queue.get, lambda: queue.put(b"2")):
+        with pytest.raises(error):
+            call()
+    monkeypatch.undo()
+    connection.commit()
+    assert on_queue(group, "Q") == [(b"1", 0)]
 
 
 def test_leaving_a_with_block_by_ctrl_c_backs_out(group: TestGroup) -> None:

@@ -29,6 +29,7 @@ from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.messages.context import context_of
 from sharedq.messages.message import Message
 from sharedq.messages.record import RECORD_EXPIRY, RECORD_GROUP, RECORD_REPORT, message_of_token, record_flags
+from sharedq.mqi.arguments import refuse_other
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable, NoMsgUnderCursor, error_for
@@ -151,6 +152,7 @@ def get_with_properties(
         MQIError: as for ``get``; 2460 MQGMO_PROPERTIES_IN_HANDLE without a message handle.
     """
     given = int(gmo.options)
+    refuse_other(MessageHandle, MQRC.HMSG_ERROR, properties, "MQGET", handle.object_name)
     chosen = property_option(handle, given, properties)
     reason = check_get_options(given, match_options_of(gmo))
     if not reason and chosen & GetOption.PROPERTIES_IN_HANDLE and properties is None:

@@ -7,6 +7,7 @@ from sharedq.calls.handles.subscriptions import close_subscriptions
 from sharedq.calls.unit.commit import commit
 from sharedq.members.group import Group
 from sharedq.members.process import process_for, release_process
+from sharedq.mqi.arguments import text, whole
 from sharedq.mqi.constants import MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import CONN_TAG_LENGTH
@@ -33,6 +34,11 @@ def connect_to(
         MQIError: 2058 no such manager, 2059 not running, or Redis cannot be reached; 2035 Redis refuses us; 2161
             quiescing, 2271 tag in use, 2350 tag not usable, 2046 bad options.
     """
+    text(name, MQRC.Q_MGR_NAME_ERROR, "MQCONN", "the name")
+    text(appl_name, MQRC.CNO_ERROR, "MQCONNX", "the name of the program")
+    options = whole(options, MQRC.OPTIONS_ERROR, "MQCONNX", name)
+    if not isinstance(tag, bytes):
+        raise error_for(MQRC.CNO_ERROR, "MQCONNX", name, f"the tag is {type(tag).__name__}, must be bytes")
     try:
         return _connect_to(group, name, tag, options, appl_name)
     except MQIError as error:

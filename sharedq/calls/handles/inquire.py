@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import resolve
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.members.event_notes import Giver
+from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CharSelector, IntSelector, OpenOption
 from sharedq.mqi.constants.pcf import EventOrigin
 from sharedq.mqi.errors import MQIError, error_for
@@ -64,10 +65,11 @@ def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) ->
     if not handle.options & int(OpenOption.INQUIRE):
         raise error_for(MQRC.NOT_OPEN_FOR_INQUIRE, "MQINQ", handle.object_name)
     connection.check_usable(handle)
+    selectors = _numbers(selectors, "MQINQ", handle.object_name)
     named = _definition_in_force(connection, handle, "MQINQ")
     known = _local_values(connection, handle, selectors) if named is None else _stated(named)
     values, reason = dict[int, int | bytes](), MQRC.NONE
-    for selector in map(int, selectors):
+    for selector in selectors:
         if selector in known:
             values[selector] = known[selector]
         elif selector in _NOT_APPLICABLE:
@@ -140,6 +142,7 @@ def inquire_object(connection: Connection, handle: ObjectHandle, selectors: Sequ
     Raises:
         MQIError: 2067 a selector that such objects do not have; 2041 the definition is gone.
     """
+    selectors = _numbers(selectors, "MQINQ", handle.object_name)
     repository = Repository(connection.group, connection.qmgr_name)
     if handle.kind in NAMED_OBJECTS:
         definition = repository.named_objects(handle.kind).named(handle.object_name)
@@ -154,10 +157,17 @@ def inquire_object(connection: Connection, handle: ObjectHandle, selectors: Sequ
         identifier = definition.identifier(connection.group.name).encode()
         known[int(CharSelector.Q_MGR_IDENTIFIER)] = identifier.ljust(Q_MGR_IDENTIFIER_LENGTH)
         known[int(CharSelector.VERSION)] = definition.version.encode()
-    for selector in map(int, selectors):
+    for selector in selectors:
         if selector not in known:
             raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", handle.object_name, f"selector {selector}")
-    return {int(selector): known[int(selector)] for selector in selectors}
+    return {selector: known[selector] for selector in selectors}
+
+
+def _numbers(selectors: Iterable[int], verb: str, name: str) -> list[int]:
+    """The selectors as plain numbers. Raises MQIError: 2067."""
+    if not isinstance(selectors, Iterable):
+        raise error_for(MQRC.SELECTOR_ERROR, verb, name, f"the selectors are {type(selectors).__name__}")
+    return [whole(each, MQRC.SELECTOR_ERROR, verb, name, "a selector") for each in selectors]
 
 
 def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, int | bytes]) -> None:
@@ -170,15 +180,18 @@ def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, 
     if not handle.options & int(OpenOption.SET):
         raise error_for(MQRC.NOT_OPEN_FOR_SET, "MQSET", handle.object_name)
     connection.check()
+    if not isinstance(values, Mapping):
+        raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"the values are {type(values).__name__}")
+    selectors = _numbers(values, "MQSET", handle.object_name)
     named = _definition_in_force(connection, handle, "MQSET")
     kind, name = (QueueLocal, handle.name) if named is None else (type(named), named.name)
     attributes = by_selector(kind)
     changes: dict[str, str | int] = {}
-    for selector, value in values.items():
-        attribute = attributes.get(int(selector))
-        if attribute is None or int(selector) not in SETTABLE:
+    for selector, value in zip(selectors, values.values(), strict=True):
+        attribute = attributes.get(selector)
+        if attribute is None or selector not in SETTABLE:
             raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
-        changes[attribute.field] = _checked(attribute, value, SETTABLE[int(selector)], handle.object_name)
+        changes[attribute.field] = _checked(attribute, value, SETTABLE[selector], handle.object_name)
     connection.check_there(handle)
     giver = Giver(appl=connection.appl_name, origin=int(EventOrigin.MQSET))
     repository = Repository(connection.group, connection.qmgr_name, caller=connection.token, giver=giver)
@@ -198,6 +211,8 @@ def _inquired(attribute: Attribute, value: str | int) -> int | bytes:
 
 def _checked(attribute: Attribute, value: int | bytes, reason: MQRC, name: str) -> str | int:
     """The field's value for what MQSET gives. Checked one by one, so that *reason* is that of the wrong one."""
+    if not isinstance(value, int | bytes):
+        raise error_for(reason, "MQSET", name, f"a value is {type(value).__name__}, must be int or bytes")
     try:
         found = value.rstrip(b" \0").decode() if isinstance(value, bytes) else attribute.from_number(value)
         _ANY_QUEUE.with_changes({attribute.field: found})

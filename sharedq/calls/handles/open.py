@@ -11,6 +11,7 @@ from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import conventional_route, read_versions, resolve, resolve_checked
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical import check_close
+from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import check_close_options, check_open_options
@@ -82,7 +83,7 @@ def open_queue(
             queue or manager can have such a name, 2161 quiescing, 2373 its structure has failed, 2346 that is being
             recovered; 2459, 2504, 2516, 2519, 2551 the selection string.
     """
-    options = int(options)
+    options = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", "")
     name, qmgr_name = _text(od.object_name), _text(od.object_q_mgr_name)
     try:
         return _open_queue(connection, od, name, qmgr_name, options, opened_at, may_create=may_create)
@@ -186,7 +187,7 @@ def open_object(connection: Connection, od: MQOD, options: OpenOption | int) -> 
             but inquiring, 2161 quiescing.
     """
     kind, name, qmgr = OBJECT_KINDS[od.object_type], _text(od.object_name), connection.qmgr_name
-    options = int(options)
+    options = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", name or qmgr)
     if od.selection_string and od.version >= _VERSION_WITH_SELECTOR:
         raise error_for(MQRC.SELECTOR_INVALID_FOR_TYPE, "MQOPEN", name or qmgr)
     if kind == QueueManagerAttributes.kind and name:
@@ -370,7 +371,7 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
         MQIError: 2019 the handle is closed already; 2045, 2046 refused options, or Redis refuses the call (2035, 2192,
             2195, 2346), and it stays open; 2055, 2042 MQCO_DELETE cannot be done, and it is closed.
     """
-    options = int(options)
+    options = whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name)
     may_delete = handle.is_temporary or (handle.definition.facts.is_permanent_dynamic and not handle.destination)
     _check_close(handle, options, may_delete=may_delete)
     if handle.is_temporary or options & _DELETES:
@@ -415,7 +416,7 @@ def close_object(handle: ObjectHandle, options: CloseOption | int = 0) -> None:
     Raises:
         MQIError: 2019 the handle is closed already, 2045, 2046 refused options.
     """
-    _check_close(handle, int(options), may_delete=False)
+    _check_close(handle, whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name), may_delete=False)
     handle.is_closed = True
 
 

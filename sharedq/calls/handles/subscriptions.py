@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
+from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CloseOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import CLOSE_CHOICES
@@ -34,6 +35,7 @@ def close_subscription(connection: Connection, handle: SubscriptionHandle, optio
     """
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
+    options = whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name)
     if options & ~_KNOWN or any(sum(bool(options & each) for each in choice) > 1 for choice in CLOSE_CHOICES):
         raise error_for(MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name)
     is_durable = handle.subscription.is_durable

@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from typing import Final
 
 from sharedq.calls.put.put import put
+from sharedq.mqi.arguments import refuse_other
 from sharedq.mqi.constants import MQRC, MsgFlag, MsgType, PropertyCopy, PutAction, PutOption, Report
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import NULL_ID
@@ -53,6 +54,8 @@ def put_with_properties(
         MQIError: as for ``put``; 2535 no such action, 2460 an action without the original; 2334, 2421 the message has
             an MQRFH2 that is not valid; 2443 it is to be segmented.
     """
+    for each in (original, new):
+        refuse_other(MessageHandle, MQRC.HMSG_ERROR, each, "MQPUT", handle.object_name)
     try:
         action = PutAction(pmo.action)
     except ValueError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sharedq.calls.handles.subscriptions import topics_of
 from sharedq.logical.topic_strings import TOPIC_STRING_LENGTH, combined
 from sharedq.members.group import Group
+from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CloseOption, OpenOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import PUT_CONTEXT, check_open_options
@@ -50,7 +51,7 @@ def open_topic(connection: Connection, od: MQOD, options: OpenOption | int) -> T
     Raises:
         MQIError: 2085, 2425 as for `topic_string_of`; 2045, an option that is not for topics; 2046; 2161, quiescing.
     """
-    options = int(options)
+    options = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", "")
     topic_string = topic_string_of(connection.group, "MQOPEN", od.object_name, od.object_string)
     reason = check_open_options(options)
     if reason:
@@ -67,7 +68,7 @@ def close_topic(handle: TopicHandle, options: CloseOption | int = 0) -> None:
     """MQCLOSE of a topic. Raises MQIError: 2019, it is closed already; 2045, options that are not for topics."""
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.topic_string)
-    if int(options):
+    if whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", handle.topic_string):
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", handle.topic_string)
     handle.is_closed = True
 

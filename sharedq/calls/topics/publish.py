@@ -28,7 +28,7 @@ from sharedq.logical import NOTHING, PutPosition, put_position
 from sharedq.messages.context import new_identifier
 from sharedq.messages.dead_letter import dead_lettered
 from sharedq.messages.record import encode_record, put_date_and_time
-from sharedq.mqi.arguments import refuse_types
+from sharedq.mqi.arguments import refuse_data, refuse_structure
 from sharedq.mqi.constants import MQRC, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID, PRIORITY_AS_Q_DEF
@@ -170,7 +170,8 @@ def _completed(
     Raises:
         MQIError: no queue would take it.
     """
-    refuse_types("MQPUT", name, md, body)
+    refuse_structure(MQMD, MQRC.MD_ERROR, md, "MQPUT", name)
+    refuse_data("MQPUT", name, body)
     warning = check_descriptor(md, name, for_transmission=False)
     sent = replace(md, expiry=lowest_cap(md.expiry, topic.cap_expiry))
     if md.priority == PRIORITY_AS_Q_DEF:

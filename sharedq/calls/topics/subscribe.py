@@ -22,6 +22,7 @@ from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical.topic_strings import is_matched, literal_levels
 from sharedq.members.group import Group
 from sharedq.messages.context import new_identifier, user_identifier
+from sharedq.mqi.arguments import refuse_structure
 from sharedq.mqi.constants import MQRC, CloseOption, OpenOption, RequestOption, SubOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, NULL_ID, UNLIMITED_EXPIRY
@@ -77,6 +78,7 @@ def subscribe(connection: Connection, sd: MQSD, queue: Handle | None = None) -> 
             it open; 2432 it exists; 2436 not durable there; 2440 no name; 2503 the topic inhibits subscriptions; 2509,
             2510, 2512 what cannot be altered; 2161 quiescing; 2017 MAXHANDS.
     """
+    refuse_structure(MQSD, MQRC.SD_ERROR, sd, "MQSUB")
     options = _check_options(connection, sd, queue)
     flush_pending(connection)
     name = _text(sd.sub_name)
@@ -345,6 +347,7 @@ def request(connection: Connection, handle: SubscriptionHandle, sro: MQSRO | Non
         MQIError: 2019, it is closed; 2437, nothing is retained; 2046, 2161.
     """
     sro = MQSRO() if sro is None else sro
+    refuse_structure(MQSRO, MQRC.SRO_ERROR, sro, "MQSUBRQ")
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQSUBRQ", handle.object_name)
     if int(sro.options) & ~int(RequestOption.FAIL_IF_QUIESCING):

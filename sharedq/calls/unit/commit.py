@@ -15,7 +15,7 @@ from sharedq.calls.unit.pending import (
 )
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.redis.link import Reply, ScriptCall
+from sharedq.redis.link import Reply, ScriptCall, steps
 from sharedq.scripts.connections import forget_decisions_call
 from sharedq.scripts.get import GetRequest
 from sharedq.scripts.selection import ANY
@@ -51,6 +51,7 @@ def commit(connection: Connection, *, and_then: GetRequest | None = None) -> Rep
         MQIError: 2003 an asynchronous put of it had failed, or a structure: everything is backed out; 2123 committed,
             but for what it did in a structure that has failed; 2009 unknown.
     """
+    steps.taken += 1
     try:
         return _commit(connection, and_then)
     except MQIError as error:
@@ -282,6 +283,7 @@ def backout(connection: Connection, *, by_program: bool = False) -> None:
     Raises:
         MQIError: 2009, the group backs it out.
     """
+    steps.taken += 1
     unit = connection.unit
     connection.pending.clear()
     connection.put_failure = None

@@ -13,7 +13,7 @@ from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
-from sharedq.redis.link import Reply, ScriptCall
+from sharedq.redis.link import Reply, ScriptCall, steps
 from sharedq.scripts.get import GetRequest
 from sharedq.scripts.put import (
     BATCH_MESSAGES,
@@ -82,6 +82,7 @@ def _put_grouped_later(
         for (md, _), was in zip(messages, asked, strict=True):
             copy_fields(md, was)
         raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQPUT", connection.qmgr_name)
+    steps.taken += 1
     connection.unit.retain(handle, "puts", pieces.order, in_unit=True)
     return_times(messages, pieces)
     first = frozenset(pieces.first)
@@ -97,6 +98,7 @@ def _buffer(
     begun: list[int],
 ) -> None:
     """Keep messages; *begun* says of each whether it counts as an MQPUT."""
+    steps.taken += 1
     pending = connection.pending
     if pending and pending[-1].handle is handle and pending[-1].version == handle.definition.version:
         pending[-1].arguments += arguments
@@ -157,6 +159,7 @@ def _note_failure(connection: Connection, sending: Sending, why: MQIError) -> No
 def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
     """The buffered puts as script calls by structure, counted into the unit of work; the buffer is empty then."""
     calls: dict[str, list[Sending]] = {}
+    steps.taken += 1
     pending, connection.pending = connection.pending, []
     for puts in pending:
         structure = puts.handle.structure.keys.name

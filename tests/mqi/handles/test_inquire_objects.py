@@ -88,7 +88,7 @@ def test_what_cannot_be_opened_is_refused(connection: QueueManagerConnection, ki
     for option in (OpenOption.OUTPUT, OpenOption.INPUT_SHARED, OpenOption.BROWSE, OpenOption.SET):
         assert reason(options=INQUIRE | option) == MQRC.OPTION_NOT_VALID_FOR_TYPE
     assert reason(options=0) in (MQRC.OPTIONS_ERROR, MQRC.OPTION_NOT_VALID_FOR_TYPE)
-    assert reason(version=4, selection_string=b"a = 1") == MQRC.SELECTOR_INVALID_FOR_TYPE
+    assert reason(version=4, selection_string="a = 1") == MQRC.SELECTOR_INVALID_FOR_TYPE
     assert opened(connection, kind, name, object_q_mgr_name=b"QM1")[1:] == OK
 
 
