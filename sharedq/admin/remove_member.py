@@ -134,7 +134,7 @@ class _Removal:
         decided = next(self._scan("HSCAN", self.group.keys.decisions, f"{self.qmgr}.*"), None)
         if decided is not None:
             raise RemovalRefusedError(f"unit of work {decided} of queue manager {self.qmgr} is not completed yet")
-        # What interrupted clears have set aside is on no queue any more.
+        # Messages that interrupted clears have set aside are on no queue any more.
         self._finder().queues.finish_discards(self.structure)
         places = self._places()
         for place in places:

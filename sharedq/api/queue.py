@@ -68,8 +68,8 @@ class Queue(Opened[Handle]):
         """MQPUT one message; returns its descriptor with the identifiers it was given.
 
         Args:
-            context: for ``PutOption.PASS_*_CONTEXT``; opened with ``OpenOption.SAVE_ALL_CONTEXT``. What was got from it
-                last gives its context to this message.
+            context: for ``PutOption.PASS_*_CONTEXT``; opened with ``OpenOption.SAVE_ALL_CONTEXT``. The message that was
+                got from it last gives its context to this one.
             properties: of the message (NewMsgHandle).
             original: of the message that this one forwards, answers or reports (OriginalMsgHandle), as *action* says.
         """

@@ -27,7 +27,7 @@ class Segment(NamedTuple):
 
 
 class Reassembled(NamedTuple):
-    """What MQGMO_COMPLETE_MSG returns.
+    """The message that MQGMO_COMPLETE_MSG returns.
 
     Attributes:
         md: of the first segment, but with flags that say it is the only one; when ``reason`` is a warning, that it

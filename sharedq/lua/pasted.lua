@@ -1,8 +1,8 @@
 --[[
-What the loader pastes into scripts, where a function would cost each call a little: `CONST.NAME` becomes the text of a
+The loader pastes these into scripts, where a function would cost each call a little: `CONST.NAME` becomes the text of a
 constant, `INLINE.name(arguments)` the text of a function with the arguments in place of its parameters, on one line.
-What returns something is an expression, and has its own brackets; anything else is a block of statements, which may set
-a parameter. One may use those above it. See sharedq/redis/pasted_text.py.
+A function that returns something is an expression, and has its own brackets; any other is a block of statements, which
+may set a parameter. Each may use those above it. See sharedq/redis/pasted_text.py.
 ]]
 -- No record of a queue is longer unless the queue says so (`lg`, see docs/reference/key-space.md): bytes.
 local LONG = 10240

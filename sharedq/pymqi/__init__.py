@@ -8,7 +8,7 @@
     print(queue.get())
 
 The group is the one that the settings name (``IGQ_GROUP``, ``IGQ_REDIS_URL``, ``IGQ_CONFIG``).
-What differs from pymqi is in ``docs/how-to/move-a-pymqi-program.md``.
+``docs/how-to/move-a-pymqi-program.md`` lists the differences from pymqi.
 """
 
 from __future__ import annotations

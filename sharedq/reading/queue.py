@@ -133,7 +133,7 @@ class Reader:
         """Yield what a prepared unit of work got in *place*, in its order, some at a time.
 
         Raises:
-            MQIError: 2003, it has ended. What was returned so far is not everything.
+            MQIError: 2003, it has ended. The slices so far are not everything.
         """
         keys = structure_keys(self._group, place.structure)
         read = self._read_unit_whole if self._has_data else self._read_unit_heads

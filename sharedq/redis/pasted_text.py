@@ -15,9 +15,9 @@ _COMMENT = re.compile(r"--\[\[.*?\]\]|--[^\n]*", re.DOTALL)
 _CONSTANT = re.compile(r"^local ([A-Z_]+) = (.+)$", re.MULTILINE)
 _FUNCTION = re.compile(r"^local function (\w+)\(([^)]*)\)\n(.*?)^end$", re.MULTILINE | re.DOTALL)
 _USE = re.compile(r"\bCONST\.([A-Z_]+)\b|\bINLINE\.(\w+)\(")
-#: A text, a bracket, or a comma: what separates arguments is outside the first two.
+#: A text, a bracket, or a comma: the commas that separate arguments are outside the first two.
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[()\[\]{},]')
-#: What needs no brackets wherever it stands.
+#: An expression that needs no brackets wherever it stands.
 _ATOM = re.compile(r'[\w.]+(?:\[[^\[\]]*\])*|"[^"]*"|\.\.\.')
 
 

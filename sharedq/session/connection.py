@@ -178,8 +178,8 @@ class Connection:
     def _enter(self, structure: str, number: int) -> StructureAccess:
         keys, owner = structure_keys(self.group.name, structure), self.owner_arguments()
         self.checked_call(*attach_call(keys, owner))
-        # A recoverer fences the administration structure first and lists the structures afterwards: whoever passes this
-        # check after entering a structure will be found there.
+        # A recoverer fences the administration structure first and lists the structures afterwards: so it will find a
+        # connection there that passes this check after entering a structure.
         try:
             reply = self.checked_call(*check_owner_call(self.group.keys, owner, structure))
         except MQIError:
@@ -233,7 +233,7 @@ class Connection:
     def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
         """Call scripts of several structures at once.
 
-        What Redis refuses is answered by its reason, in its place; so is the failure of a structure (2373, 2346).
+        A call that Redis refuses is answered by its reason, in its place, and so is a failed structure (2373, 2346).
         """
         replies = self._sent(self._link.call_apart, calls)
         for position, reply in enumerate(replies):
@@ -351,8 +351,8 @@ class Connection:
     def _is_forgotten(self, access: StructureAccess) -> bool:
         """Whether a structure does not know this connection because it has failed, not because of a recoverer.
 
-        A recoverer marks whom it shuts out in the administration structure before it does so anywhere else, and
-        takes the mark away only with the entry of the connection. So in this order nothing escapes.
+        A recoverer marks the owners that it shuts out in the administration structure before it does so anywhere else,
+        and takes the mark away only with the entry of the connection. So in this order nothing escapes.
         """
         keys, admin, name = access.keys, self.group.keys, access.keys.name
         if self.command(keys.owners, "HEXISTS", keys.owners, self.token):

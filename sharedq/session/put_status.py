@@ -1,4 +1,4 @@
-"""What MQSTAT tells of asynchronous puts."""
+"""The record of asynchronous puts that MQSTAT returns."""
 
 from __future__ import annotations
 

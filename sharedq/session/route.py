@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias, QueueModel, QueueRemote
 
-#: What IGQ attributes are called among what handles check; the manager's name follows.
+#: Begins the name of an IGQ attribute among the names that handles check; the manager's name follows.
 IGQ_PREFIX = "IGQ "
 _Path = tuple[QueueAlias | QueueRemote, ...]
 
@@ -66,7 +66,7 @@ class Route:
         return next(named, None)
 
     def leads_where(self, other: Route) -> bool:
-        """Whether messages go where they go by the *other*, whatever else its definitions say."""
+        """Whether messages go where the *other* sends them, whatever else its definitions say."""
         return self._ends == other._ends
 
     def by_part_of(self, other: Route) -> Route:

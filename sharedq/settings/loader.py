@@ -37,7 +37,7 @@ _LOGGER = logging.getLogger(__name__)
 _MENTIONED: list[str] = []
 #: How much a name must have in common with one of ours to be taken for it, misspelt.
 _MISSPELT = 0.5
-#: What Kubernetes and Docker set in a container for a service whose name begins with igq.
+#: Names that Kubernetes and Docker set in a container for a service whose name begins with igq.
 _OF_SERVICES = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)$")
 
 

@@ -1,7 +1,7 @@
 """Locks of browsing handles: MQGMO_LOCK asks for one, MQGMO_UNLOCK and others end it.
 
-What is locked is truth of the structure (``prelude/locks.lua``). A handle only remembers that it may have something
-locked: then its gets go where locks count, for to its own handle a locked message is not invisible.
+The structure alone knows which messages are locked (``prelude/locks.lua``). A handle only remembers that it may have
+locked something: then its gets go where locks count, because its own handle sees a locked message.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ class _Publication:
 def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
     """MQPUT of a topic. *md* returns its identifiers.
 
-    What is wrong with the descriptor or the data is refused before anything is put: the delivery rules of the topic are
-    about subscriptions that cannot take a publication.
+    A wrong descriptor or wrong data is refused before anything is put: the delivery rules of the topic are about
+    subscriptions that cannot take a publication.
 
     Returns:
         ``MQRC.NONE``, or the reason of a warning: 2550, no subscription has got it, and the program asked to be told;

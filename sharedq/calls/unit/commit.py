@@ -25,7 +25,7 @@ from sharedq.session.unit_of_work import CHUNK_MESSAGES
 
 #: Where the reply of structure/commit_put has that to the get that rode along, if it got a message.
 _RIDER = 3
-#: What Redis may refuse a call with, or a script where a unit of work is not as it should be: nothing was done.
+#: Reasons with which Redis refuses a call, or a script a unit of work that is not as it should be: nothing was done.
 _UNDONE = (
     MQRC.STORAGE_MEDIUM_FULL,
     MQRC.NOT_AUTHORIZED,
@@ -223,7 +223,7 @@ def settle(connection: Connection, decide: ScriptCall, apply: Callable[[Sequence
     apply(list(unit.parts))
     # Where a structure has failed meanwhile, that counts for what was decided here, not for what follows.
     connection.put_failure = None
-    # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
+    # Only now: as long as a structure has not applied it, a recoverer of this connection must find the decision.
     connection.to_forget.append(unit.id)
     unit.begin_next()
     return decided

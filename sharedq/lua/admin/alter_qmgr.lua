@@ -1,8 +1,8 @@
 --[[
 admin/alter_qmgr.lua - change a manager's attributes, if they are still those that the change was made from.
 
-What IGQ is now is told to every structure afterwards. The manager finds in its own entry among the members, with its
-next renewal, that this is to be done, and does it too: whoever gave the command may be gone by then.
+The command tells every structure afterwards what IGQ is now. With its next renewal the manager finds in its own entry
+among the members that this is to be done, and does it too: the process that ran the command may be gone by then.
 
 KEYS
   1  group    hash  counters

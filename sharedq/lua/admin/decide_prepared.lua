@@ -1,8 +1,8 @@
 --[[
 admin/decide_prepared.lua - what becomes of a prepared unit of work: write it down, before any structure applies it.
 
-Who decides is noted: dies it before every structure has applied that, its recovery does the rest. Told the same again,
-the one that told it last is noted.
+The caller is noted: if it dies before every structure has applied the decision, its recovery does the rest. If another
+caller tells the same decision again, that one is noted.
 
 KEYS
   1  fence      hash  dead incarnations, processes and connections

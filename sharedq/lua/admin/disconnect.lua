@@ -1,7 +1,7 @@
 --[[
 admin/disconnect.lua - MQDISC: the connection has ended its work; give back its tag.
 
-What it has prepared and nobody has ended yet goes on using the tag.
+Units of work that it has prepared, and that nobody has ended yet, go on using the tag.
 
 KEYS
   1  own   hash  registered connections

@@ -1,8 +1,8 @@
 --[[
 admin/remove_begin.lua - igq group remove: begin to remove a member that is down, or go on with what another began.
 
-From here on nobody starts under its name (admin/join), and nobody sends to it (its entry says so). What stands against
-the removal in the structures is looked for after that, when nothing new can come.
+From here on nobody starts under its name (admin/join), and nobody sends to it (its entry says so). The caller looks in
+the structures for anything against the removal after that, when nothing new can come.
 
 Each attempt has a number, from the counter of the manager's incarnations: later than any that ever ran, earlier than
 any that will. A structure refuses steps of an attempt once it has heard of a later number, so one that was paused
@@ -10,7 +10,7 @@ undoes nothing that was done since.
 
 While an application structure has failed, or is being recovered, nothing is removed: what it had for the member may come
 back, and would be lost. Where a removal is under way, admin/restore_begin refuses a recovery: of the two one is first.
-What an attempt before has shut is opened then; what is decided (DROPPING) goes on.
+Everything that an earlier attempt has shut is opened then; what is decided (DROPPING) goes on.
 
 KEYS
   1  group       hash  counters; "queues" and a structure: how many are defined there
@@ -38,7 +38,7 @@ local entries = redis.call("ZRANGE", leases, 0, -1, "WITHSCORES")
 for position = 1, #entries, 2 do
     local target = entries[position]
     if target == token and tonumber(entries[position + 1]) > now then return { RUNNING } end
-    -- Whoever is recovered may have left something in any structure, this manager's too.
+    -- A process that is being recovered may have left something in any structure, this manager's too.
     if string.sub(target, 1, 1) == "!" then return { CLAIMED, string.sub(target, 2) } end
     if string.sub(target, 1, #qmgr + 1) == qmgr .. "." then left = left or target end
 end

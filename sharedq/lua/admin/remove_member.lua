@@ -1,8 +1,8 @@
 --[[
 admin/remove_member.lua - igq group remove: the next stage of an attempt; in the end the member is gone.
 
-What stays are three numbers, so that nothing of before can pass for the next manager of this name: the counter of its
-incarnations, the last of them as dead, and one failure more of its structure, which those who had entered that go by.
+Three numbers stay, so that nothing of before can pass for the next manager of this name: the counter of its
+incarnations, the last of them as dead, and one failure more of its structure, by which those that had entered that go.
 
 KEYS
   1  group       hash  counters
@@ -35,7 +35,7 @@ local qmgr, attempt, stage, structure = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARG
 local known = redis.call("HGET", members, qmgr)
 local info = known and cjson.decode(known)
 if not info or info.removing ~= attempt then return { MQRC.CONNECTION_BROKEN } end
--- What was dropped cannot be opened again, and what is being opened is not shut.
+-- An attempt that has begun to drop cannot open again, and one that has begun to open neither shuts nor drops.
 local next_ones = { SHUTTING = "OPENING DROPPING", OPENING = "", DROPPING = "DROPPING GONE" }
 local is_next = stage == next_ones[info.stage] or stage ~= "" and string.find(next_ones[info.stage], stage, 1, true)
 if not is_next then return { MQRC.CONNECTION_BROKEN } end

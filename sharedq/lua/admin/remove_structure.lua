@@ -26,6 +26,6 @@ if tonumber(redis.call("HGET", group, "queues " .. structure) or 0) > 0 then ret
 redis.call("HDEL", group, "queues " .. structure)
 redis.call("HDEL", structures, structure)
 redis.call("SADD", KEYS[3], structure)
--- Who serves queues of it looks when that has changed.
+-- Processes that serve queues of it look again when this counter has changed.
 redis.call("HINCRBY", group, "definition", 1)
 return { 0 }

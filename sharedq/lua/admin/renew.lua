@@ -58,8 +58,8 @@ local function next_ones()
     return first
 end
 
--- What the watch is to see: leases that have run out and may be this manager's business, managers' first, then those
--- that will run out next.
+-- Returns the leases that the watch is to see: those that have run out and may be this manager's business, managers'
+-- first, then those that will run out next.
 local function seen(limit)
     local managers, programs, stands = {}, {}, {}
     local own, lapsed = string.match(ARGV[1], "^[^.]+%.%d+"), redis.call("ZCOUNT", leases, "-inf", now)

@@ -1,8 +1,8 @@
 --[[
 admin/structure_state.lua - it was seen that a structure has failed, or can be used again: tell the group, once.
 
-Whoever sees it looks at the record first, then at the structure, and tells here. When somebody else has told something
-meanwhile, nothing is changed: what was seen may be older than that.
+The process that sees it looks at the record first, then at the structure, and tells here. When another process has told
+something meanwhile, nothing is changed: what was seen may be older than that.
 
 KEYS
   1  members   hash  "!structures": how many changes, of structures and settings, were told, which every renewal of a lease learns

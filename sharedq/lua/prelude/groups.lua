@@ -1,6 +1,6 @@
 --[[
-Members: messages in a group, and segments. What is available of them, so that completeness is known without looking
-at them all.
+Members: messages in a group, and segments. The index tells which of them are available, so that completeness is known
+without looking at them all.
 
 Available members are not in `a`. They stand in `r`, by score, and in the index, each kind after a letter:
   c CorrelId + place                  as `C` has it for other messages
@@ -52,7 +52,7 @@ local function is_member(queue, record)
     return bit.band(flags, SEGMENT + LAST_SEGMENT + IN_GROUP + LAST_IN_GROUP) ~= 0
 end
 
--- What a record's tail begins with (see sharedq/messages/record.py), each in four bytes, "" where it is the usual value:
+-- The numbers that begin a record's tail (see sharedq/messages/record.py), each in four bytes, "" for the usual value:
 -- version, report options, MsgType, Feedback, Encoding, CodedCharSetId.
 local function tail_numbers(record)
     local correl, msgid, group = identifier_offsets(record)
@@ -279,7 +279,8 @@ local function groups_of(queue, messages)
         redis.call("HINCRBY", queue.q, "gm", step)
     end
 
-    -- Of those at one position the first counts: whoever takes its place, or leaves it, changes places with another.
+    -- Of those at one position the first counts: one that comes in front of it counts instead, and so does the next one
+    -- after it has left.
     -- Returns the one that counts from now on where another one has left.
     local function recount(step, member, id, score, position, add)
         local equals = entries(position, 2)
@@ -332,7 +333,7 @@ local function groups_of(queue, messages)
         return not member.of_type or is_type_there(member)
     end
 
-    -- What is there of what a member belongs to: 2 the whole group, 1 its logical message, 0 neither.
+    -- How much is there of what a member belongs to: 2 the whole group, 1 its logical message, 0 neither.
     local function level(member)
         local now = standing(member)
         return now.is_group and 2 or now.is_message and 1 or 0

@@ -1,5 +1,5 @@
 --[[
-Locks of browsing handles (MQGMO_LOCK). What is locked is in none of the sets that say what is available, as though it
+Locks of browsing handles (MQGMO_LOCK). A locked message is in none of the sets that say what is available, as though it
 were got, so nobody meets it or passes over it; the hash `l` of the queue has for the handle (token#number) the ids
 and scores, and `lk` in the queue's hash counts the messages.
 For its own handle it is on the queue: a call of that handle takes the lock off first, looks, and locks again what must
@@ -8,7 +8,7 @@ A queue is given as a table: name, q, a, i, w, g, r, l (keys). `marks` is what p
 nothing is marked.
 USES place
 ]]
--- What the handle had locked stands where it stood; nobody is told of it. Returns it, in its order.
+-- The messages that the handle had locked stand where they stood; nobody is told of them. Returns them, in their order.
 local function take_lock_off(queue, messages, expiry, handle, marks)
     local text = redis.call("HGET", queue.l, handle)
     if not text then return {} end
@@ -31,7 +31,7 @@ local function lock(queue, messages, expiry, handle, items, marks)
     local pairs_text = {}
     for position, item in ipairs(items) do
         redis.call("ZREM", queue.a, item.id)
-        -- What stays locked reveals nothing: whoever waits would be woken by each look of a handle that waits, too.
+        -- A message that stays locked reveals nothing: else each look of a waiting handle would wake the other waiters.
         local revealed, stays = queue.revealed, queue.was_locked and queue.was_locked[item.id]
         if stays then queue.revealed = nil end
         if needs_look(item.id) then look_after(queue, messages, expiry, -1, item.id, item.score, item.record) end

@@ -1,12 +1,12 @@
 --[[
 Marks of browsing handles (MQGMO_MARK_BROWSE_*). A holder of marks is a handle (token#number), or "C": the set of handles
 that were opened to co-operate (MQOO_CO_OP); or "M": the mover of a transmission queue, which marks what is for managers
-outside the group. What it has marked stays so for the next mover.
+outside the group. Its marks stay for the next mover.
   k           hash: message id -> its holders, each in a line; `mk` in the queue's hash while there is any
   k\nHOLDER\na, k\nHOLDER\nr   what the holder has marked of the available messages and members, by score
   k\nC\nt     when the marks of the co-operating set end by themselves; "inf": never
-Every marked message in `k\nHOLDER\na` is in `a`, whoever takes it out of there takes it out here: so the sets agree up to
-the first message that is not marked, and that is found by halving, however many are marked in front of it.
+Every marked message in `k\nHOLDER\na` is in `a`, and a script that takes it out of `a` takes it out here too. So the
+sets agree up to the first message that is not marked, and halving finds that, however many are marked in front of it.
 A queue is given as a table: name, q, a, h, k (keys); g, i, r too where members of groups can be marked.
 USES place
 ]]

@@ -12,7 +12,8 @@ local function is_dead(fence, qmgr, incarnation, process, owner)
     return tonumber(dead[1] or 0) >= tonumber(incarnation) or dead[2] or dead[3]
 end
 
--- Whether the group knows the caller, and has not shut it out. What is recovered is known no more: its fence can go then.
+-- Whether the group knows the caller, and has not shut it out. The group knows a recovered one no more: its fence can
+-- go then.
 local function is_registered(own, fence, qmgr, incarnation, process, owner)
     return redis.call("HEXISTS", own, owner) == 1 and not is_dead(fence, qmgr, incarnation, process, owner)
 end

@@ -5,9 +5,9 @@ A queue is given as a table: name, q, a, i, w (keys); also g and r wherever memb
 where the caller tells those who wait what has come to count because a member went. `handed` counts those handed.
 USES record, groups, journal
 ]]
--- What is known of one message that needs a look, beside its place among the available ones: index entries, expiry,
--- and for a member everything (prelude/groups). `step` is 1 when it comes, -1 when it goes. Returns for a member the
--- level at which first items are new, or -1.
+-- Keeps what is known of one message that needs a look, beside its place among the available ones: index entries,
+-- expiry, and for a member everything (prelude/groups). `step` is 1 when it comes, -1 when it goes. Returns for a
+-- member the level at which first items are new, or -1.
 local function look_after(queue, messages, expiry, step, id, score, record)
     local level = nil
     if queue.r and is_member(queue, record) then
@@ -108,7 +108,7 @@ end
 
 -- One script wakes so many waiters; when there are more, each of those that come back wakes as many of the rest. The
 -- field "wk" says where they go on: "B" (browses) or "*" (everyone), "1" when they begin anew at the end because more
--- has come meanwhile, and the last one woken. Members are in order, and whoever waits again after that place only
+-- has come meanwhile, and the last one woken. Members are in order, and one that waits again after that place only
 -- looks in vain: so all are woken, whatever comes meanwhile.
 local WOKEN_MAX = 256
 local function waiters_after(queue, kind, after, limit)
@@ -229,9 +229,9 @@ local function is_anything_on(queue)
     return redis.call("ZCARD", queue.a) > 0 or tonumber(redis.call("HGET", queue.q, "gm") or 0) > 0
 end
 
--- Woken by something that does not fit after all: whoever else may have waited for that looks next. `mine` is the
--- entry that the caller waited under; "" unless others under such an entry could want what it did not. `woken_by` is the
--- message that woke it, where that is known, which is still there or not.
+-- The caller was woken by something that does not fit after all: another one that may have waited for that looks next.
+-- `mine` is the entry that the caller waited under; "" unless others under such an entry could want what it did not.
+-- `woken_by` is the message that woke it, where that is known; it may be gone.
 local function pass_on(queue, messages, own, wake_base, mine, woken_by)
     local kind, member, token = string.sub(mine, 1, 1), nil, nil
     if kind == "V" or kind == "G" or kind == "E" or kind == "N" then

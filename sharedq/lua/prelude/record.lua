@@ -1,5 +1,5 @@
 --[[
-What scripts read of a message record; the layout is in docs/reference/key-space.md, "A record".
+Functions that read a message record; the layout is in docs/reference/key-space.md, "A record".
 ]]
 local PERSISTENT, EXPIRY, CORREL, MSGID, GROUP, REPORT, DESTINATION, TELLS_EXPIRY = 1, 2, 4, 8, 16, 32, 64, 128
 -- An order key is a score in seven bytes, so that index entries sort in delivery order.
@@ -43,7 +43,7 @@ local function identifier_offsets(record)
 end
 
 -- Whether a MsgId that igq generated, and that names the number of a message without one of its own, is that message's:
--- the same number is given by other groups, too. What a MsgId begins with is where its message was put.
+-- the same number is given by other groups, too. A MsgId begins with the place where its message was put.
 local function is_generated(record, msgid)
     local correl, _, group = identifier_offsets(record)
     local at = 12
@@ -60,7 +60,7 @@ local function usual_id(score)
     return string.format("%.0fx", score % CONST.PRIORITY_STEP)
 end
 
--- What follows a prefix in an index entry: the place, and the id unless it is the usual one (sixteen bytes a message).
+-- The text after a prefix in an index entry: the place, and the id unless it is usual (sixteen bytes a message).
 local function place_text(score, id)
     local order = struct.pack(">I7", score)
     return id == usual_id(score) and order or order .. id

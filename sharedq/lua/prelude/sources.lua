@@ -1,7 +1,7 @@
 --[[
 Finding the first message that an MQGET asks for, whatever it asks for, among members of groups and others.
 
-What is wanted is a table; "" asks nothing, and all that is asked must hold:
+`want` is a table that says what is asked for; "" asks nothing, and all that is asked must hold:
   id       exactly this message              number  of a MsgId that igq generated
   msgid, correl, group                       seq, offset
   level    2 the whole group must be there, 1 the logical message, 0 neither
@@ -13,8 +13,8 @@ What is wanted is a table; "" asks nothing, and all that is asked must hold:
            search of its own that goes no further in this call
 Every search has its sources: sets or stretches of the index, by place, that hold all that can fit and little else.
 From each the first that fits is taken, and of these the first by place. A source is looked at up to LOOKED_MAX
-messages that do not fit; where that was not enough, the place is told from which on to look again. What is incomplete
-may be any number of these: so what is complete is looked into at the same time.
+messages that do not fit; where that was not enough, the place is told from which on to look again. Any number of these
+may be incomplete: so what is complete is looked into at the same time.
 USES record, groups
 ]]
 local LOOKED_MAX = 256
@@ -116,9 +116,9 @@ local function find_wanted(queue, messages, want, after)
         if reached and (not horizon or reached < horizon) then horizon = reached end
     end
 
-    -- What is complete stands in the index by where it begins (`kind`), whatever is incomplete in front of it. Each is
-    -- looked into, up to where the next one begins after what was found. False: so many were in vain that it is not
-    -- known yet.
+    -- A complete group or logical message stands in the index by where it begins (`kind`), whatever is incomplete in
+    -- front of it. Each is looked into, up to where the next one begins after what was found. False: so many were in
+    -- vain that it is not known yet.
     local function in_complete(kind, from, look_into)
         return function(count)
             local found = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. kind .. "\255", "LIMIT", 0, count + 1)
@@ -192,7 +192,7 @@ local function find_wanted(queue, messages, want, after)
         end
     end
 
-    -- What is no member has MsgSeqNumber 1 and Offset 0.
+    -- A message that is no member has MsgSeqNumber 1 and Offset 0.
     local takes_others = (want.seq == "" or want.seq == "1") and (want.offset == "" or want.offset == "0")
     if want.id ~= "" then
         local score = score_of(queue, want.id)

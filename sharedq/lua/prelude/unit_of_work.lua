@@ -91,7 +91,7 @@ local function nothing_left(own, caller)
     return { 0, 0, 0 }
 end
 
--- Who may end a unit of work: its owner while it is registered, anybody registered once it is dead.
+-- The owner of a unit of work may end it while it is registered, anybody registered once the owner is dead.
 local function may_not_end(own, dead, caller, owner)
     if redis.call("HEXISTS", own, caller) == 0 then return true end
     return caller ~= owner and redis.call("HEXISTS", dead, owner) == 0

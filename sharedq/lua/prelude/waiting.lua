@@ -16,7 +16,7 @@ local function stop_waiting(queue, own, owner, state, wake_key)
     local kind, rest = string.sub(state, 1, 1), string.sub(state, 2)
     local name, member = string.match(rest, "^([^\n]*)\n?(.*)$")
     if kind == "H" then
-        -- What never arrived goes back by structure/get alone, which the wait owes it.
+        -- A message that never arrived goes back by structure/get alone, which the wait owes it.
         if INLINE.is_on_its_way(wake_key) then return name end
         redis.call("DEL", wake_key)
         redis.call("HSET", own, owner, "")
@@ -31,8 +31,9 @@ local function stop_waiting(queue, own, owner, state, wake_key)
     return nil
 end
 
--- What it was handed on this queue and never got: back where it was, and it counts as woken for that. True if there was
--- any. A queue that was deleted meanwhile takes it along; what it got in its unit of work so is that one's to give back.
+-- Puts back where they were the messages that it was handed on this queue and never got; it counts as woken for them.
+-- True if there were any. A queue that was deleted meanwhile takes them along. A message that it got so in its unit of
+-- work is for that to give back.
 local function take_back(queue, owner, wake_key)
     local handed, is_any = redis.call("LPOP", wake_key), false
     while handed do

@@ -1,10 +1,11 @@
 --[[
 structure/attach.lua - register a connection in a structure, before its first call there.
 
-After this the connection asks the administration structure once more whether it is fenced, so that no structure
-can be entered by an owner whom a recoverer has already passed.
+After this the connection asks the administration structure once more whether it is fenced, so that an owner that a
+recoverer has already passed enters no structure.
 
-What the loader puts in front of it (sharedq/redis/script_source.py) also asks for the commands of the scripts that run for every message.
+The text that the loader puts in front of it (sharedq/redis/script_source.py) also asks for the commands of the scripts
+that run for every message.
 
 KEYS
   1  own    hash  registered owners

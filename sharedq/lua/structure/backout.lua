@@ -4,7 +4,7 @@ structure/backout.lua - MQBACK in one structure: undo what the unit of work reco
 Puts vanish; gets return to the place they had, with BackoutCount raised. A peer does the same for a dead owner. To raise
 the count is to write the message again, so a chunk ends by bytes too, wherever that is.
 
-What was got with MQGMO_MARK_SKIP_BACKOUT stays got where its own program asks for that: with the last chunk it becomes
+A message got with MQGMO_MARK_SKIP_BACKOUT stays got where its own program asks for that: with the last chunk it becomes
 all that the next unit of work has done so far.
 
 KEYS

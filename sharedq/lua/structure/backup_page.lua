@@ -1,8 +1,8 @@
 --[[
 structure/backup_page.lua - the next persistent messages on a queue, by place, for a backup. Reads only.
 
-What a browsing handle has locked in the meantime is where it was: in one moment each message of the stretch is either
-available or locked.
+A message that a browsing handle has locked in the meantime is where it was: in one moment each message of the stretch
+is either available or locked.
 
 KEYS
   1  set       zset  ids by score: available ones, or members of groups

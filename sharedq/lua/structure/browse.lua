@@ -39,7 +39,7 @@ local STALE, LOOK_AGAIN, GROUPED, MARKED, EXPIRED_MAX = 1, 2, 3, 4, 100
 local waiting = redis.call("HGET", own, owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 local version, members, marked = unpack(redis.call("HMGET", queue.q, "ver", "gm", "mk"))
--- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
+-- A woken caller owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 if version and ((members or "0") ~= "0" or marked) then return { marked and MARKED or GROUPED } end
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[8]) then return { MQRC.CALL_IN_PROGRESS } end

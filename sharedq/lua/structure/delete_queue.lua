@@ -2,7 +2,7 @@
 structure/delete_queue.lua - delete or clear a local queue: in one moment it is gone, or empty.
 
 The messages leave the queue together, by renaming its sets; their bodies go afterwards, in chunks
-(structure/discard.lua). What is set aside is noted, so that a crash in between loses track of nothing.
+(structure/discard.lua). The sets put aside are noted, so that a crash in between loses track of nothing.
 
 KEYS
   1  sequence   string  counter

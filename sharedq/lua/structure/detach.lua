@@ -1,7 +1,8 @@
 --[[
 structure/detach.lua - a connection leaves a structure in good order: no work, no wait, no handles.
 
-What the connection does not know of (a call was cut short), or could not give back, keeps it registered, for its recovery.
+Anything that the connection does not know of (a call was cut short), or could not give back, keeps it registered, for
+its recovery.
 
 KEYS
   1  own       hash  registered owners

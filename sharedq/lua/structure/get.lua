@@ -66,7 +66,7 @@ end
 local is_any = not ARGV[12]
 if is_after and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
 if ends_first then
-    -- As structure/commit ends such a one.
+    -- As structure/commit ends a unit of work of gets alone.
     is_any = true
     local expected = tonumber(ARGV[13])
     local elements, count = redis.call("LRANGE", unit, 0, expected + 1), 0
@@ -114,7 +114,7 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
     local count, ids_text = #ids, table.concat(ids, " ")
     if count > 0 and not string.find(ids_text, "x", 1, true) then
         local records = is_blind and {} or redis.call("HMGET", messages, unpack(ids))
-        -- Who takes another message than the one that woke it has to wake others for that.
+        -- A getter that takes another message than the one that woke it has to wake others for that one.
         local fit = not woken_by or string.find(" " .. ids_text .. " ", " " .. woken_by .. " ", 1, true)
         if not is_blind and (may_be_long or length_max < CONST.LONG) then
             for position = 1, count do fit = fit and #records[position] <= length_max end
@@ -177,7 +177,7 @@ if is_handed then
     redis.call("HSET", own, owner, take_back(queue, owner, KEYS[9]) and "K" .. queue.name or "")
     return { LOOK_AGAIN, "" }
 end
--- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
+-- A woken caller owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
@@ -203,7 +203,7 @@ if #ids == 0 then
     if selection.id ~= "" then return { MQRC.NO_MSG_UNDER_CURSOR } end
     -- Woken by a message that does not fit after all (a MsgId names it, its CorrelId is another one).
     if string.sub(waiting, 1, 1) == "K" and selection.prefix ~= "" and redis.call("ZCARD", queue.a) > 0 then
-        -- Who waits by the number of a message may ask for a CorrelId besides, and the next one for another.
+        -- A getter that waits by the number of a message may ask for a CorrelId too, and the next one for another.
         local mine = selection.number ~= "" and "N" .. selection.number .. " " .. owner or ""
         pass_on(queue, messages, own, KEYS[11], mine, woken_by)
     end
@@ -225,7 +225,7 @@ for position, id in ipairs(ids) do
         found_dead = true
         if end_expired(queue, messages, expiry, id, score, record) then expired[#expired + 1] = id end
     elseif is_blind and needs_look(id) and has(record, REPORT) then
-        -- Whoever takes it unseen would not see that it asks for a report.
+        -- A getter that takes it unseen would not see that it asks for a report.
         stop_at = position
         break
     elseif #returned > 0 and (length > length_max or bytes + length > bytes_max) then
@@ -264,7 +264,7 @@ for position = stop_at, #ids do
 end
 if #back > 0 then
     redis.call("ZADD", queue.a, unpack(back))
-    -- A woken getter whose buffer is too small leaves the message to whoever else waits.
+    -- A woken getter whose buffer is too small leaves the message to the other waiters.
     if waiting ~= "" and reply[1] == MQRC.TRUNCATED_MSG_FAILED then
         if tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then
             wake_for(queue, own, KEYS[11], ids[stop_at], records[stop_at])

@@ -3,7 +3,7 @@ structure/get_grouped.lua - MQGET where groups, segments, locks or marks count: 
 marked messages are there, or the handle has something locked. And that of programs from the shared transmission queue:
 what they get has a header in front, for which their buffers must have room.
 
-Takes or browses. What structure/get and structure/browse do for queues without members, this does for all: plain
+Takes or browses. It does for all queues what structure/get and structure/browse do for queues without members: plain
 messages and members stand in two sets, and completeness is known by what prelude/groups counts. A logical message
 that is to be put together is taken whole: its segments leave in this one call.
 
@@ -56,7 +56,7 @@ ARGV
                   t the handle is of the co-operating set; m it is a mover's
   32 mark_ms      how long a mark of the co-operating set lasts; -1 without an end
   33 members      with m: names of the group's members, a line each, and a line end before the first; the queue knows
-                  later ones, if any. What a header addresses to another manager is marked, and passed over
+                  later ones, if any. A message whose header names another manager is marked, and passed over
 REPLY       { 0 | 2079 | 2080, length of the first message, { score of the first, members left on the queue, segments
             used of those returned, or 0 [, messages locked now, 1 while anything is marked] }, id, record, ... }
             | { 1, version, definition } stale | { 2, horizon [, "B"] } look again
@@ -75,7 +75,7 @@ local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[
 queue.k, queue.h, queue.revealed = KEYS[15], KEYS[17], {}
 local owner, count, unit_id, mode, length_max = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local truncate, bytes_max, wait_text = ARGV[8] == "1", tonumber(ARGV[9]), ARGV[10]
--- What is marked is got as anything else, and only noted otherwise.
+-- A message marked to skip its back-out is got as any other, and only noted by another letter.
 local noted_as = "G"
 if mode == "s" then mode, noted_as = "1", "S" end
 local is_fixed, is_under_cursor = ARGV[23] == "1", ARGV[26] == "1"
@@ -154,7 +154,7 @@ local is_woken, woken_by = string.sub(waiting, 1, 1) == "K", string.match(waitin
 local after = tonumber(ARGV[12])
 -- Something came since this search began: it may be where the search has been already.
 if not is_woken then after = math.max(after, tonumber(ARGV[13])) end
--- What is complete has been looked into in vain.
+-- This search has looked into everything complete, in vain.
 want.goes_on = not is_woken and ARGV[13] ~= "0"
 
 local expired, found_dead = {}, 0
@@ -231,8 +231,9 @@ local function leave_to_others()
     end
 end
 
--- It was woken and has taken something. What completes a group may make more eligible than one message, and who asks for a
--- place in a group may have taken another one than those that wait after it want; so may anybody, whatever woke them.
+-- It was woken and has taken something. A message that completes a group may make more than one eligible. A getter that
+-- asks for a place in a group may have taken another message than the waiters after it want; so may any getter,
+-- whatever woke it.
 local function share()
     local kind = string.sub(wait_text, 1, 1)
     if woken_by and score_of(queue, woken_by) then
@@ -242,12 +243,12 @@ local function share()
     end
 end
 
--- It was woken and must not have what it found, or has no room for it: that is for whoever else waits.
+-- It was woken and must not have what it found, or has no room for it: that is for the other waiters.
 local function leave(first)
     if is_woken then wake_for_what_is_left(queue, messages, own, KEYS[11], first.id) end
 end
 
--- What becomes of the lock, by how the call ends; `items` is what it returns, nil where it returns nothing.
+-- Keeps or ends the lock, by how the call ends; `items` is what it returns, nil where it returns nothing.
 local function settle(reply, items)
     local is_done = items and reply[1] ~= MQRC.TRUNCATED_MSG_FAILED
     local found_nothing = reply[1] == MQRC.NO_MSG_AVAILABLE
@@ -290,7 +291,7 @@ if not items then
     -- Also where it has to look again: whatever comes from now on wakes it, and its search begins anew.
     if wait_text ~= "" then start_waiting(queue, own, owner, wait_text) end
     if string.byte(wait_text) == 66 and asked_as ~= "B" then reply[#reply + 1] = "B" end
-    -- What is passed over because it is marked becomes eligible then.
+    -- Messages that were passed over because they are marked become eligible then.
     if not horizon and asks("s") and asks("t") and mark_ends_in then
         reply[2], reply[3] = reply[2] or "", mark_ends_in
     end
@@ -316,7 +317,7 @@ if #items > 1 and mode == "0" and is_persistent and ARGV[27] == "1" then
     return refuse(MQRC.UOW_NOT_AVAILABLE)
 end
 
--- What the caller gets: one message, one logical message in its segments, or a batch of messages one by one.
+-- The caller gets one message, one logical message in its segments, or a batch of messages one by one.
 local XQH_LENGTH, MDE_LENGTH = 428, 72
 local function length_of(item)
     local length = item.length or #item.record - body_offset(item.record)

@@ -1,7 +1,7 @@
 --[[
 structure/open.lua - MQOPEN of a local queue: register the handle, hand out the definition in force.
 
-What the name led through is compared in the same moment: a handle that is registered is one that the program has.
+The definitions that the name led through are compared in the same moment: the program has every registered handle.
 
 KEYS
   1  own       hash  registered owners (the fence)
@@ -36,7 +36,7 @@ if not state[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
 if string.find(mode, "[iI]") then
     local definition = cjson.decode(state[2])
     mode = string.gsub(mode, "i", definition.def_input_open_option == "EXCL" and "X" or "I")
-    -- Whoever opens it for input has it alone, whatever the open asked for.
+    -- A program that opens it for input has it alone, whatever the open asked for.
     if definition.shareability == "NOSHARE" then mode = string.gsub(mode, "I", "X") end
 end
 if string.find(mode, "X", 1, true) then

@@ -1,8 +1,8 @@
 --[[
 structure/put.lua - MQPUT, MQPUT1: store messages on one queue, inside or outside a unit of work.
 
-All of a batch or none: a full queue refuses the whole call. Whatever an attribute decides was decided by the
-caller from the definition of version `version`; another version in force stops the call before it did anything.
+All of a batch or none: a full queue refuses the whole call. The caller has decided all that attributes decide, from the
+definition of version `version`; another version in force stops the call before it did anything.
 
 KEYS
   1  own           hash    registered owners (the fence)

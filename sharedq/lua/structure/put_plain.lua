@@ -77,7 +77,7 @@ if state[2] == "1" then
     if is_lone and not KEYS[10] then
         handed = INLINE.is_to_be_handed(after) and { after = after, name = ARGV[2], q = KEYS[4], base = base }
     elseif is_lone then
-        -- What the agent said counts for its own wait, for the definition of its queue and for the authority records.
+        -- The agent's word counts for its own wait, for the definition of its queue and for the authority records.
         local said = redis.call("HGET", KEYS[4], "mv") or ""
         local head = token .. " " .. state[1] .. " " .. (redis.call("HGET", KEYS[9], "AUT") or "") .. "\n"
         local is_said, version, its_base = string.sub(said, 1, #head) == head, nil, nil

@@ -4,8 +4,8 @@ structure/read_range.lua - a slice of what is available on a queue, for readers 
 The slice is in delivery order, members of groups in their places among the others. Uncommitted and locked messages
 stand in none of the sets; what has expired is passed over, and stays for those who may take it away.
 
-Where an identifier is asked for, its entries in the selection index are looked at instead of the whole queue. What
-else is asked for is compared with each record that was looked at.
+Where an identifier is asked for, its entries in the selection index are looked at instead of the whole queue. The rest
+that is asked for is compared with each record that was looked at.
 
 KEYS
   1  messages   hash  message id -> record

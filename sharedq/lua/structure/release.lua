@@ -66,10 +66,10 @@ for position = names_end + 1, #ARGV do
     end
 end
 if redis.call("EXISTS", holdings) == 1 then return { MORE } end
--- Who opened one of them may be dead, too: first all of these give back what they have.
+-- A program that opened one of them may be dead, too: first all of these give back what they have.
 if redis.call("EXISTS", KEYS[10]) == 1 then return { MADE } end
 
--- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
+-- Nobody remembers which message it was woken for, so every waiter here looks again; a look in vain costs a call.
 if woken_for and not is_handed and is_anything_on(woken_for) then wake_everyone(woken_for, own, KEYS[6]) end
 redis.call("DEL", KEYS[5])
 redis.call("HDEL", dead, owner)

@@ -1,6 +1,6 @@
 --[[
 structure/restore_begin.lua - RECOVER CFSTRUCT begins: the structure is lost, or has begun anew and is empty, or the
-recovery that has begun there did not come to its end. What is left of its queues is dropped; nobody can use them before
+recovery that has begun there did not come to its end. The rest of its queues is dropped; nobody can use them before
 structure/restore_end, and no handle or unit of work of before is known any more.
 
 KEYS

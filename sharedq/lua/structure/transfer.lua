@@ -2,11 +2,11 @@
 structure/transfer.lua - the IGQ agent's hop: move messages from the transmit queue's part of this structure to
 their destination queues in this structure. One script is one batch: got, put and committed in one moment.
 
-Only entries move; bodies stay where they are. What cannot be delivered here is left in place, reported, and
-blocks what follows it to the same destination, so that nothing overtakes.
+Only entries move; bodies stay where they are. A message that cannot be delivered here is left in place, reported, and
+blocks those that follow it to the same destination, so that nothing overtakes.
 
 An agent that finds nothing waits for a message as a get does, and moves it in the call that ends its wait. It says what
-it moves without reading it (`mv`): whoever puts a message that a get waits for moves that for it (structure/put_plain).
+it moves without reading it (`mv`): a put of a message that a get waits for moves that for it (structure/put_plain).
 
 KEYS
   1  own        hash    registered owners (the fence); value: the owner's waiting state
@@ -56,7 +56,7 @@ local waiting = redis.call("HGET", own, caller)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 local version, may_be_long, backed_out, by_puts = unpack(redis.call("HMGET", source.q, "ver", "lg", "bo", "mvd"))
 if not version then return { MQRC.UNKNOWN_OBJECT_NAME } end
--- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
+-- A woken agent owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version ~= ARGV[3] or (redis.call("HGET", KEYS[10], "AUT") or "") ~= ARGV[7] then return { CHANGED } end
 
 if by_puts then redis.call("HDEL", source.q, "mvd") end

@@ -2,8 +2,8 @@
 structure/undo_puts.lua - an MQPUT of several calls was refused in its middle: take what it has stored out of its unit of
 work, which is then as it was before that MQPUT. The latest operations first, some in each call.
 
-Nobody has seen these messages: they are in none of the sets of what is available. Who dies in between leaves a unit of
-work that is backed out, so the call can also be made again.
+Nobody has seen these messages: they are in none of the sets of what is available. A caller that dies in between leaves
+a unit of work that is backed out, so the call can also be made again.
 
 KEYS
   1  own       hash    registered owners (the fence)

@@ -172,7 +172,7 @@ class Encoding(IntFlag):
     FLOAT_S390 = 0x300
     FLOAT_TNS = 0x400
     NORMAL = 0x111
-    #: What IBM calls MQENC_NATIVE on little-endian machines.
+    #: IBM's MQENC_NATIVE on little-endian machines.
     REVERSED = 0x222
     NATIVE = 0x222
     S390 = 0x311

@@ -58,7 +58,7 @@ class ObjectDefinition(BaseModel):
         )
 
     def to_json(self, *, without: frozenset[str] = frozenset()) -> str:
-        """Return everything as JSON, which scripts read too. What does nothing is left out where it is the default."""
+        """Return all as JSON, which scripts read too. An idle field is left out where it has its default."""
         return self.model_dump_json(exclude=_idle_fields(self) | without)
 
     @classmethod

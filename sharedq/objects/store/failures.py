@@ -1,8 +1,8 @@
 """Structures that have failed: how that is noticed, how the group is told, and what a call gets as its reason.
 
 A structure has failed when it has lost its keys (`sharedq.objects.store.lost`). No call checks for that: a script finds
-its caller or its queue missing, and only then the reason is looked up. Whoever sees a failure tells the group, and so
-does RECOVER CFSTRUCT. Every renewal of a lease learns whether something was told.
+its caller or its queue missing, and only then the reason is looked up. A process that sees a failure tells the group,
+and so does RECOVER CFSTRUCT. Every renewal of a lease learns whether something was told.
 """
 
 from __future__ import annotations

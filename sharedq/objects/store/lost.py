@@ -10,7 +10,7 @@ from __future__ import annotations
 from sharedq.objects.store.directory import Directory
 from sharedq.objects.store.local_queues import LocalQueues
 
-#: What an operator can do. RECOVER CFSTRUCT refuses if there is no backup, or none is possible.
+#: An operator can do this. RECOVER CFSTRUCT refuses if there is no backup, or none is possible.
 LOST_QUEUES_REMEDY = "RECOVER CFSTRUCT brings them back from a backup, DEFINE with REPLACE without their messages"
 
 

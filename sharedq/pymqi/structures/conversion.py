@@ -1,6 +1,6 @@
 """Between pymqi's structures and the native ones, by way of IBM's layouts.
 
-What a structure's version does not have is neither read nor written, as a queue manager treats a C structure.
+Fields that a structure's version does not have are neither read nor written, as a queue manager treats a C structure.
 """
 
 from __future__ import annotations
