@@ -166,6 +166,8 @@ class AsyncConnection:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         async with self._turn:
+            if self._connection.connection.is_disconnected:
+                return
             unseen = self._unseen()
             if (error is not None or unseen) and not self._connection.connection.is_ended:
                 await self._run(self._connection.backout)
@@ -179,7 +181,8 @@ class AsyncConnection:
         try:
             return await self._run(self._connection.disconnect)
         finally:
-            self._thread.shutdown(wait=False)
+            if self._connection.connection.is_disconnected:
+                self._thread.shutdown(wait=False)
 
     def _unseen(self, *, in_unit: bool = False) -> list[AsyncQueue]:
         """The queues that keep a message of a cancelled get."""
@@ -191,7 +194,7 @@ class AsyncConnection:
 
     async def _run(self, call: Callable[[], T]) -> T:
         """Make a call to its end, also if the task is cancelled meanwhile. In this connection's turn."""
-        called = asyncio.get_running_loop().run_in_executor(self._thread, copy_context().run, call)
+        called = self._begin(call)
         try:
             return await asyncio.shield(called)
         except asyncio.CancelledError:
@@ -199,6 +202,12 @@ class AsyncConnection:
             # Retrieved: nobody else will look at it.
             called.exception()
             raise
+
+    def _begin(self, call: Callable[[], T]) -> asyncio.Future[T]:
+        """Begin a call in the thread of this connection. Raises MQIError: 2018, it is disconnected."""
+        if self._connection.connection.is_disconnected:
+            raise error_for(MQRC.HCONN_ERROR, "", self.qmgr_name, "it is disconnected")
+        return asyncio.get_running_loop().run_in_executor(self._thread, copy_context().run, call)
 
     async def _run_get(self, get: Callable[[], T], keep: Callable[[T], None]) -> T:
         """Make a get. If the task is cancelled, end its wait; *keep* what it has taken then."""
@@ -211,7 +220,7 @@ class AsyncConnection:
             finally:
                 connection.is_wait_canceled = None
 
-        called = loop.run_in_executor(self._thread, copy_context().run, get_until_canceled)
+        called = self._begin(get_until_canceled)
         try:
             return await asyncio.shield(called)
         except asyncio.CancelledError:

@@ -309,6 +309,9 @@ class QueueManagerConnection:
         Returns:
             ``NONE``, or 2344: the tag is not free, because the group has still to complete what is committed, or
             something is in doubt.
+
+        Raises:
+            MQIError: 2018 it is disconnected already; 2003 backed out instead; 2009 unknown.
         """
         self.connection.end_callbacks()
         with self.connection.lock:
@@ -320,6 +323,8 @@ class QueueManagerConnection:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self.connection.is_disconnected:
+            return
         self.connection.end_callbacks()
         with self.connection.lock:
             if error is not None and not self.connection.is_ended:

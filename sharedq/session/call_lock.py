@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import MQIError
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.xa import XAError
 from sharedq.redis.deployment import DeploymentError
 from sharedq.redis.link import steps
@@ -55,6 +55,21 @@ class Turns:
                 self._on_cut()
         finally:
             self._lock.release()
+
+
+class Disconnected(Turns):
+    """The turns of a connection handle after its MQDISC: no call has one any more (2018)."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def if_free(self, act: Callable[[], None]) -> None:
+        """Do nothing."""
+
+    def __enter__(self) -> None:
+        raise error_for(MQRC.HCONN_ERROR, "", self._name, "it is disconnected")
 
 
 def _breaks(error: BaseException, *, has_begun: bool) -> bool:

@@ -32,7 +32,7 @@ from sharedq.scripts.connections import (
 )
 from sharedq.scripts.reads import server_ms
 from sharedq.session.async_puts import PendingPuts
-from sharedq.session.call_lock import Turns
+from sharedq.session.call_lock import Disconnected, Turns
 from sharedq.session.handle import Handle, StructureAccess
 from sharedq.session.put_status import PutStatus
 from sharedq.session.route import ReplyTo
@@ -83,7 +83,7 @@ class Connection:
         self.origin = process.qmgr.encode()
         self.appl_name = appl_name_of(appl_name) or default_appl_name().decode()
         self.appl_name_bytes = self.appl_name.encode()
-        self.lock = Turns(self.break_off)
+        self.lock: Turns = Turns(self.break_off)
         after_fork(self._end_in_child)
         self.token = f"{process.token}.{process.add(self)}"
         self.unit = UnitOfWork(self.token)
@@ -572,9 +572,19 @@ class Connection:
         """Whether this connection was disconnected or lost."""
         return self._is_ended
 
+    @property
+    def is_disconnected(self) -> bool:
+        """Whether its program has disconnected: no call may use it any more (2018)."""
+        return isinstance(self.lock, Disconnected)
+
+    def end_turns(self) -> None:
+        """Refuse every further call (2018): its program has disconnected."""
+        self.lock = Disconnected(self.qmgr_name)
+
     def _end_in_child(self) -> None:
         # The process forked while another thread had its turn. That thread is not in the child to end the turn.
-        self.lock = Turns(self.break_off)
+        if not self.is_disconnected:
+            self.lock = Turns(self.break_off)
 
     def _drop_or_break_off(self) -> None:
         # A lost reply may have been that of a registration: its tag would be held without an owner.

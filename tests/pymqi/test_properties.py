@@ -141,3 +141,17 @@ def test_structures_have_ibms_lengths(structure: str, length: int) -> None:
     made = getattr(pymqi, structure)()
     assert (made.get_length(), len(made.pack())) == (length, length)
     assert made.StrucId.rstrip() == structure.encode()
+
+
+def test_a_handle_of_a_connection_that_is_disconnected_is_of_no_use(qmgr: pymqi.QueueManager) -> None:
+    other = pymqi.connect("QM1")
+    handle = pymqi.MessageHandle(other)
+    handle.properties.set("a", "x")
+    other.disconnect()
+    for call in (lambda: handle.properties.set("a", "y"), lambda: handle.properties.get("a"), handle.dlt):
+        with pytest.raises(pymqi.MQMIError) as error:
+            call()
+        assert error.value.reason == CMQC.MQRC_HCONN_ERROR
+    with pytest.raises(pymqi.PYIFError, match="not connected"):
+        pymqi.MessageHandle(other)
+    assert qmgr.is_connected

@@ -127,6 +127,17 @@ def disconnect(connection: Connection) -> MQRC:
         MQIError: 2003 the unit of work was backed out instead, or 2123 a part of it is lost with its structure,
             and the connection has ended nevertheless; 2009 when the outcome of the implied commit is unknown.
     """
+    try:
+        reason = _disconnect(connection)
+    except MQIError as error:
+        if connection.is_ended and error.reason != MQRC.CONNECTION_BROKEN:
+            connection.end_turns()
+        raise
+    connection.end_turns()
+    return reason
+
+
+def _disconnect(connection: Connection) -> MQRC:
     if connection.is_ended:
         connection.drop()
         return MQRC.NONE

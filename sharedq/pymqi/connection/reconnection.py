@@ -220,7 +220,7 @@ class ReconnectableHconn(Hconn):
         """Open again what was open, under the same numbers; later handles get numbers that were never used."""
         self._last_number = max(self._last_number, self.connection.last_handle_number)
         recovered_by_s = time.monotonic() + _LEASES_UNTIL_RECOVERED * self._group.settings.lease_ms / 1000
-        self.connection = connection
+        lost, self.connection = self.connection, connection
         for number, opened in list(self._opened.items()):
             connection.number_handles_after(number - 1)
             while (reason := opened.reopen(connection)) in _NOT_YET and time.monotonic() < recovered_by_s:
@@ -232,6 +232,8 @@ class ReconnectableHconn(Hconn):
                 return
             if reason != MQRC.NONE:
                 verbs.mqdisc(connection)
+                # Every call from now on learns that the connection is lost.
+                self.connection = lost
                 _fail(MQRC.RECONNECT_FAILED)
         connection.number_handles_after(self._last_number)
 
