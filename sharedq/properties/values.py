@@ -9,6 +9,7 @@ Source: IBM MQ, "Mapping property data types to MQRFH2 data types"; MQINQMP, MQI
 from __future__ import annotations
 
 import re
+import string
 import struct
 from typing import Final
 
@@ -143,7 +144,7 @@ def value_of(type_: PropertyType, text: str) -> Value:
 
 
 def _truth(text: str) -> bool:
-    known = _TRUTHS.get(text.strip().lower())
+    known = _TRUTHS.get(text.strip(string.whitespace).lower())
     if known is None:
         raise ValueError(f"{text[:40]!r} is no truth value")
     return known

@@ -76,8 +76,10 @@ def _kind(value: Operand) -> type:
 
 
 def _is_like(text: str, parts: list[list[str]]) -> bool:
-    pattern = ".*".join("".join(re.escape(each) if each else "." for each in part) for part in parts)
-    return re.fullmatch(pattern, text, re.DOTALL) is not None
+    first, *others = ("".join(re.escape(each) if each else "." for each in part) for part in parts)
+    # The first place of a part leaves most to those behind it, so no other needs to be tried.
+    middle = "".join(f"(?>.*?{part})" for part in others[:-1])
+    return re.fullmatch(first + middle + ".*".join(["", *others[-1:]]), text, re.DOTALL) is not None
 
 
 def value_of(node: Node, subject: Subject) -> Operand:

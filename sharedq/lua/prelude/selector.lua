@@ -3,32 +3,64 @@ A selector: a condition on the descriptors and properties of messages, which MQO
 is that of sharedq/selectors/parser.py, as JSON; `evaluation.py` beside it says the same in Python, and a test compares them.
 Unknown is nil. A byte string is a table with its hexadecimal digits, so that it equals no text.
 Properties stand in MQRFH2 headers in front of the data; folders are read if their NameValueCCSID is one of Unicode, or 819.
+Where a header or a folder is not valid the message has no properties: sharedq/properties says what is valid.
+A program chooses the messages and the selection string, so each pattern here takes steps as its text has characters: one
+repetition never begins where another can end. What may take more is counted as it goes, see `spend`.
 USES record
 ]]
--- Returns a function that tells of a message, by its id and its record, whether the condition is true. `structure` is the
--- number of the structure, for a MsgId that igq generated.
+-- Returns a function that looks at messages, by their ids and their records, until the condition is true of one, or that has
+-- taken more steps than `most`. It returns the position of that one, or nil; how many it has looked at; and the steps, each
+-- of about a nanosecond. `structure` is the number of the structure, for a MsgId that igq generated.
 local function selector_of(text, structure)
-    local NULL_ID, HEADER_LENGTH, MOST_HEADERS = string.rep("0", 48), 36, 100
-    local ANY_CHARACTER = "[%z\1-\127\194-\244][\128-\191]*"
-    local TAG = "<(/?)([^%s<>/=&'\"!?]+)([^<>]*)>"
-    local ROOT = "^[ \t\r\n%z]*<([^%s<>/=&'\"!?]+)([^<>]*)>"
+    local find, match, gsub, byte, sub = string.find, string.match, string.gsub, string.byte, string.sub
+    local NULL_ID, HEADER_LENGTH, MOST_HEADERS, MOST_FOLDERS, MOST_LEVELS = string.rep("0", 48), 36, 100, 1000, 100
+    -- What it may take to judge one message. Of a message that takes more the condition is not true.
+    local MOST_WORK = 50000000
+    -- The bytes of a longer record are not searched before its folders are read: most of them are data.
+    local SHORT = 4096
+    local AFTER_BLANKS, ONLY_BLANKS = "^[ \t\r\n%z]*()", "^[ \t\r\n%z]*$"
+    local NAME = "[^%s<>/=&'\"!?]+"
+    -- Elements as nearly all are; others are read tag by tag.
+    local LEAF, LEAF_WITH_ATTRIBUTES = "^<([%w_]+)>([^<]*)</%1>", "^<([%w_]+)(%s[^<>/]*)>([^<]*)</%1>"
+    local CLOSING = "^</([%w_]+)>"
+    local TAG_BEGINS = "^<(/?)(" .. NAME .. ")"
+    local ATTRIBUTE_BEGINS = "^%s+(" .. NAME .. ")%s*=%s*(['\"])()"
     -- Of a header: "RFH " in ASCII and in EBCDIC, low byte first, and its Version.
     local ASCII_ID, EBCDIC_ID, VERSION = 541607506, 1086899929, 2
+    -- Half a byte, and what comes before its first letter, which is the first or the second of it: A, J, S; a, j, s.
+    local EBCDIC_LETTERS = { [12] = 64, [13] = 73, [14] = 81, [8] = 96, [9] = 105, [10] = 113 }
+    -- A CodedCharSetId: that of what stands in front.
+    local INHERIT = -2
     local ENTITIES = { lt = "<", gt = ">", amp = "&", quot = "\"", apos = "'" }
     -- Types that JMS does not write, because each of these has its own.
     local IMPLIED = { Exp = "i8", Tms = "i8", Pri = "i4", Dlv = "i4", Seq = "i4" }
-    local WHOLE = { i1 = true, i2 = true, i4 = true, i8 = true, int = true }
+    local BITS = { i1 = 8, i2 = 16, i4 = 32, i8 = 64, int = 64 }
+    local TRUTHS = { ["1"] = true, ["true"] = true, ["0"] = false, ["false"] = false }
+    local RESERVED = {}
+    for word in string.gmatch("NULL TRUE FALSE NOT AND OR BETWEEN LIKE IN IS ESCAPE", "%S+") do RESERVED[word] = true end
     local HAS_PROPERTIES = {}
     for name in string.gmatch(
         "usr mq_usr mcd jms mqext mq mqps mqtt mqema mq_svc ibm sib sib_usr sib_context", "%S+"
     ) do
         HAS_PROPERTIES[name] = true
     end
-    -- The message that is looked at; its folders are read when the first property is asked for.
-    local id, record, folders
+    -- The message that is looked at; its headers are read when the first property is asked for. `seen` tells how the data are
+    -- written that a program sees which gets the properties in a handle.
+    local id, record, values
+    local seen = {}
+    -- The properties that the condition asks for: by what stands in front of their last dot, by their names.
+    local wanted = {}
+    -- What has been done for this message, and the nodes of the tree.
+    local work, nodes = 0, 0
+
+    -- Notes steps. Returns true when they are too many for one message.
+    local function spend(steps)
+        work = work + steps
+        return work > MOST_WORK
+    end
 
     local function hex(bytes)
-        return { (string.gsub(bytes, ".", function(byte) return string.format("%02x", string.byte(byte)) end)) }
+        return { string.format(string.rep("%02x", #bytes), string.byte(bytes, 1, -1)) }
     end
 
     -- The descriptor --------------------------------------------------------------------------------------------------
@@ -124,6 +156,12 @@ local function selector_of(text, structure)
         return (struct.unpack(">i4", record, group + 24 + 4 * position))
     end
 
+    local read_headers
+    local function as_seen(name)
+        if not values then read_headers() end
+        return seen[name]
+    end
+
     local FIELDS = {
         MsgId = function()
             local _, at = identifier_offsets(record)
@@ -157,6 +195,9 @@ local function selector_of(text, structure)
         Offset = function() return in_group(1, "Offset") end,
         MsgFlags = function() return in_group(2, "MsgFlags") end,
         OriginalLength = function() return in_group(3, "OriginalLength") end,
+        Format = function() return as_seen("Format") end,
+        Encoding = function() return as_seen("Encoding") end,
+        CodedCharSetId = function() return as_seen("CodedCharSetId") end,
     }
 
     -- Properties ------------------------------------------------------------------------------------------------------
@@ -169,13 +210,17 @@ local function selector_of(text, structure)
         return string.char(240 + math.floor(code / 262144), 128 + math.floor(code / 4096) % 64) .. last
     end
 
+    -- Nil where it is no text in UTF-16.
     local function from_utf_16(data, order)
         local parts, at = {}, 1
+        if #data % 2 == 1 or spend(80 * #data) then return nil end
         while at < #data do
             local code = struct.unpack(order .. "I2", data, at)
             at = at + 2
-            if code >= 55296 and code < 56320 and at < #data then
-                code = 65536 + (code - 55296) * 1024 + struct.unpack(order .. "I2", data, at) - 56320
+            if code >= 55296 and code < 57344 then
+                local low = at < #data and struct.unpack(order .. "I2", data, at) or 0
+                if code >= 56320 or low < 56320 or low >= 57344 then return nil end
+                code = 65536 + (code - 55296) * 1024 + low - 56320
                 at = at + 2
             end
             parts[#parts + 1] = utf8(code)
@@ -183,146 +228,303 @@ local function selector_of(text, structure)
         return table.concat(parts)
     end
 
-    -- The text of a folder in UTF-8; nil in another character set.
+    local CHARACTERS = {
+        "[\194-\223][\128-\191]", "\224[\160-\191][\128-\191]", "[\225-\236\238\239][\128-\191][\128-\191]",
+        "\237[\128-\159][\128-\191]", "\240[\144-\191][\128-\191][\128-\191]",
+        "[\241-\243][\128-\191][\128-\191][\128-\191]", "\244[\128-\143][\128-\191][\128-\191]",
+    }
+    -- Most often the same few characters stand together.
+    local known_characters = {}
+    local function is_utf_8(data)
+        local from, to, found = find(data, "([\128-\255]+)")
+        while from do
+            if not known_characters[found] then
+                if spend(500 + 30 * #found) then return false end
+                local left = found
+                for _, character in ipairs(CHARACTERS) do left = gsub(left, character, "") end
+                if left ~= "" then return false end
+                known_characters[found] = true
+            end
+            from, to, found = find(data, "([\128-\255]+)", to + 1)
+        end
+        return true
+    end
+
+    -- The text of a folder in UTF-8; nil if it is none, or in another character set.
     local function folder_text(data, ccsid, order)
-        if ccsid == 1208 then return data end
+        if ccsid == 1208 then return is_utf_8(data) and data or nil end
         if ccsid == 1200 or ccsid == 13488 or ccsid == 17584 then return from_utf_16(data, order) end
-        if ccsid == 819 then
-            return (string.gsub(data, "[\128-\255]", function(byte) return utf8(string.byte(byte)) end))
+        if ccsid == 819 and not spend(100 * #data) then
+            return (gsub(data, "[\128-\255]", function(character) return utf8(byte(character)) end))
         end
     end
 
-    -- Folders of properties: name, text, where in the text the root has begun, and how long the text is, one after the
-    -- other. The text of a folder in UTF-8 is the record. Where a header is not valid there is none.
-    local function read_folders()
-        local found, at, is_header = {}, body_offset(record) + 1, tail_of().Format == "MQHRF2"
-        local headers, size_of_record = 0, #record
-        while is_header and headers < MOST_HEADERS do
-            headers = headers + 1
-            if size_of_record - at + 1 < HEADER_LENGTH then return {} end
-            local order = "<"
-            local identifier, version, length, _, _, format, _, ccsid = struct.unpack("<I4i4i4i4i4c8i4i4", record, at)
-            if version ~= VERSION then
-                order = ">"
-                _, version, length, _, _, format, _, ccsid = struct.unpack(">I4i4i4i4i4c8i4i4", record, at)
-            end
-            local is_ebcdic, stop, place = identifier == EBCDIC_ID, at + length, at + HEADER_LENGTH
-            if version ~= VERSION or not (is_ebcdic or identifier == ASCII_ID) then return {} end
-            if length < HEADER_LENGTH or stop > size_of_record + 1 then return {} end
-            while place < stop do
-                local size = stop - place >= 4 and struct.unpack(order .. "i4", record, place) or -1
-                local begins, ends = place + 4, place + 3 + size
-                if size < 0 or ends >= stop then return {} end
-                local text = record
-                if ccsid ~= 1208 then
-                    text = folder_text(string.sub(record, begins, ends), ccsid, order)
-                    if not text then return {} end
-                    begins, ends = 1, #text
-                end
-                local _, root, name, attributes = string.find(text, ROOT, begins)
-                if name and root <= ends then
-                    if HAS_PROPERTIES[name] or string.find(attributes, "%scontent%s*=%s*['\"]properties['\"]") then
-                        local count = #found
-                        found[count + 1], found[count + 2], found[count + 3], found[count + 4] = name, text, root, ends
-                    end
-                elseif string.find(string.sub(text, begins, ends), "[^ %z]") then
-                    return {}
-                end
-                place = place + 4 + size
-            end
-            at = stop
-            is_header = string.sub(format, 1, 6) == (is_ebcdic and "\212\216\200\217\198\242" or "MQHRF2")
-        end
-        return found
+    -- Nil where an entity is not known.
+    local function unescaped(value)
+        if not find(value, "&", 1, true) then return value end
+        if spend(50 * #value) then return nil end
+        local is_known = true
+        local found = gsub(value, "&([^&;]*)(;?)", function(word, stop)
+            local decimal, digits = match(word, "^#(%d+)$"), match(word, "^#x(%x+)$")
+            local code = decimal and #decimal < 8 and tonumber(decimal) or digits and #digits < 7 and tonumber(digits, 16)
+            local character = ENTITIES[word] or code and code < 1114112 and utf8(code)
+            if stop == "" or not character then is_known = false end
+            return character
+        end)
+        return is_known and found or nil
     end
 
-    -- The attributes and the text of the first element on this path that has no elements in it, from `at` on, which is
-    -- where the tag of the root ends.
-    local function leaf(text, path, at, ends)
-        -- How many elements are open, and how many of them are the beginning of the path.
-        local level, matched = 1, 0
+    -- What stands in a tag behind the name: a table of attributes, and whether the element ends there; nil: anything else.
+    local function attributes_of(its_text)
+        local found, at = {}, 1
         while true do
-            local from, to, closes, name, rest = string.find(text, TAG, at)
-            if not from or to > ends then return nil end
-            if closes ~= "" then
-                level = level - 1
-                matched = math.min(matched, math.max(level - 1, 0))
+            local name, quote, from = match(its_text, ATTRIBUTE_BEGINS, at)
+            if not name then break end
+            local to = find(its_text, quote, from, true)
+            local value = to and unescaped(sub(its_text, from, to - 1))
+            if not value or spend(500) then return nil end
+            found[name], at = value, to + 1
+        end
+        local slash = match(its_text, "^%s*(/?)$", at)
+        if slash then return found, slash == "/" end
+    end
+    -- Most often the same few stand in all messages.
+    local known_attributes = { [""] = {} }
+
+    -- The tag that begins there: where it ends, "/" if it ends an element, the name, the attributes, whether the element is
+    -- empty. Nil: none does.
+    local function tag_at(its_text, at)
+        local _, to, closes, name = find(its_text, TAG_BEGINS, at)
+        if not to then return nil end
+        if byte(its_text, to + 1) == 62 then return to + 1, closes, name, known_attributes[""], false end
+        local stop = find(its_text, "[<>]", to + 1)
+        if not stop or byte(its_text, stop) ~= 62 then return nil end
+        local attributes, is_empty = attributes_of(sub(its_text, to + 1, stop - 1))
+        if attributes then return stop, closes, name, attributes, is_empty end
+    end
+
+    -- A number as text has at most 400 digits on either side of its point, and 4 behind the letter e.
+    local function real(value, word)
+        local sign, core = match(value, "^[ \t]*([+-]?)([%w.+-]*)[ \t]*$")
+        if not core then return nil end
+        if core == "inf" then return sign == "-" and -math.huge or math.huge end
+        if core == "nan" then return 0 / 0 end
+        local whole, at = match(core, "^(%d*)()")
+        local fraction, behind = match(core, "^%.(%d*)()", at)
+        local exponent, last = match(core, "^[eE][+-]?(%d+)()", behind or at)
+        if #whole > 400 or #(fraction or "") > 400 or #(exponent or "") > 4 or whole .. (fraction or "") == ""
+            or (last or behind or at) <= #core then return nil end
+        local number = tonumber(sign .. core)
+        if word == "r8" then return number end
+        local single = struct.unpack("<f", struct.pack("<f", number))
+        -- Too large for it.
+        if math.abs(single) == math.huge and math.abs(number) ~= math.huge then return nil end
+        return single
+    end
+
+    local MOST_POSITIVE, MOST_NEGATIVE = "9223372036854775807", "9223372036854775808"
+    local function whole_number(value, bits)
+        local sign, digits = match(value, "^[ \t]*([+-]?)(%d+)[ \t]*$")
+        if not digits or #digits > 19 then return nil end
+        local number = tonumber(sign .. digits)
+        if bits < 64 then return number >= -2 ^ (bits - 1) and number < 2 ^ (bits - 1) and number or nil end
+        -- Near the ends a number of Lua is not exact.
+        local padded = string.rep("0", 19 - #digits) .. digits
+        return padded <= (sign == "-" and MOST_NEGATIVE or MOST_POSITIVE) and number or nil
+    end
+
+    -- Whether a value is one of its type, and what it is.
+    local function typed(implied, attributes, value)
+        if attributes["xsi:nil"] == "true" or attributes["xsi:nil"] == "1" then return true, nil end
+        local word = attributes.dt
+        if not word or word == "" then word = implied or "string" end
+        if word == "boolean" then
+            local truth = TRUTHS[string.lower(match(value, "^%s*(%w+)%s*$") or "")]
+            return truth ~= nil, truth
+        elseif word == "bin.hex" then
+            if spend(30 * #value) or find(gsub(value, "%x%x", ""), "%S") then return false end
+            return true, { string.lower((gsub(value, "%s", ""))) }
+        elseif BITS[word] or word == "r4" or word == "r8" then
+            local number
+            if BITS[word] then number = whole_number(value, BITS[word]) else number = real(value, word) end
+            return number ~= nil, number
+        end
+        return true, value
+    end
+
+    -- No selection string asks for others, so that only their types matter, which are not looked at.
+    local function is_accessible(prefix, name)
+        if not prefix or find(name, "[.:]") then return false end
+        return not (prefix == "usr" and (sub(name, 1, 3) == "JMS" or RESERVED[string.upper(name)]))
+    end
+
+    -- Notes the value of an element if it is a property, the first of its name. `prefix` is what stands in front of its last
+    -- dot, false where no program can name it. Returns false if the value is none.
+    local function note(prefix, name, attributes, value)
+        local is_valid = true
+        if (attributes or prefix == "jms") and is_accessible(prefix, name) then
+            is_valid, value = typed(prefix == "jms" and IMPLIED[name], attributes or known_attributes[""], value)
+        end
+        local here = wanted[prefix]
+        local key = here and here[name]
+        if key and not values[key] then values[key] = { value } end
+        return is_valid
+    end
+
+    -- The attributes and the text of the element with nothing but text in it that is there, and where it ends; its name, too.
+    local function leaf_at(its_text, at)
+        local _, to, name, value = find(its_text, LEAF, at)
+        if to then return to, name, nil, value end
+        local rest
+        _, to, name, rest, value = find(its_text, LEAF_WITH_ATTRIBUTES, at)
+        if not to then return nil end
+        local attributes = known_attributes[rest]
+        if not attributes then
+            attributes = attributes_of(rest)
+            known_attributes[rest] = attributes
+        end
+        if attributes then return to, name, attributes, value end
+    end
+
+    -- Of the elements that are open: names, attributes, texts (false: it has elements), what their elements have in front.
+    local names, attributes, texts, prefixes = {}, {}, {}, {}
+
+    -- Reads the one element, with elements in it, that the text of a folder is, from the end of its first tag on. Returns
+    -- false if it is none.
+    local function read_folder(its_text, at, root)
+        local level = 1
+        names[1], texts[1], prefixes[1] = root, false, root
+        while true do
+            -- At a tag, or at text between two.
+            local to, name, value, its_attributes, closes, is_empty
+            if byte(its_text, at) ~= 60 then
+                to = (find(its_text, "<", at, true) or 0) - 1
+                value = to > 0 and unescaped(sub(its_text, at, to))
+                if not value then return false end
+                if texts[level] then texts[level] = value end
             else
-                local is_empty = string.byte(rest, -1) == 47
-                if matched == level - 1 and name == path[level] then
-                    if level < #path then
-                        if not is_empty then matched = level end
-                    elseif is_empty then
-                        return string.sub(rest, 1, -2), ""
+                if level < MOST_LEVELS - 1 and byte(its_text, at + 1) ~= 47 then
+                    to, name, its_attributes, value = leaf_at(its_text, at)
+                end
+                if to then
+                    value = unescaped(value)
+                    if not value or not note(prefixes[level], name, its_attributes, value) then return false end
+                    texts[level] = false
+                else
+                    to, closes, name, its_attributes, is_empty = tag_at(its_text, at)
+                    if not to then return false end
+                    if closes == "/" then
+                        if names[level] ~= name or is_empty or next(its_attributes) then return false end
+                        level = level - 1
+                        if level == 0 then return find(its_text, ONLY_BLANKS, to + 1) ~= nil end
+                        value = texts[level + 1]
+                        if value and not note(prefixes[level], name, attributes[level + 1], value) then return false end
                     else
-                        local next_tag = string.find(text, "<", to + 1, true)
-                        if next_tag and string.byte(text, next_tag + 1) == 47 then
-                            return rest, string.sub(text, to + 1, next_tag - 1)
+                        texts[level] = false
+                        if is_empty then
+                            if not note(prefixes[level], name, its_attributes, "") then return false end
+                        else
+                            local prefix = prefixes[level]
+                            level = level + 1
+                            if level >= MOST_LEVELS then return false end
+                            names[level], attributes[level], texts[level] = name, its_attributes, ""
+                            prefixes[level] = prefix and not find(name, "[.:]") and prefix .. "." .. name
                         end
                     end
                 end
-                if not is_empty then level = level + 1 end
             end
             at = to + 1
+            work = work + 700
+            if work > MOST_WORK then return false end
         end
     end
 
-    local function unescaped(value)
-        if not string.find(value, "&", 1, true) then return value end
-        return (string.gsub(value, "&(#?)(x?)(%w+);", function(mark, digits, word)
-            if mark == "" then return ENTITIES[digits .. word] end
-            local code = tonumber(word, digits == "x" and 16 or 10)
-            return code and code < 1114112 and utf8(code) or nil
+    -- A name of a format from EBCDIC: letters, digits and blanks.
+    local function from_ebcdic(name)
+        return (gsub(name, ".", function(character)
+            local code = byte(character)
+            if code == 64 then return " " end
+            local at = code % 16
+            if code >= 240 and at < 10 then return string.char(48 + at) end
+            local begins = EBCDIC_LETTERS[math.floor(code / 16)]
+            if begins and at > 0 and at < 10 then return string.char(begins + at) end
         end))
     end
 
-    local function number_of(value, word)
-        if WHOLE[word] then return string.find(value, "^[ \t]*[+-]?%d+[ \t]*$") and tonumber(value) or nil end
-        local sign = string.match(value, "^[ \t]*([+-]?)inf[ \t]*$")
-        if sign then return sign == "-" and -math.huge or math.huge end
-        if not string.find(value, "^[ \t]*[+-]?%d*%.?%d*[eE]?[+-]?%d*[ \t]*$") then return nil end
-        local number = tonumber(value)
-        return number and word == "r4" and (struct.unpack("<f", struct.pack("<f", number))) or number
-    end
-
-    local function typed(folder, path, attributes, value)
-        if attributes == "" and folder ~= "jms" then return unescaped(value) end
-        if string.find(attributes, "%sxsi:nil%s*=%s*['\"]true['\"]")
-            or string.find(attributes, "%sxsi:nil%s*=%s*['\"]1['\"]") then return nil end
-        local word = string.match(attributes, "%sdt%s*=%s*['\"]([^'\"]*)['\"]")
-            or folder == "jms" and #path == 1 and IMPLIED[path[1]] or "string"
-        value = unescaped(value)
-        if word == "boolean" then
-            local truth = string.lower(string.match(value, "^%s*(.-)%s*$"))
-            if truth == "1" or truth == "true" then return true end
-            if truth == "0" or truth == "false" then return false end
-            return nil
-        elseif word == "bin.hex" then
-            return { string.lower((string.gsub(value, "%s", ""))) }
-        elseif WHOLE[word] or word == "r4" or word == "r8" then
-            return number_of(value, word)
-        end
-        return value
-    end
-
-    local function property(folder, path)
-        if not folders then folders = read_folders() end
-        for position = 1, #folders, 4 do
-            if folders[position] == folder then
-                local attributes, value = leaf(folders[position + 1], path, folders[position + 2] + 1, folders[position + 3])
-                if attributes then return typed(folder, path, attributes, value) end
+    -- Reads the properties that are wanted into `values`, and sets `seen`. Returns false if a header is not valid.
+    local function read_chain()
+        local at, size_of_record, tail, headers, is_seen = body_offset(record) + 1, #record, tail_of(), 0, false
+        local its_encoding, its_ccsid, its_format = tail.Encoding, tail.CodedCharSetId, tail.Format
+        while its_format == "MQHRF2" and headers < MOST_HEADERS do
+            headers = headers + 1
+            if size_of_record - at + 1 < HEADER_LENGTH then return false end
+            local order = "<"
+            local identifier, version, length, encoding, next_ccsid, format, _, ccsid =
+                struct.unpack("<I4i4i4i4i4c8i4i4", record, at)
+            if version ~= VERSION then
+                order = ">"
+                _, version, length, encoding, next_ccsid, format, _, ccsid = struct.unpack(">I4i4i4i4i4c8i4i4", record, at)
             end
+            local is_ebcdic, stop, place, folders = identifier == EBCDIC_ID, at + length, at + HEADER_LENGTH, 0
+            if version ~= VERSION or not (is_ebcdic or identifier == ASCII_ID) then return false end
+            if length < HEADER_LENGTH or stop > size_of_record + 1 then return false end
+            local has_data = place == stop
+            while place < stop do
+                if stop - place < 4 or folders == MOST_FOLDERS then return false end
+                local size = struct.unpack(order .. "i4", record, place)
+                folders, place = folders + 1, place + 4
+                if size < 0 or size > stop - place then return false end
+                local its_text = folder_text(sub(record, place, place + size - 1), ccsid, order)
+                if not its_text or spend(10 * #its_text) then return false end
+                if find(its_text, "[^ %z]") then
+                    local to, closes, name, its_attributes, is_empty = tag_at(its_text, match(its_text, AFTER_BLANKS))
+                    if not to or closes == "/" then return false end
+                    if not HAS_PROPERTIES[name] and its_attributes.content ~= "properties" then
+                        has_data = true
+                    elseif is_empty then
+                        if not find(its_text, ONLY_BLANKS, to + 1) then return false end
+                    elseif not read_folder(its_text, to + 1, name) then
+                        return false
+                    end
+                else
+                    has_data = true
+                end
+                place = place + size
+            end
+            -- A header that has nothing but properties is not seen.
+            if has_data and not is_seen then
+                is_seen = true
+                seen.Encoding, seen.CodedCharSetId, seen.Format = its_encoding, its_ccsid, its_format
+            end
+            if is_ebcdic then format = from_ebcdic(format) end
+            its_encoding, its_format = encoding, match(format, "^(.*[^ %z])") or ""
+            if next_ccsid ~= INHERIT then its_ccsid = next_ccsid end
+            at = stop
         end
-        return nil
+        if not is_seen then seen.Encoding, seen.CodedCharSetId, seen.Format = its_encoding, its_ccsid, its_format end
+        return true
+    end
+
+    function read_headers()
+        values = {}
+        if read_chain() then return end
+        local tail = tail_of()
+        values, seen.Encoding, seen.CodedCharSetId, seen.Format = {}, tail.Encoding, tail.CodedCharSetId, tail.Format
     end
 
     -- The tree: each node becomes a function without arguments ----------------------------------------------------------
 
     local VALUES, CONDITIONS, COMPARISONS = {}, {}, {}
 
-    local function value_of(node) return VALUES[node[1]](node) end
+    local function value_of(node)
+        nodes = nodes + 1
+        return VALUES[node[1]](node)
+    end
 
-    local function truth_of(node) return CONDITIONS[node[1]](node) end
+    local function truth_of(node)
+        nodes = nodes + 1
+        return CONDITIONS[node[1]](node)
+    end
 
     local function constant(node)
         local value = node[2]
@@ -336,9 +538,14 @@ local function selector_of(text, structure)
     end
 
     function VALUES.property(node)
-        local folder, path = node[2], {}
-        for at = 3, #node do path[at - 2] = node[at] end
-        return function() return property(folder, path) end
+        local prefix, name = table.concat(node, ".", 2, #node - 1), node[#node]
+        local key = prefix .. "." .. name
+        wanted[prefix] = wanted[prefix] or {}
+        wanted[prefix][name] = key
+        return function()
+            if not values then read_headers() end
+            return values[key] and values[key][1]
+        end
     end
 
     function VALUES.field(node)
@@ -466,31 +673,84 @@ local function selector_of(text, structure)
         end
     end
 
-    -- Parts of a pattern become patterns of Lua without repetitions, so that none takes long.
-    local function part_pattern(characters)
-        local texts = {}
-        for at, character in ipairs(characters) do
-            texts[at] = character == "" and ANY_CHARACTER
-                or (string.gsub(string.gsub(character, "%p", "%%%0"), "%z", "%%z"))
+    -- Patterns: between two "%" stand parts, and in a part texts, with any characters between them. Each text is looked for as
+    -- it is, and what stands between them is a distance. So that a distance in characters is one in bytes, each character
+    -- has four bytes where a value has others than ASCII.
+    local FILLING = { "\0\0\0", "\0\0", "\0" }
+
+    local function widened(value)
+        return (gsub(value, "[^\128-\191][\128-\191]*", function(character)
+            return character .. (FILLING[#character] or "")
+        end))
+    end
+
+    local function part_of(characters, counts_bytes)
+        local part, from, length = { length = 0 }, nil, #characters
+        for at = 1, length + 1 do
+            local is_text = at <= length and characters[at] ~= ""
+            if is_text and not from then from = at end
+            if from and not is_text then
+                local its_text = table.concat(characters, "", from, at - 1)
+                part[#part + 1] = { at = from - 1, [1] = its_text, [4] = widened(its_text) }
+                from = nil
+            end
         end
-        return table.concat(texts)
+        part.length = counts_bytes and part[1] and #part[1][1] or length
+        return part
+    end
+
+    -- Whether a part stands there, `place` characters behind the beginning.
+    local function stands_at(value, part, place, width)
+        for _, each in ipairs(part) do
+            local its_text, from = each[width], (place + each.at) * width
+            if spend(300 + #its_text) or sub(value, from + 1, from + #its_text) ~= its_text then return false end
+        end
+        return true
+    end
+
+    -- The first place from there on where a part stands; nil: none.
+    local function next_place(value, part, place, width)
+        local first = part[1]
+        if not first then return place end
+        local its_text, from = first[width], (place + first.at) * width + 1
+        -- A long text may be compared often, almost to its end.
+        local weight = 1 + math.floor(#its_text / 64)
+        while true do
+            local found = find(value, its_text, from, true)
+            if spend(300 + math.max((found or #value) - from, 0) * weight) or not found then return nil end
+            place = (found - 1) / width - first.at
+            if (found - 1) % width == 0 and stands_at(value, part, place, width) then return place end
+            from = found + 1
+        end
     end
 
     function CONDITIONS.like(node)
-        local value, parts = value_of(node[2]), {}
-        for at, characters in ipairs(node[3]) do parts[at] = part_pattern(characters) end
-        local first, last = "^" .. parts[1], parts[#parts] .. "$"
+        local value, parts, least, has_distances = value_of(node[2]), {}, 0, false
+        for _, characters in ipairs(node[3]) do
+            for _, character in ipairs(characters) do has_distances = has_distances or character == "" end
+        end
+        for at, characters in ipairs(node[3]) do
+            parts[at] = part_of(characters, not has_distances)
+            least = least + parts[at].length
+        end
         return function()
-            local found = value()
+            local found, width = value(), 1
             if found == nil then return nil end
             if type(found) ~= "string" then return false end
-            if #parts == 1 then return string.find(found, first .. "$") ~= nil end
-            local from, to = string.find(found, first)
-            for at = 2, #parts - 1 do
-                if not from then return false end
-                from, to = string.find(found, parts[at], to + 1)
+            if has_distances and find(found, "[\128-\255]") then
+                if spend(100 * #found) then return false end
+                found, width = widened(found), 4
             end
-            return from ~= nil and string.find(found, last, to + 1) ~= nil
+            local last, place = parts[#parts], parts[1].length
+            local at_end = #found / width - last.length
+            if #found < least * width or not stands_at(found, parts[1], 0, width) then return false end
+            if #parts == 1 then return #found == least * width end
+            for at = 2, #parts - 1 do
+                place = next_place(found, parts[at], place, width)
+                if not place then return false end
+                place = place + parts[at].length
+            end
+            return place <= at_end and stands_at(found, last, at_end, width)
         end
     end
 
@@ -503,25 +763,28 @@ local function selector_of(text, structure)
     local function number_look(name, compare, number, is_turned)
         local begins = "<" .. name
         return function(its_record)
-            local from, to = string.find(its_record, begins, 1, true)
+            local from, to = find(its_record, begins, 1, true)
             while from do
-                local attributes, digits = string.match(its_record, "^([^<>]*)>([^<]*)<", to + 1)
+                work = work + 500
+                local attributes, digits = match(its_record, "^([^<>]*)>([^<]*)<", to + 1)
                 local found = digits and tonumber(digits)
                 if found then
                     if is_turned and compare(number, found) or not is_turned and compare(found, number) then return true end
                     -- Such a number is rounded.
-                    if string.find(attributes, "r4", 1, true) then return true end
+                    if find(attributes, "r4", 1, true) then return true end
                 end
-                from, to = string.find(its_record, begins, to + 1, true)
+                from, to = find(its_record, begins, to + 1, true)
             end
             return false
         end
     end
 
     local function text_look(needles)
+        local only = #needles == 1 and needles[1]
+        if only then return function(its_record) return find(its_record, only, 1, true) end end
         return function(its_record)
             for _, needle in ipairs(needles) do
-                if string.find(its_record, needle, 1, true) then return true end
+                if find(its_record, needle, 1, true) then return true end
             end
             return false
         end
@@ -547,11 +810,30 @@ local function selector_of(text, structure)
     local told = cjson.decode(text)
     local condition = truth_of(told.condition)
     local look = told.needles[1] and text_look(told.needles) or look_for(told.condition)
-    return function(its_id, its_record)
-        -- Characters may be written as entities, or in two bytes each.
-        if look and not look(its_record) and not string.find(its_record, "&", 1, true)
-            and not string.find(its_record, "<\0", 1, true) then return false end
-        id, record, folders = its_id, its_record, nil
-        return condition() == true
+    -- How often the bytes of a short record are read.
+    local weight = #told.needles + 3
+
+    local function is_true(its_id, its_record)
+        local before = work
+        work, id, record, values = 0, its_id, its_record, nil
+        local truth = not spend(300 * nodes) and condition() == true and work <= MOST_WORK
+        work = before + work
+        return truth
+    end
+
+    return function(ids, records, most)
+        work = 0
+        for at = 1, #records do
+            local each = records[at]
+            if each then
+                local is_short, may_be = look and #each <= SHORT, true
+                work = work + (is_short and #each * weight or #each)
+                -- Characters may be written as entities, or in two bytes each.
+                if is_short then may_be = look(each) or find(each, "&", 1, true) or find(each, "<\0", 1, true) end
+                if may_be and is_true(ids[at], each) then return at, at, work end
+                if work > most then return nil, at, work end
+            end
+        end
+        return nil, #records, work
     end
 end

@@ -11,6 +11,8 @@ Finding the first message that an MQGET asks for, whatever it asks for, among me
   goes_on  true: this search has not been decided by what is complete, and goes on by place
   leap     nil, or a function: of a set's key and a place, a place up to which all is passed over, and true if that was a
            search of its own that goes no further in this call
+  begins, is_over   nil, or functions: a source with this name begins to look at messages; whether it has to end in this call,
+           because they were long. It looks at one at least.
 Every search has its sources: sets or stretches of the index, by place, that hold all that can fit and little else.
 From each the first that fits is taken, and of these the first by place. A source is looked at up to LOOKED_MAX
 messages that do not fit; where that was not enough, the place is told from which on to look again. Any number of these
@@ -70,12 +72,14 @@ local function find_wanted(queue, messages, want, after)
         if want.leap then from, is_far = want.leap(key, after) end
         return function(count)
             if is_far then return false, from end
+            if want.begins then want.begins(key) end
             local found = redis.call(
                 "ZRANGEBYSCORE", key, "(" .. string.format("%.0f", from), "+inf", "WITHSCORES", "LIMIT", 0, count
             )
             for at = 1, #found, 2 do
                 from = tonumber(found[at + 1])
                 if offer(found[at], from) then return true end
+                if want.is_over and want.is_over() then return false, from end
             end
             return #found < 2 * count, from
         end
@@ -89,12 +93,14 @@ local function find_wanted(queue, messages, want, after)
     local function after_prefix(prefix)
         local from = begin_after(prefix)
         return function(count)
+            if want.begins then want.begins(prefix) end
             local found, score = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, count), nil
             for _, entry in ipairs(found) do
                 score = struct.unpack(">I7", entry, #prefix + 1)
                 local id = string.sub(entry, #prefix + 1 + ORDER_BYTES)
                 if offer(id ~= "" and id or usual_id(score), score) then return true end
                 from = "(" .. entry
+                if want.is_over and want.is_over() then return false, score end
             end
             return #found < count, score
         end
@@ -106,7 +112,9 @@ local function find_wanted(queue, messages, want, after)
         local is_enough, reached
         for _, count in ipairs(PAGES) do
             is_enough, reached = source(count)
-            if is_enough or (others and others(count)) then return nil end
+            if is_enough then return nil end
+            if want.is_over and want.is_over() then break end
+            if others and others(count) then return nil end
         end
         return reached
     end

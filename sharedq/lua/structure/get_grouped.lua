@@ -136,7 +136,7 @@ if marks and asks("m") then
         local at = body_offset(record)
         if #record < at + HEADER_LENGTH or string.sub(record, at + 1, at + 4) ~= "XQH " then return false end
         local from = at + MANAGER_AT + 1
-        local name = string.match(string.sub(record, from, from + NAME_LENGTH - 1), "^(.-)[ %z]*$")
+        local name = string.match(string.sub(record, from, from + NAME_LENGTH - 1), "^(.*[^ %z])") or ""
         return string.find(name, "\n", 1, true) or not string.find(members, "\n" .. name .. "\n", 1, true)
     end
 

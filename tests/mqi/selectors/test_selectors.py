@@ -70,9 +70,26 @@ def test_messages_without_properties_have_a_descriptor(connection: QueueManagerC
     queue.put(b"plain")
     queue.put(b"text", MQMD(format=b"MQSTR"))
     put(queue, b"both", MQMD(format=b"MQSTR"), a=1)
-    assert list(bodies(connection.open("Q", BROWSING, selector="Root.MQMD.Format = 'MQHRF2'"), FIRST)) == [b"both"]
+    assert list(bodies(connection.open("Q", BROWSING, selector="Root.MQMD.Format = 'MQHRF2'"), FIRST)) == []
+    assert list(bodies(connection.open("Q", BROWSING, selector="Root.MQMD.Format = 'MQSTR'"), FIRST)) == [
+        b"text",
+        b"both",
+    ]
     assert list(bodies(connection.open("Q", BROWSING, selector="a IS NULL"), FIRST)) == [b"plain", b"text"]
     assert list(bodies(connection.open("Q", INPUT, selector="Root.MQMD.Format = ''"))) == [b"plain"]
+
+
+@pytest.mark.rule("mqi/selectors", "The fields of a descriptor are those that a get into a message handle returns.")
+def test_a_selector_sees_the_descriptor_without_the_header(connection: QueueManagerConnection, queue: Queue) -> None:
+    put(queue, b"own", MQMD(format=b"MQSTR", coded_char_set_id=819, encoding=0x111), a=1, not_a_number=float("nan"))
+    queue.put(rfh2([b"<psc>x</psc>"]) + b"x", MQMD(format=b"MQHRF2", coded_char_set_id=819))
+    fields = "Root.MQMD.Format = '{}' AND Root.MQMD.CodedCharSetId = {} AND Root.MQMD.Encoding = {}"
+    for text, expected in (
+        (fields.format("MQSTR", 819, 0x111), [b"own"]),
+        ("Root.MQMD.Format = 'MQHRF2'", [rfh2([b"<psc>x</psc>"]) + b"x"]),
+        ("not_a_number IS NOT NULL AND not_a_number <> not_a_number", [b"own"]),
+    ):
+        assert list(bodies(connection.open("Q", BROWSING, selector=text), FIRST)) == expected
 
 
 @pytest.mark.rule("mqi/selectors", "An equality of MsgId, CorrelId or GroupId finds its message by the index.")
