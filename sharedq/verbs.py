@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import fields, replace
+from functools import partial
 from typing import TypeVar
 
 from sharedq.calls.get import get as getting
@@ -165,17 +166,15 @@ def mqput(connection: Connection, handle: AnyHandle, md: MQMD, pmo: MQPMO, body:
         PMO.check(pmo)
         MD.check(md)
         refuse_data("MQPUT", "", body)
-        if isinstance(handle, TopicHandle):
-            if pmo.version >= _PMO_WITH_HANDLES and _has_handles(pmo):
-                raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "MQPUT", handle.topic_string, "a message handle")
-            return publish(connection, handle, md, pmo, body)
-        queue = _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT)
+        target = handle if isinstance(handle, TopicHandle) else _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT)
         if pmo.version < _PMO_WITH_HANDLES or not _has_handles(pmo):
-            return putting.put(connection, queue, md, pmo, body)
+            return _send(connection, target, pmo, md, body)
         connection.check()
         original = message_handles.find_if_given(connection, pmo.original_msg_handle, "MQPUT")
         new = message_handles.find_if_given(connection, pmo.new_msg_handle, "MQPUT")
-        return put_with_properties(connection, queue, md, pmo, body, original=original, new=new)
+        name = target.topic_string if isinstance(target, TopicHandle) else target.object_name
+        send = partial(_send, connection, target, pmo)
+        return put_with_properties(send, name, md, pmo, body, original=original, new=new)
 
     warning, comp_code, reason = outcome_of(connection, call)
     return _with_warning(warning, comp_code, reason)
@@ -520,6 +519,12 @@ def mqstat(connection: Connection, sts: MQSTS, status_type: int = ASYNC_ERROR) -
         sts.object_name = failure.object_name.encode() if failure else b""
 
     return _locked(connection, call)
+
+
+def _send(connection: Connection, target: Handle | TopicHandle, pmo: MQPMO, md: MQMD, body: bytes) -> MQRC:
+    if isinstance(target, TopicHandle):
+        return publish(connection, target, md, pmo, body)
+    return putting.put(connection, target, md, pmo, body)
 
 
 def _has_handles(pmo: MQPMO) -> bool:

@@ -77,13 +77,18 @@ class Queue(Opened[Handle]):
         refuse_put("MQPUT", self.name, md, body)
         pmo = self._pmo(options, context)
         with self.connection.lock:
+            handle = self._open_handle()
             if properties is not None or original is not None:
                 pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
+
+                def send(md: MQMD, body: bytes) -> MQRC:
+                    return putting.put(self.connection, handle, md, pmo, body)
+
                 self.warning = put_with_properties(
-                    self.connection, self._open_handle(), md, pmo, body, original=original, new=properties
+                    send, handle.object_name, md, pmo, body, original=original, new=properties
                 )
             else:
-                self.warning = putting.put(self.connection, self._open_handle(), md, pmo, body)
+                self.warning = putting.put(self.connection, handle, md, pmo, body)
         return md
 
     def put_many(

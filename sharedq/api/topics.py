@@ -6,6 +6,7 @@ from sharedq.api.opened import Opened
 from sharedq.api.queue import Queue, refuse_put
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles import subscriptions
+from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.topics import open as topics
 from sharedq.calls.topics import publish as publishing
 from sharedq.calls.topics import subscribe as subscribing
@@ -19,6 +20,7 @@ from sharedq.mqi.constants import (
 )
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.session.topics import SubscriptionHandle, TopicHandle
 
@@ -39,12 +41,20 @@ class Topic(Opened[TopicHandle]):
         """The whole topic string."""
         return self.handle.topic_string
 
-    def publish(self, body: bytes, md: MQMD | None = None, *, options: PutOption | int = 0) -> MQMD:
+    def publish(
+        self,
+        body: bytes,
+        md: MQMD | None = None,
+        *,
+        options: PutOption | int = 0,
+        properties: MessageHandle | None = None,
+    ) -> MQMD:
         """MQPUT: publish one message; returns its descriptor.
 
         Args:
             options: ``PutOption.RETAIN`` keeps it for later subscriptions; with ``PutOption.SYNCPOINT`` it is a part of
                 the unit of work.
+            properties: of the message (NewMsgHandle).
 
         Raises:
             MQIError: 2051 the topic inhibits it; 2502 a subscription that must get it cannot; ...
@@ -52,8 +62,15 @@ class Topic(Opened[TopicHandle]):
         md = MQMD() if md is None else md
         refuse_put("MQPUT", self.topic_string, md, body)
         pmo = MQPMO(options=whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.topic_string))
+
+        def send(md: MQMD, body: bytes) -> MQRC:
+            return publishing.publish(self.connection, self.handle, md, pmo, body)
+
         with self.connection.lock:
-            self.warning = publishing.publish(self.connection, self.handle, md, pmo, body)
+            if properties is None:
+                self.warning = send(md, body)
+            else:
+                self.warning = put_with_properties(send, self.topic_string, md, pmo, body, new=properties)
         return md
 
     def close(self) -> None:

@@ -281,13 +281,25 @@ class TracedTopic(api.Topic):
         super().__init__(connection, handle)
         self._spans = spans
 
-    def publish(self, body: bytes, md: MQMD | None = None, *, options: PutOption | int = 0) -> MQMD:
+    def publish(
+        self,
+        body: bytes,
+        md: MQMD | None = None,
+        *,
+        options: PutOption | int = 0,
+        properties: MessageHandle | None = None,
+    ) -> MQMD:
         """See ``Topic``."""
         md = MQMD() if md is None else md
+        had = set() if properties is None else {each.name for each in properties.properties()}
         with self._spans.sending(self.topic_string, self.connection.qmgr_name) as span:
             sent = _carrying(span, [(md, body)], int(options))
-            super().publish(sent[0][1], sent[0][0], options=options)
+            super().publish(sent[0][1], sent[0][0], options=options, properties=properties)
             _returned([(md, body)], sent)
+            if properties is not None:
+                # The call returns all properties of the message, and the program has not set these.
+                own = [each for each in properties.properties() if each.name in had or each.name not in FIELDS]
+                properties.take(own, md)
             describe(span, md, len(body))
             return md
 

@@ -29,7 +29,7 @@ PROVIDED = "Q"
 TOPICS = ["a", "a/b", "a/b/c", "b", "d/b"]
 BY_LEVEL = [*TOPICS, "#", "+", "a/#", "a/+", "+/b", "a/+/c", "#/c", "a/#/c"]
 BY_CHARACTER = ["*", "a*", "a/?", "?", "*b", "a/b"]
-KINDS = ["managed", "provided", "durable", "on request", "new only"]
+KINDS = ["managed", "provided", "durable", "on request", "new only", "selecting"]
 PUBLISHED = [PutOption.NO_SYNCPOINT, PutOption.SYNCPOINT | PutOption.RETAIN]
 patterns = st.one_of(
     st.tuples(st.sampled_from(BY_LEVEL), st.just(False)), st.tuples(st.sampled_from(BY_CHARACTER), st.just(True))
@@ -104,7 +104,8 @@ class Against(RuleBasedStateMachine):
         self.count += 1
         name = f"SUB {self.count}" if kind == "durable" else ""
         queue = self.queues[number] if kind == "provided" else None
-        opened = self.connections[number].subscribe(text, name=name, options=options, queue=queue)
+        sd = MQSD(selection_string=b"Root.MQMD.Priority = 1") if kind == "selecting" else MQSD()
+        opened = self.connections[number].subscribe(text, name=name, options=options, queue=queue, descriptor=sd)
         made = Subscription(
             text,
             is_by_character,
@@ -113,6 +114,7 @@ class Against(RuleBasedStateMachine):
             is_managed=kind != "provided",
             is_on_request=kind == "on request",
             is_durable=kind == "durable",
+            priority=1 if kind == "selecting" else None,
         )
         self.opened[made], self.names[made] = opened, name
         self.model.subscribe(number, made, new_only=kind == "new only")

@@ -20,6 +20,7 @@ class Subscription:
     Attributes:
         queue: the queue, or the shared one that the program gave.
         holder: the number of the program that has it open. None: nobody, so it is durable.
+        priority: of the publications that its selection string selects. None: any.
     """
 
     pattern: str
@@ -29,6 +30,11 @@ class Subscription:
     is_managed: bool = True
     is_on_request: bool = False
     is_durable: bool = False
+    priority: int | None = None
+
+    def selects(self, priority: int) -> bool:
+        """Whether it gets publications of this priority."""
+        return self.priority in (None, priority)
 
     def fits(self, topic: str) -> bool:
         """Whether it gets publications of *topic*."""
@@ -56,7 +62,7 @@ class TopicsModel(Model):
     def publish(self, number: int, topic: str, body: bytes, priority: int, *, in_unit: bool, is_retained: bool) -> None:
         """MQPUT of a topic."""
         for each in self.subscriptions:
-            if each.fits(topic) and not each.is_on_request:
+            if each.fits(topic) and each.selects(priority) and not each.is_on_request:
                 self.put(number, Message(body, each.queue, priority, b""), in_unit=in_unit)
         if is_retained:
             predecessors = [message for message in self.on_queue(RETAINED) if message.correl_id == topic.encode()]
@@ -71,7 +77,7 @@ class TopicsModel(Model):
             if subscription.fits(each.correl_id.decode()):
                 latest.pop(each.correl_id, None)
                 latest[each.correl_id] = each
-        return list(latest.values())
+        return [each for each in latest.values() if subscription.selects(each.priority)]
 
     def subscribe(self, number: int, subscription: Subscription, *, new_only: bool) -> None:
         """MQSUB, which sends what is retained unless the program does not want it now."""

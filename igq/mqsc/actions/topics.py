@@ -103,7 +103,7 @@ def alter_sub(command: Command, repository: Repository) -> list[str]:
 
 def _alter(command: Command, repository: Repository, values: dict[str, Any]) -> list[str]:
     known = _subscription(command, repository)
-    fixed = ("topic_string", "topic_object", "scheme", "destination_class", "level")
+    fixed = ("topic_string", "topic_object", "scheme", "destination_class", "level", "selector")
     for field in fixed:
         if field in values and values[field] != getattr(known, field):
             keyword = next(each.keyword for each in Subscription.attributes() if each.field == field)

@@ -5,10 +5,10 @@ Source: IBM MQ reference, MQPMO: OriginalMsgHandle, NewMsgHandle, Action.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Final
 
-from sharedq.calls.put.put import put
 from sharedq.mqi.arguments import refuse_other
 from sharedq.mqi.constants import MQRC, MsgFlag, MsgType, PropertyCopy, PutAction, PutOption, Report
 from sharedq.mqi.errors import error_for
@@ -17,8 +17,6 @@ from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.properties.folders import Property
 from sharedq.properties.handle import MessageHandle
 from sharedq.properties.headers import check_chain, properties_in, read_chain, with_properties, without_properties
-from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle
 
 _FOR_OUTPUT_ONLY: Final = int(PutOption.MD_FOR_OUTPUT_ONLY)
 #: The properties of the original message that a message related to it gets; all of them where it is not named.
@@ -35,8 +33,8 @@ _RETURNED: Final = tuple(field.name for field in fields(MQMD) if field.name not 
 
 
 def put_with_properties(
-    connection: Connection,
-    handle: Handle,
+    send: Callable[[MQMD, bytes], MQRC],
+    name: str,
     md: MQMD,
     pmo: MQPMO,
     body: bytes,
@@ -44,24 +42,25 @@ def put_with_properties(
     original: MessageHandle | None = None,
     new: MessageHandle | None = None,
 ) -> MQRC:
-    """``put`` of a message with the properties of message handles.
+    """Put a message with the properties of message handles.
 
     Args:
+        send: puts a message on the queue *name*, or publishes it to that topic string.
         pmo: ``action`` says what the message is to the original one.
         original, new: of these two the new one decides, where both have a property.
 
     Raises:
-        MQIError: as for ``put``; 2535 no such action, 2460 an action without the original; 2334, 2421 the message has
+        MQIError: as for *send*; 2535 no such action, 2460 an action without the original; 2334, 2421 the message has
             an MQRFH2 that is not valid; 2443 it is to be segmented.
     """
     for each in (original, new):
-        refuse_other(MessageHandle, MQRC.HMSG_ERROR, each, "MQPUT", handle.object_name)
+        refuse_other(MessageHandle, MQRC.HMSG_ERROR, each, "MQPUT", name)
     try:
         action = PutAction(pmo.action)
     except ValueError:
-        raise error_for(MQRC.ACTION_ERROR, "MQPUT", handle.object_name, f"action {pmo.action}") from None
+        raise error_for(MQRC.ACTION_ERROR, "MQPUT", name, f"action {pmo.action}") from None
     if action != PutAction.NEW and original is None:
-        raise error_for(MQRC.HMSG_ERROR, "MQPUT", handle.object_name, f"{action.name} needs the original message")
+        raise error_for(MQRC.HMSG_ERROR, "MQPUT", name, f"{action.name} needs the original message")
     properties = _selected(action, original, new)
     sent = replace(md)
     if int(pmo.options) & _FOR_OUTPUT_ONLY:
@@ -71,15 +70,15 @@ def put_with_properties(
     named = {each.name for each in properties}
     if named and sent.msg_flags & _SEGMENTED:
         detail = "a message with properties is not put in segments"
-        raise error_for(MQRC.SEGMENTATION_NOT_ALLOWED, "MQPUT", handle.object_name, detail)
+        raise error_for(MQRC.SEGMENTATION_NOT_ALLOWED, "MQPUT", name, detail)
     properties += [each for each in properties_in(chain) if each.name not in named]
     if named:
         if chain.headers:
             body = without_properties(sent, body, chain)
         body = with_properties(sent, body, properties)
-    warning = put(connection, handle, sent, pmo, body)
-    for name in _RETURNED:
-        setattr(md, name, getattr(sent, name))
+    warning = send(sent, body)
+    for field in _RETURNED:
+        setattr(md, field, getattr(sent, field))
     if new is not None:
         new.take(properties, md)
     return warning

@@ -38,8 +38,11 @@ from sharedq.objects.definitions.subscriptions import AS_PUBLISHED, NO_CORREL_ID
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.topics import Match, Matches
+from sharedq.properties.headers import properties_in, read_chain
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.put import STALE, put_call, undo_call
+from sharedq.selectors.evaluation import Subject, evaluate
+from sharedq.selectors.selector import selector_for
 from sharedq.session.connection import Connection
 from sharedq.session.facts import lowest_cap
 from sharedq.session.handle import Handle
@@ -122,7 +125,7 @@ def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, b
     if known.topic.publish == "DISABLED":
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.topic_string, "PUB(DISABLED) of its topic")
     sent, warning = _completed(connection, handle.topic_string, known.topic, md, options, body)
-    wanted = _wanted(connection, known.matches, options, pmo.pub_level)
+    wanted = _wanted(connection, known.matches, options, pmo.pub_level, sent, body)
     if in_unit:
         check_unit_room(connection, len(wanted))
     if wanted or options & _RETAIN:
@@ -198,16 +201,31 @@ def _context_options(options: int) -> int:
     return options & (_SET_ALL | _NO_CONTEXT) or _SET_IDENTITY
 
 
-def _wanted(connection: Connection, matches: Iterable[Match], options: int, level: int) -> list[Subscription]:
-    """Return the subscriptions that get a publication: of those up to its level, those of the highest."""
+def _wanted(
+    connection: Connection, matches: Iterable[Match], options: int, level: int, md: MQMD, body: bytes
+) -> list[Subscription]:
+    """Return the subscriptions that get a publication: those of the highest level that select it, up to its level."""
     now_ms, found = int(time.time() * 1000), list[Subscription]()
     for each in matches:
         if 0 < each.subscription.expires_ms <= now_ms:
             _end_expired(connection, each)
-        elif not (each.holder == connection.token and options & _NOT_OWN) and each.subscription.level <= level:
+        elif each.holder == connection.token and options & _NOT_OWN:
+            continue
+        elif each.subscription.level <= level and is_selected(each.subscription, md, body):
             found.append(each.subscription)
     highest = max((each.level for each in found), default=0)
     return [each for each in found if each.level == highest and each.is_on_request == "NO"]
+
+
+def is_selected(subscription: Subscription, md: MQMD, body: bytes) -> bool:
+    """Whether a publication fits the selection string of a subscription. A header that is not valid is data."""
+    selector = selector_for(subscription.selector) if subscription.selector else None
+    if selector is None:
+        return True
+    properties: dict[str, Any] = {}
+    with suppress(MQIError):
+        properties = {each.name: each.value for each in properties_in(read_chain(md, body))}
+    return evaluate(selector.tree, Subject(md, properties)) is True
 
 
 def _end_expired(connection: Connection, match: Match) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from sharedq.calls.handles.open import close_handle, delete_temporary_queues, open_queue
 from sharedq.calls.handles.subscriptions import close_subscription, topics_of
 from sharedq.calls.topics.open import topic_string_of
-from sharedq.calls.topics.publish import copy_for, put_copies
+from sharedq.calls.topics.publish import copy_for, is_selected, put_copies
 from sharedq.calls.topics.retained import Retained, all_retained, retained_at
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical.topic_strings import is_matched, literal_levels
@@ -33,6 +33,7 @@ from sharedq.objects.definitions.subscriptions import MANAGED, Subscription
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import private_structure
+from sharedq.selectors.selector import selector_for
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.topics import SubscriptionHandle
@@ -75,8 +76,9 @@ def subscribe(connection: Connection, sd: MQSD, queue: Handle | None = None) -> 
 
     Raises:
         MQIError: 2019 no usable queue; 2046 options; 2085, 2425 topic; 2428 there is none; 2429 another connection has
-            it open; 2432 it exists; 2436 not durable there; 2440 no name; 2503 the topic inhibits subscriptions; 2509,
-            2510, 2512 what cannot be altered; 2161 quiescing; 2017 MAXHANDS.
+            it open; 2432 it exists; 2436 not durable there; 2440 no name; 2459, 2504, 2519, 2551 the selection string;
+            2503 the topic inhibits subscriptions; 2509, 2510, 2512, 2524 what cannot be altered; 2161 quiescing; 2017
+            MAXHANDS.
     """
     refuse_structure(MQSD, MQRC.SD_ERROR, sd, "MQSUB")
     options = _check_options(connection, sd, queue)
@@ -106,8 +108,8 @@ def _check_options(connection: Connection, sd: MQSD, queue: Handle | None) -> in
         raise error_for(MQRC.SUB_NAME_ERROR, "MQSUB", name, "it needs a name")
     if options & _S.GROUP_SUB:
         raise error_for(MQRC.OPTIONS_ERROR, "MQSUB", name, "MQSO_GROUP_SUB is not supported")
-    if sd.selection_string:
-        raise error_for(MQRC.SELECTION_NOT_AVAILABLE, "MQSUB", name)
+    if sd.selection_string and options & _S.ALTER:
+        raise error_for(MQRC.SELECTOR_NOT_ALTERABLE, "MQSUB", name)
     if options & _S.MANAGED and queue is not None and not options & (_S.RESUME | _S.ALTER):
         raise error_for(MQRC.HOBJ_ERROR, "MQSUB", name, "a managed subscription has a queue of its own")
     if len(connection.handles) + len(connection.subscriptions) >= connection.max_handles:
@@ -121,6 +123,8 @@ def _create(
 ) -> SubscriptionHandle:
     topics = topics_of(connection.group)
     topic = check_topic(connection.group, topic_string, is_durable=bool(options & _S.DURABLE))
+    selector = _text(sd.selection_string)
+    selector_for(selector)
     number = new_identifier(connection.origin)
     values: dict[str, Any] = {
         "name": name,
@@ -132,6 +136,7 @@ def _create(
         "durable": "YES" if options & _S.DURABLE else "NO",
         "subscription_type": "API",
         "user_id": user_identifier().decode(errors="replace"),
+        "selector": selector,
         "level": sd.sub_level,
         "scheme": "CHAR" if options & _S.WILDCARD_CHAR else "TOPIC",
         "variable_user": "FIXED" if options & _S.FIXED_USERID else "ANY",
@@ -187,6 +192,7 @@ def define_subscription(repository: Repository, subscription: Subscription, dest
     name, string = subscription.topic_object.encode(), subscription.topic_string.encode()
     topic_string = topic_string_of(group, "DEFINE SUB", name, string)
     check_topic(group, topic_string, is_durable=True)
+    selector_for(subscription.selector)
     number = new_identifier(qmgr.encode()).hex().upper()
     given = {field: getattr(subscription, field) for field in subscription.model_fields_set}
     values: dict[str, Any] = {"destination_correl_id": number, "user_id": user_identifier().decode(errors="replace")}
@@ -206,6 +212,7 @@ def define_managed_subscription(connection: Connection, subscription: Subscripti
     name, string = subscription.topic_object.encode(), subscription.topic_string.encode()
     topic_string = topic_string_of(connection.group, "DEFINE SUB", name, string)
     topic = check_topic(connection.group, topic_string, is_durable=True)
+    selector_for(subscription.selector)
     managed = _managed_queue(connection, topic, is_durable=True)
     repository = _repository(connection)
     try:
@@ -372,7 +379,11 @@ def _send_retained(connection: Connection, subscription: Subscription, before: i
         MQIError: why one of them cannot be put.
     """
     found = _retained_for(connection, subscription)
-    wanted = [each for each in found if not before or each.version < before]
+    wanted = [
+        each
+        for each in found
+        if (not before or each.version < before) and is_selected(subscription, each.md, each.body)
+    ]
     for first in range(0, len(wanted), _TOGETHER):
         some = wanted[first : first + _TOGETHER]
         copies = [copy_for(subscription, each.md, each.body) for each in some]
@@ -406,7 +417,7 @@ def _tell(sd: MQSD, options: int, subscription: Subscription) -> None:
     """Return what a resumed subscription has. Options of the call stay; the next call must say what it does."""
     token, identity = bytes.fromhex(subscription.accounting_token), subscription.identity_data.encode()
     sd.sub_expiry, sd.sub_level, sd.pub_priority = subscription.expiry, subscription.level, subscription.priority
-    sd.sub_user_data = subscription.user_data.encode()
+    sd.sub_user_data, sd.selection_string = subscription.user_data.encode(), subscription.selector.encode()
     sd.pub_accounting_token, sd.pub_appl_identity_data = token, identity
     stored = {
         _S.DURABLE: subscription.is_durable,

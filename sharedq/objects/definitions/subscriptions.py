@@ -39,7 +39,6 @@ _SCOPE: Final = _words(QMGR=1, ALL=2)
 _USER: Final = _words(FIXED=1, ANY=2)
 _SCHEME: Final = _words(CHAR=1, TOPIC=2)
 _AS_PUT: Final = "publications come as they were put"
-_EVERY: Final = "every publication comes"
 _ALL_MEMBERS: Final = "publications of every member come"
 _NO_PRIORITY: Final = -2
 _HEX_24 = Annotated[str, Field(pattern=r"^[0-9A-F]{48}$")]
@@ -102,7 +101,7 @@ class Subscription(ObjectDefinition):
         Mqsc("PSPROP", Param.PUBSUB_PROPERTIES, _PROPERTIES, instead=_AS_PUT),
     ] = "MSGPROP"
     is_on_request: Annotated[YesNo, Mqsc("REQONLY", Param.REQUEST_ONLY, _ON_REQUEST)] = "NO"
-    selector: Annotated[str, Field(max_length=10240), Mqsc("SELECTOR", Param.SUB_SELECTOR, instead=_EVERY)] = ""
+    selector: Annotated[str, Field(max_length=10240), Mqsc("SELECTOR", Param.SUB_SELECTOR)] = ""
     level: Annotated[int, Field(ge=0, le=9), Mqsc("SUBLEVEL", Param.SUB_LEVEL)] = 1
     scope: Annotated[
         Literal["ALL", "QMGR"],

@@ -306,8 +306,9 @@ def _return(sub_desc: SD, sd: MQSD) -> None:
         SubLevel=sd.sub_level,
     )
     sub_desc.return_vs("ResObjectString", sd.res_object_string)
-    if sd.sub_user_data != string_of(sub_desc, "SubUserData"):
-        sub_desc.return_vs("SubUserData", sd.sub_user_data)
+    for name, value in (("SubUserData", sd.sub_user_data), ("SelectionString", sd.selection_string)):
+        if value != string_of(sub_desc, name):
+            sub_desc.return_vs(name, value)
 
 
 def _characters(value: bytes) -> bytes:

@@ -41,7 +41,12 @@ REFUSED: dict[str, tuple[MQRC, dict[str, Any]]] = {
     "a topic string that is too long": (MQRC.TOPIC_STRING_ERROR, {"topic_string": "a/" * 5121}),
     "a subscription that is not there": (MQRC.NO_SUBSCRIPTION, {"options": RESUME, "name": "D"}),
     "an alteration of none": (MQRC.NO_SUBSCRIPTION, {"options": SubOption.ALTER | SubOption.DURABLE, "name": "D"}),
-    "a selection string": (MQRC.SELECTION_NOT_AVAILABLE, {"descriptor": MQSD(selection_string=b"a = 1")}),
+    "a selection string that is none": (MQRC.SELECTOR_SYNTAX_ERROR, {"descriptor": MQSD(selection_string=b"a =")}),
+    "a selection string that is false": (MQRC.SELECTOR_ALWAYS_FALSE, {"descriptor": MQSD(selection_string=b"1 = 2")}),
+    "a selection string that is too long": (
+        MQRC.SELECTION_STRING_ERROR,
+        {"descriptor": MQSD(selection_string=b"a" * 10_241)},
+    ),
     "another version": (MQRC.SD_ERROR, {"descriptor": MQSD(version=2)}),
     "a priority that none is": (MQRC.SD_ERROR, {"descriptor": MQSD(pub_priority=11)}),
 }
@@ -128,6 +133,7 @@ ASKED: dict[str, tuple[int, dict[str, Any]]] = {
             "sub_expiry": 36_000,
             "sub_user_data": b"data",
             "sub_level": 2,
+            "selection_string": b"colour = 'red'",
         },
     ),
 }
@@ -150,12 +156,15 @@ def test_what_a_resumed_subscription_tells(pair: TestGroup, name: str) -> None:
     assert resumed == replace(
         made, object_string=b"", options=stored | SubOption.FAIL_IF_QUIESCING, sub_correl_id=made.sub_correl_id
     )
-    resumed.pub_priority = 5
-    asked = SubOption(resumed.options) | SubOption.ALTER
+    resumed.pub_priority, asked = 5, SubOption(resumed.options) | SubOption.ALTER
+    if resumed.selection_string:
+        refused = reason_of(lambda: second.subscribe(name="D", options=asked, descriptor=replace(resumed)))
+        assert refused == MQRC.SELECTOR_NOT_ALTERABLE
+        resumed.selection_string = b""
     second.subscribe(name="D", options=asked, descriptor=resumed).close()
     last = MQSD()
     first.subscribe(name="D", options=SubOption.RESUME, descriptor=last).close()
-    assert last == replace(resumed, options=stored)
+    assert last == replace(resumed, options=stored, selection_string=made.selection_string)
 
 
 @pytest.mark.rule("mqi/topics", "MQSO_ALTER changes what publications say, and where they go.")

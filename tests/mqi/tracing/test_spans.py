@@ -249,6 +249,21 @@ def test_publication_is_linked(traced: Traced) -> None:
     assert (put.name, links(get)) == ("put news/local", [ids(put.context)])
 
 
+def test_a_publication_with_properties_is_linked(traced: Traced) -> None:
+    connection, properties, got = traced.connect(), MessageHandle(), MessageHandle()
+    subscription = connection.subscribe("news/local")
+    properties.set("kind", "weather")
+    with connection.open_topic("news/local") as topic:
+        topic.publish(b"rain", properties=properties)
+    assert [each.name for each in properties.properties()] == ["kind"]
+    assert subscription.queue is not None
+    assert subscription.queue.get(properties=got).body == b"rain"
+    assert got.get("kind") == "weather"
+
+    put, get = traced.spans()
+    assert (put.name, links(get)) == ("put news/local", [ids(put.context)])
+
+
 def test_program_switches_it_on_and_tasks_keep_their_trace(traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
     import sharedq
 
