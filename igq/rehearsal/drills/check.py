@@ -44,7 +44,7 @@ class Verdict:
     reordered: list[str] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
     unacknowledged: list[str] = field(default_factory=list)
-    #: What differs because a structure was lost, and its backup promises so: these are no problems.
+    #: Messages that differ because a structure was lost, and its backup promises so: these are no problems.
     promised: dict[str, list[str]] = field(default_factory=dict)
 
     @property

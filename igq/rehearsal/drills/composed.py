@@ -13,6 +13,7 @@ from igq.rehearsal.drills.scenario import (
     Hold,
     Kill,
     Resolve,
+    Role,
     Scenario,
     Start,
     StartGroup,
@@ -21,7 +22,6 @@ from igq.rehearsal.drills.scenario import (
     WaitForAgent,
     WaitForPuts,
     WaitUntilRecovered,
-    Who,
 )
 
 _CUTS: tuple[Steps, ...] = (
@@ -32,7 +32,7 @@ _CUTS: tuple[Steps, ...] = (
 _BLOCKS: tuple[Steps, ...] = (
     incidents.MANAGER_KILLED,
     incidents.EVERYTHING_KILLED,
-    (Hold(), Kill(Who.EVERYTHING), Start(Who.EVERYTHING), WaitUntilRecovered(Who.MANAGER), WaitForAgent()),
+    (Hold(), Kill(Role.EVERYTHING), Start(Role.EVERYTHING), WaitUntilRecovered(Role.MANAGER), WaitForAgent()),
     incidents.TWO_MANAGERS_KILLED,
     incidents.ALL_MANAGERS_KILLED,
     (*incidents.KILLED_IN_DOUBT, Resolve()),

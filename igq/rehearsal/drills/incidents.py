@@ -19,6 +19,7 @@ from igq.rehearsal.drills.scenario import (
     Release,
     Resolve,
     Resume,
+    Role,
     Start,
     Step,
     WaitForAgent,
@@ -26,7 +27,6 @@ from igq.rehearsal.drills.scenario import (
     WaitForRefusal,
     WaitUntilReady,
     WaitUntilRecovered,
-    Who,
 )
 from sharedq.mqi.constants import MQRC
 
@@ -38,50 +38,50 @@ _STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
 
 MANAGER_KILLED: Steps = (
     Hold(),
-    Kill(Who.MANAGER),
-    WaitUntilRecovered(Who.MANAGER),
+    Kill(Role.MANAGER),
+    WaitUntilRecovered(Role.MANAGER),
     Release(),
-    Start(Who.MANAGER),
+    Start(Role.MANAGER),
     WaitForAgent(),
 )
 EVERYTHING_KILLED: Steps = (
     Hold(),
-    Kill(Who.EVERYTHING),
-    WaitUntilRecovered(Who.MANAGER),
-    Start(Who.EVERYTHING),
+    Kill(Role.EVERYTHING),
+    WaitUntilRecovered(Role.MANAGER),
+    Start(Role.EVERYTHING),
     WaitForAgent(),
 )
 TWO_MANAGERS_KILLED: Steps = (
     Hold(managers=2),
-    Kill(Who.EVERYTHING, managers=2),
-    WaitUntilRecovered(Who.MANAGER, managers=2),
-    Start(Who.EVERYTHING, managers=2),
+    Kill(Role.EVERYTHING, managers=2),
+    WaitUntilRecovered(Role.MANAGER, managers=2),
+    Start(Role.EVERYTHING, managers=2),
     WaitForAgent(),
 )
 ALL_MANAGERS_KILLED: Steps = (
     Hold(managers=3),
-    Kill(Who.EVERYTHING, managers=3),
-    Start(Who.MANAGER),
-    WaitUntilRecovered(Who.MANAGER, managers=3),
-    Start(Who.EVERYTHING, managers=3),
+    Kill(Role.EVERYTHING, managers=3),
+    Start(Role.MANAGER),
+    WaitUntilRecovered(Role.MANAGER, managers=3),
+    Start(Role.EVERYTHING, managers=3),
     WaitForAgent(),
 )
-AGENT_KILLED: Steps = (Kill(Who.AGENT), WaitForAgent(), ExpectInLog("CSQM067E"))
+AGENT_KILLED: Steps = (Kill(Role.AGENT), WaitForAgent(), ExpectInLog("CSQM067E"))
 AGENT_HUNG: Steps = (HangAgent(), WaitForAgent(), ExpectInLog("CSQM067E"))
-AGENT_PAUSED: Steps = (Pause(Who.AGENT), LetLeasePass(), Resume(Who.AGENT))
-PROGRAMS_KILLED: Steps = (Hold(), Kill(Who.PROGRAMS), WaitUntilRecovered(Who.PROGRAMS), Start(Who.PROGRAMS))
+AGENT_PAUSED: Steps = (Pause(Role.AGENT), LetLeasePass(), Resume(Role.AGENT))
+PROGRAMS_KILLED: Steps = (Hold(), Kill(Role.PROGRAMS), WaitUntilRecovered(Role.PROGRAMS), Start(Role.PROGRAMS))
 PROGRAMS_PAUSED: Steps = (
     Hold(),
-    Pause(Who.PROGRAMS),
-    WaitUntilRecovered(Who.PROGRAMS),
-    Resume(Who.PROGRAMS),
+    Pause(Role.PROGRAMS),
+    WaitUntilRecovered(Role.PROGRAMS),
+    Resume(Role.PROGRAMS),
     Release(),
 )
 EVERYTHING_PAUSED: Steps = (
     Hold(),
-    Pause(Who.EVERYTHING),
-    WaitUntilRecovered(Who.MANAGER),
-    Resume(Who.EVERYTHING),
+    Pause(Role.EVERYTHING),
+    WaitUntilRecovered(Role.MANAGER),
+    Resume(Role.EVERYTHING),
     Release(),
     WaitUntilReady(),
     WaitForAgent(),
@@ -90,11 +90,11 @@ EVERYTHING_PAUSED: Steps = (
 KILLED_IN_DOUBT: Steps = (
     Hold(),
     Prepare(),
-    Kill(Who.EVERYTHING),
-    WaitUntilRecovered(Who.MANAGER),
+    Kill(Role.EVERYTHING),
+    WaitUntilRecovered(Role.MANAGER),
     ExpectInDoubt(),
     Resolve(is_by_peer=True),
-    Start(Who.EVERYTHING),
+    Start(Role.EVERYTHING),
     WaitForAgent(),
     ExpectInDoubt(),
 )
@@ -120,14 +120,14 @@ CUT_IN_COMMITS: Steps = (
     Hold(),
     Cut(),
     Release(),
-    WaitUntilRecovered(Who.MANAGER),
+    WaitUntilRecovered(Role.MANAGER),
     WaitForRefusal(_CONNECTION_BROKEN),
     *_BACK_ON_THE_NETWORK,
 )
 CUT_BEFORE_COMMITS: Steps = (
     Hold(),
     Cut(),
-    WaitUntilRecovered(Who.MANAGER),
+    WaitUntilRecovered(Role.MANAGER),
     LetLeasePass(),
     Release(),
     WaitForRefusal(_CONNECTION_BROKEN),

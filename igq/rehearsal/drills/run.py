@@ -260,7 +260,7 @@ def listed() -> list[dict[str, str]]:
 
 def _listing() -> Table:
     usage = "igq drill NAME | --all [--repeat N | --minutes M] [--seed S] [--no-audit]"
-    table = Table("Drill", "What happens", title=usage)
+    table = Table("Drill", "Summary", title=usage)
     for each in listed():
         table.add_row(each["name"], each["summary"])
     return table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Who(Enum):
+class Role(Enum):
     """The processes of a step. If not said otherwise, those of the victim, a manager that the seed draws."""
 
     MANAGER = "the manager"
@@ -58,14 +58,14 @@ class Hold:
     """Make the victims' programs stop before a commit, so that their puts and gets stay uncommitted."""
 
     managers: int = 1
-    who: Who = Who.PROGRAMS
+    who: Role = Role.PROGRAMS
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
     """Let the victim's held programs try to commit."""
 
-    who: Who = Who.PROGRAMS
+    who: Role = Role.PROGRAMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class ReleaseBulk:
 class Kill:
     """Send SIGKILL to all victims at once."""
 
-    who: Who
+    who: Role
     managers: int = 1
 
 
@@ -113,7 +113,7 @@ class Kill:
 class Pause:
     """Send SIGSTOP to all victims at once."""
 
-    who: Who
+    who: Role
     managers: int = 1
 
 
@@ -126,7 +126,7 @@ class HangAgent:
 class Resume:
     """Send SIGCONT."""
 
-    who: Who
+    who: Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class WaitForRecoverer:
 class WaitUntilRecovered:
     """Wait until everything that *who* left uncommitted is resolved."""
 
-    who: Who
+    who: Role
     managers: int = 1
 
 
@@ -185,7 +185,7 @@ class WaitUntilReady:
 class Start:
     """Start *who* again."""
 
-    who: Who
+    who: Role
     managers: int = 1
 
 

@@ -44,6 +44,7 @@ from igq.rehearsal.drills.scenario import (
     ReleaseBulk,
     Resolve,
     Resume,
+    Role,
     Scenario,
     Start,
     StartGroup,
@@ -58,7 +59,6 @@ from igq.rehearsal.drills.scenario import (
     WaitForRefusal,
     WaitForRetry,
     WaitUntilRecovered,
-    Who,
 )
 from sharedq.mqi.constants import MQRC
 
@@ -71,7 +71,7 @@ _CF_STRUC_IN_USE = int(MQRC.CF_STRUC_IN_USE)
 _LOST = "LOST1"
 
 #: The agent is paused before there is anything to deliver, so that even a small load builds up a backlog.
-_BACKLOG = (WaitForAgent(), Pause(Who.AGENT), StartLoad(), WaitForBacklog(200), Resume(Who.AGENT))
+_BACKLOG = (WaitForAgent(), Pause(Role.AGENT), StartLoad(), WaitForBacklog(200), Resume(Role.AGENT))
 
 
 def _lost(*, has_log: bool) -> tuple[Step, ...]:
@@ -79,20 +79,20 @@ def _lost(*, has_log: bool) -> tuple[Step, ...]:
         StartGroup(shared=_LOST),
         StartLoad(),
         # Its puts come after the backup, and no program commits to have got them.
-        Hold(who=Who.PUTTER),
+        Hold(who=Role.PUTTER),
         WaitForPuts(0.15),
-        Hold(who=Who.DRAINERS),
+        Hold(who=Role.DRAINERS),
         WaitForPuts(0.3),
         BackUp(has_log=has_log),
-        Release(Who.DRAINERS),
+        Release(Role.DRAINERS),
         WaitForPuts(0.45),
-        Hold(who=Who.DRAINERS),
-        Release(Who.PUTTER),
+        Hold(who=Role.DRAINERS),
+        Release(Role.PUTTER),
         WaitForPutter(),
         Hold(),
         LoseStructure(),
         # Their gets were lost with the structure.
-        Release(Who.DRAINERS),
+        Release(Role.DRAINERS),
         WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
         WaitForLogs("CSQE035E"),
         CutOffRecovery(),
@@ -218,14 +218,14 @@ _ALL = (
             WaitForPuts(0.3),
             Hold(),
             HoldBulk(_BULK),
-            Kill(Who.EVERYTHING),
+            Kill(Role.EVERYTHING),
             WaitForRecoverer(),
-            Kill(Who.RECOVERER),
-            WaitUntilRecovered(Who.MANAGER),
-            WaitUntilRecovered(Who.RECOVERER),
+            Kill(Role.RECOVERER),
+            WaitUntilRecovered(Role.MANAGER),
+            WaitUntilRecovered(Role.RECOVERER),
             ReleaseBulk(),
-            Start(Who.EVERYTHING),
-            Start(Who.RECOVERER),
+            Start(Role.EVERYTHING),
+            Start(Role.RECOVERER),
             WaitForAgent(),
             Drain(),
         ),
@@ -252,14 +252,14 @@ _ALL = (
             WaitForPuts(0.3),
             Hold(),
             HoldBulk(_BULK),
-            Kill(Who.EVERYTHING),
+            Kill(Role.EVERYTHING),
             WaitForRecoverer(),
-            Pause(Who.RECOVERER),
-            Start(Who.EVERYTHING),
+            Pause(Role.RECOVERER),
+            Start(Role.EVERYTHING),
             WaitForRetry(),
             ExpectInLog("CSQM065E"),
-            Resume(Who.RECOVERER),
-            WaitUntilRecovered(Who.MANAGER),
+            Resume(Role.RECOVERER),
+            WaitUntilRecovered(Role.MANAGER),
             ReleaseBulk(),
             WaitForAgent(),
             Drain(),

@@ -9,7 +9,7 @@ from functools import singledispatchmethod
 
 from igq.errors import CommandError
 from igq.rehearsal.drills import scenario as steps
-from igq.rehearsal.drills.scenario import Step, Who
+from igq.rehearsal.drills.scenario import Role, Step
 from igq.rehearsal.drills.troubles import faults
 from igq.rehearsal.drills.troubles.bulk import Bulk
 from igq.rehearsal.drills.troubles.doubt import BACKOUT, COMMIT, expect_in_doubt, resolve
@@ -127,7 +127,7 @@ class Stage:
 
     @do.register
     def _(self, _step: steps.Prepare) -> None:
-        self._in_doubt = self._scene.prepare(self._programs(Who.PROGRAMS))
+        self._in_doubt = self._scene.prepare(self._programs(Role.PROGRAMS))
         self._tell("prepared", f"{len(self._in_doubt)} units of work")
 
     @do.register
@@ -162,10 +162,10 @@ class Stage:
     @do.register
     def _(self, step: steps.Kill) -> None:
         self._wait_for_agents(step.who, step.managers)
-        self._remember(step.managers, is_agent_replaced=step.who in (Who.AGENT, Who.MANAGER, Who.EVERYTHING))
+        self._remember(step.managers, is_agent_replaced=step.who in (Role.AGENT, Role.MANAGER, Role.EVERYTHING))
         children = self._children(step.who, step.managers)
         self._tell("killed", step.who.value, step.managers)
-        if step.who is Who.AGENT:
+        if step.who is Role.AGENT:
             self._scene.signal_agent(self._agents[self.victim], signal.SIGKILL)
         else:
             # The kernel ends the agent when its manager ends.
@@ -175,8 +175,8 @@ class Stage:
     def _(self, step: steps.Pause) -> None:
         self._wait_for_agents(step.who, step.managers, is_with_manager=True)
         # The lease of an agent that is only stopped is renewed by its manager.
-        self._remember(step.managers, is_agent_replaced=step.who in (Who.MANAGER, Who.EVERYTHING))
-        if step.who in (Who.MANAGER, Who.EVERYTHING):
+        self._remember(step.managers, is_agent_replaced=step.who in (Role.MANAGER, Role.EVERYTHING))
+        if step.who in (Role.MANAGER, Role.EVERYTHING):
             for qmgr in self._drawn[: step.managers]:
                 self._scene.forget_ready(qmgr)
         self._signal(step.who, step.managers, signal.SIGSTOP)
@@ -184,10 +184,10 @@ class Stage:
 
     @do.register
     def _(self, _step: steps.HangAgent) -> None:
-        self._wait_for_agents(Who.AGENT, 1)
+        self._wait_for_agents(Role.AGENT, 1)
         self._remember(1, is_agent_replaced=True)
-        self._signal(Who.AGENT, 1, signal.SIGSTOP)
-        self._tell("hung", Who.AGENT.value)
+        self._signal(Role.AGENT, 1, signal.SIGSTOP)
+        self._tell("hung", Role.AGENT.value)
 
     @do.register
     def _(self, step: steps.Resume) -> None:
@@ -196,11 +196,11 @@ class Stage:
 
     @do.register
     def _(self, step: steps.Start) -> None:
-        managers = [self._recoverer] if step.who is Who.RECOVERER else self._drawn[: step.managers]
-        if step.who in (Who.MANAGER, Who.EVERYTHING, Who.RECOVERER):
+        managers = [self._recoverer] if step.who is Role.RECOVERER else self._drawn[: step.managers]
+        if step.who in (Role.MANAGER, Role.EVERYTHING, Role.RECOVERER):
             # A manager that was not killed is still running.
             self._scene.start_managers([qmgr for qmgr in managers if not self._scene.managers[qmgr].is_running])
-        if step.who in (Who.PROGRAMS, Who.EVERYTHING):
+        if step.who in (Role.PROGRAMS, Role.EVERYTHING):
             for qmgr in managers:
                 self._scene.start_programs(qmgr)
         self._tell("restarted", step.who.value, step.managers)
@@ -211,7 +211,7 @@ class Stage:
     def _(self, _step: steps.Cut) -> None:
         scene = self._scene
         assert scene.machines is not None
-        self._wait_for_agents(Who.AGENT, 1)
+        self._wait_for_agents(Role.AGENT, 1)
         self._remember(1, is_agent_replaced=True)
         self._known_interruptions = len(scene.watch.interruptions)
         scene.forget_ready(self.victim)
@@ -307,9 +307,9 @@ class Stage:
     @do.register
     def _(self, step: steps.WaitUntilRecovered) -> None:
         owners = [self._incarnations[qmgr] for qmgr in self._drawn[: step.managers]]
-        if step.who is Who.PROGRAMS:
+        if step.who is Role.PROGRAMS:
             owners = self._owners
-        elif step.who is Who.RECOVERER:
+        elif step.who is Role.RECOVERER:
             owners = [self._incarnations[self._recoverer]]
         for owner in owners:
             wait_until_recovered(self._scene, owner)
@@ -384,9 +384,9 @@ class Stage:
     def _draw(self) -> list[str]:
         return self._generator.sample(QMGRS, len(QMGRS))
 
-    def _wait_for_agents(self, who: Who, managers: int, *, is_with_manager: bool = False) -> None:
+    def _wait_for_agents(self, who: Role, managers: int, *, is_with_manager: bool = False) -> None:
         """Make sure that the process of each agent that will get a signal is known: it may be just starting."""
-        if who is Who.AGENT or (who is Who.EVERYTHING and is_with_manager):
+        if who is Role.AGENT or (who is Role.EVERYTHING and is_with_manager):
             for qmgr in self._drawn[:managers]:
                 wait_for_agent(self._scene, qmgr, self._replaced.get(qmgr, 0))
 
@@ -396,7 +396,7 @@ class Stage:
         self._owners = []
         for qmgr in self._drawn[:managers]:
             self._incarnations[qmgr] = scene.incarnation(qmgr)
-            # What a held program holds is recovered under the token of its process.
+            # The unit of work of a held program is recovered under the token of its process.
             programs = [program for program in scene.programs_of(qmgr) if program.name in scene.watch.holding]
             self._owners += [program.owner.rpartition(".")[0] for program in programs]
             self._agents[qmgr] = working_agent(scene.group, qmgr) or self._agents.get(qmgr, 0)
@@ -408,29 +408,29 @@ class Stage:
         (putter,) = (each for each in programs if each.qmgr == self.victim and each.kind == PUTTER)
         return putter
 
-    def _programs(self, who: Who, managers: int = 1) -> list[Program]:
+    def _programs(self, who: Role, managers: int = 1) -> list[Program]:
         """Return the running load programs that *who* means."""
-        if who is Who.DRAINERS:
+        if who is Role.DRAINERS:
             return self._scene.consumers_of(SHARED_QUEUE)
-        if who is Who.PUTTER:
+        if who is Role.PUTTER:
             return [self._putter()]
         return [program for qmgr in self._drawn[:managers] for program in self._scene.programs_of(qmgr)]
 
-    def _children(self, who: Who, managers: int) -> list[Child]:
-        if who is Who.RECOVERER:
+    def _children(self, who: Role, managers: int) -> list[Child]:
+        if who is Role.RECOVERER:
             return [self._scene.managers[self._recoverer]]
         found: list[Child] = []
         for qmgr in self._drawn[:managers]:
-            if who in (Who.MANAGER, Who.EVERYTHING):
+            if who in (Role.MANAGER, Role.EVERYTHING):
                 found.append(self._scene.managers[qmgr])
-            if who in (Who.PROGRAMS, Who.EVERYTHING):
+            if who in (Role.PROGRAMS, Role.EVERYTHING):
                 found.extend(self._scene.programs_of(qmgr))
         return found
 
-    def _signal(self, who: Who, managers: int, number: int) -> None:
+    def _signal(self, who: Role, managers: int, number: int) -> None:
         for child in self._children(who, managers):
             child.signal(number)
-        if who in (Who.AGENT, Who.EVERYTHING):
+        if who in (Role.AGENT, Role.EVERYTHING):
             for qmgr in self._drawn[:managers]:
                 self._scene.signal_agent(self._agents[qmgr], number)
 

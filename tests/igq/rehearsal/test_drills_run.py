@@ -29,13 +29,13 @@ from igq.rehearsal.drills.scenario import (
     LimitMemory,
     Pause,
     Resume,
+    Role,
     Scenario,
     Start,
     StartGroup,
     Step,
     WaitForAgent,
     WaitForPuts,
-    Who,
 )
 from igq.rehearsal.drills.scenarios import SCENARIOS
 from igq.rehearsal.drills.stage import Stage
@@ -192,13 +192,13 @@ def test_an_agent_that_is_not_there_gets_no_signal(pid: int, monkeypatch: pytest
     ("step", "expected"),
     [
         # Its manager renews the lease of an agent that is only stopped, so the agent goes on.
-        (Pause(Who.AGENT), 0),
-        (Kill(Who.PROGRAMS), 0),
-        (Pause(Who.PROGRAMS), 0),
-        (Kill(Who.AGENT), 7),
+        (Pause(Role.AGENT), 0),
+        (Kill(Role.PROGRAMS), 0),
+        (Pause(Role.PROGRAMS), 0),
+        (Kill(Role.AGENT), 7),
         (HangAgent(), 7),
-        (Kill(Who.MANAGER), 7),
-        (Pause(Who.EVERYTHING), 7),
+        (Kill(Role.MANAGER), 7),
+        (Pause(Role.EVERYTHING), 7),
     ],
 )
 def test_another_agent_is_waited_for_only_where_there_will_be_one(
