@@ -76,7 +76,7 @@ def _rate(site: Site, how: str) -> float:
 
 
 def _pairs(site: Site) -> Iterator[tuple[str, int, tuple[Sequence[Queue], Sequence[Queue]]]]:
-    """What is many, how many, and the queues that calls go to in turn: those of the many, and of the one."""
+    """Things that are many, how many, and the queues that calls go to in turn: those of the many, and of the one."""
     alone = [site.open_new(site.connect())]
     site.group.define_shared(f"{QUEUE}.SHARED")
     yield "programs", CONNECTIONS, ([site.connect().open(f"{QUEUE}.SHARED", _BOTH) for _ in range(CONNECTIONS)], alone)

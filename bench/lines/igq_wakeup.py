@@ -15,7 +15,7 @@ from sharedq.mqi.constants import OpenOption
 LIMIT = 1.8
 REMOTE_QMGR = "QM2"
 DIRECT, PRIVATE, SHARED = "BENCH.DIRECT", "BENCH.PRIVATE", "BENCH.SHARED"
-#: What is blocked beside the waiting gets: the agent, on both parts of its queue, and the look-out for others.
+#: Connections blocked beside the waiting gets: the agent, on both parts of its queue, and the look-out for others.
 _OF_THE_AGENT = 3
 
 

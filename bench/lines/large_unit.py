@@ -16,7 +16,7 @@ from sharedq.mqi.structures import MQMD
 MESSAGES = 10_000
 BODY = bytes(4096)
 BATCH = 100
-#: What one call may take, milliseconds.
+#: One call may take so long, milliseconds.
 LIMIT_MS = 5.0
 
 

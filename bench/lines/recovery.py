@@ -96,7 +96,7 @@ def _manager(site: Site, group: TestGroup, queue: Queue, messages: int, unit: in
 
 
 def _settle() -> None:
-    """What is killed in its start-up is another case."""
+    """A process killed in its start-up is another case."""
     time.sleep(0.2)
 
 

@@ -1,4 +1,4 @@
-"""What Spark gets of the speed that two bare Python processes have: reading, streaming, writing, the audit."""
+"""How much Spark gets of the speed that two bare Python processes have: reading, streaming, writing, the audit."""
 
 from __future__ import annotations
 

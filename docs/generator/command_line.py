@@ -13,7 +13,7 @@ from docs.generator.markdown import code, table
 from igq.cli.app import build_app
 from igq.pipeline.cli.app import app as pipeline_app
 
-#: What stands for a type, which the meaning tells too; of a choice only the words.
+#: The placeholder of a type, which the meaning tells too; of a choice only the words.
 _TYPE = re.compile(r"(?: <(?:str|path|list\[str\]|int range)>|<(?:list\[)?([^<>\]]*)\]?>)")
 
 

@@ -12,12 +12,12 @@ _ID = re.compile(r"((?:CSQ|IGQ)\w+): (.*)", re.DOTALL)
 
 
 def log_table() -> str:
-    """What managers and agents say, in the order of the ids."""
+    """The messages of managers and agents, in the order of the ids."""
     return _table(sorted(MESSAGES.items()))
 
 
 def mqsc_table() -> str:
-    """What a command is answered, in the order of the ids."""
+    """The answers to commands, in the order of the ids."""
     texts = [value for value in vars(mqsc).values() if isinstance(value, str)]
     texts += [
         text

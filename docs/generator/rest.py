@@ -22,7 +22,7 @@ def resource_table() -> str:
         )
         for path, method, operation in _operations()
     ]
-    return table(("Resource", "What it does", "Query parameters", "Status codes"), rows)
+    return table(("Resource", "Effect", "Query parameters", "Status codes"), rows)
 
 
 def header_table() -> str:

@@ -54,7 +54,7 @@ def _cell(shown: list[str], count: int) -> str:
 
 
 def get_option_table() -> str:
-    """What each get option needs and what it is refused with, several rows for a long list."""
+    """For each get option those that it needs and those that it is refused with, several rows for a long list."""
     rows: list[tuple[str, str, str]] = []
     for name, option in GetOption.__members__.items():
         if name in NO_OPTIONS:

@@ -34,8 +34,8 @@ def drill(
     """Rehearse a failure: kill or pause something, and check that no message is lost, doubled or reordered.
 
     The verdict comes from `igq pipeline audit`, which compares the records of the run with the journal and writes
-    verdict.json and report.html beside the records. What the programs saw must agree with it. Exit status: 0, all runs
-    were good; 1, one was not; 2, a run was not possible.
+    verdict.json and report.html beside the records. The histories of the programs must agree with it. Exit status: 0,
+    all runs were good; 1, one was not; 2, a run was not possible.
     """
     import signal
 

@@ -112,7 +112,7 @@ def upgrade(
 
     First upgrade igq where managers and programs run, one after the other: members of neighbouring versions work
     together. The command is refused while a manager or program is registered that does not speak the new format; from
-    then on such a one cannot register any more. If the command is interrupted, run it again.
+    then on none of these can register any more. If the command is interrupted, run it again.
     """
     from igq.operations.upgrade import upgrade as upgrade_group
     from sharedq.settings.loader import load_settings

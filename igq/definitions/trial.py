@@ -23,7 +23,7 @@ from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.settings.values import Settings
 
 _CHANGES = ("DEFINE", "ALTER", "DELETE", "SET")
-#: What DISPLAY shows of these comes from the copy, with the changes of the commands before it.
+#: DISPLAY shows these from the copy, with the changes of the commands before it.
 _IN_COPY = (
     "QUEUE",
     *QUEUE_KINDS,

@@ -230,7 +230,7 @@ class Worker:
             return
 
     def look_at_structures(self) -> None:
-        """Report structures that have failed or can be used again. What waits for the latter tries at once."""
+        """Report structures that have failed or can be used again. If there are any, wake the agent and the movers."""
         try:
             if self._structures.look():
                 wake_agent(self._group, self._process.qmgr)

@@ -1,7 +1,7 @@
 """Passes over what IBM MQ has and igq does not, so that the definitions of a real installation load. Pure.
 
-A parameter is passed over if its keyword is not known here. What is wrong at IBM MQ too, such as a number out of range,
-stays an error.
+A parameter is passed over if its keyword is not known here. A value that is wrong at IBM MQ too, such as a number out
+of range, stays an error.
 """
 
 from __future__ import annotations

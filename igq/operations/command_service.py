@@ -1,7 +1,7 @@
 """START CMDSERV, STOP CMDSERV, DISPLAY CMDSERV: asks a running manager through the group, and says how it stands.
 
 The manager learns of it with its next renewal, or when its movers pass that on. A manager that starts has a command
-server, whatever its last one was told.
+server, even if its last one was told otherwise.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.scripts.members import member_state_call
 
 RUNNING, STOPPED = "RUNNING", "STOPPED"
-#: What the group knows of a manager: the state that was asked for, and the one that the manager has told.
+#: The group knows of a manager the state that was asked for, and the one that the manager has told.
 WANTED, TOLD = "command_server_wanted", "command_server"
 #: The states asked for and told -> IBM's word.
 _STATES: Final = {

@@ -324,7 +324,7 @@ FLOW_AGENTS = _table(
     ),
 )
 
-#: What happened to the messages of one identifier, in order of time.
+#: The events of the messages of one identifier, in order of time.
 TRACE = _table(
     ("time", _TIME, "when, by Redis' clock"),
     ("event", _STRING, "put, get, transfer, expire, clear, return or undo"),

@@ -3,7 +3,7 @@
 The rule: a version of igq works with groups of its own format and of the one before it (``OLDEST`` to ``FORMAT``). A
 group keeps its format while members are replaced one after the other, so members of neighbouring versions work
 together. ``igq upgrade`` brings the group to the new format when nobody is registered who speaks only the old one. From
-then on whoever does is refused. A group without a record is of format 1.
+then on one that does is refused. A group without a record is of format 1.
 """
 
 from __future__ import annotations

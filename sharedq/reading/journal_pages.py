@@ -1,4 +1,4 @@
-"""Reads journals page by page over a group's own link, as they are: for whoever looks for few entries among many."""
+"""Reads journals page by page over a group's own link, as they are: for callers that need few entries among many."""
 
 from __future__ import annotations
 

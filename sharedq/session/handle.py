@@ -56,7 +56,7 @@ class Definition:
         facts: of that definition, and inhibited also where a definition in the resolution path is.
         route: what the name resolved to.
         checks: (field, value) pairs of the structure's ``ver`` hash: how they stood when the route was followed. Each
-            put compares them; for gets whoever alters an alias gives its target a new version.
+            put compares them; for gets a change of an alias gives its target a new version.
         default_priority, default_persistence: of the first definition in the resolution path, when that is not
             the queue itself.
     """
@@ -143,7 +143,7 @@ class Gets:
     has_members: bool = False
     #: A message was locked through this handle (MQGMO_LOCK), and nothing has surely ended that: locks count for it.
     may_hold_lock: bool = False
-    #: Marked messages were seen on the queue, by whomever: who takes one out must know of marks.
+    #: Messages marked by any handle were seen on the queue: a call that takes one out must know of marks.
     may_meet_marks: bool = False
     #: Something was marked through this handle, or it is of the co-operating set: its close ends marks.
     may_hold_marks: bool = False

@@ -104,7 +104,7 @@ class TransmitQueue(TransmissionQueue):
             may_take: in the same moment, also get under syncpoint what cannot be moved.
 
         Returns:
-            What was moved, and the batch that was got.
+            The counts of the move, and the batch that was got.
         """
         connection, wake_key = self._connection, self._access.keys.wake + self._connection.token
         end_s = time.monotonic() + WAIT_S

@@ -103,7 +103,7 @@ class TransmissionQueue:
             raise as_trouble(error) from error
 
     def look_again(self, call: Callable[[str, Sequence[str], Sequence[Argument]], Reply]) -> None:
-        """Have whoever serves it look again at what it has passed over, at once where it waits; *call* calls a script.
+        """Have its agent or mover look again at what that passed over, at once where it waits; *call* calls a script.
 
         Raises:
             MQIError: Redis cannot be reached.

@@ -47,7 +47,7 @@ def known_users() -> Users:
 
 def add(
     name: Annotated[str, NAME],
-    role: Annotated[RoleName, typer.Option("--role", help="What the user may do.")] = RoleName.VIEWER,
+    role: Annotated[RoleName, typer.Option("--role", help="Role: the rights of the user.")] = RoleName.VIEWER,
 ) -> int:
     """Add a user, or give one another role and password. The password is typed, or a line of standard input.
 

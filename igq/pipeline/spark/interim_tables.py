@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Kept:
-    """What `keeping` gives up at its end.
+    """The tables that `keeping` gives up at its end.
 
     Attributes:
         scratch: the folder of the tables that were written; None until there is one.

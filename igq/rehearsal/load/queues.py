@@ -19,7 +19,7 @@ from sharedq.objects.repository import Repository
 BULK_QUEUE = "BULK"
 
 _STRUCTURE_MQSC = """
-DEFINE CFSTRUCT({structure}) CFLEVEL(5) RECOVER(YES) DESCR('What is drained by all managers together')
+DEFINE CFSTRUCT({structure}) CFLEVEL(5) RECOVER(YES) DESCR('Queues drained by all managers together')
 """
 _SHARED_MQSC = f"""
 DEFINE QLOCAL({SHARED_QUEUE}) QSGDISP(SHARED) CFSTRUCT({{shared}}) DEFPSIST(YES) MSGDLVSQ(FIFO) +

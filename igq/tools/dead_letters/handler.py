@@ -153,7 +153,7 @@ class Handler:
                 chosen = [(letter, found) for letter in unit if (found := self._chosen(letter)) is not None]
                 deeds = [(letter, deed) for letter, (_, deed) in chosen]
                 outcomes = remover.carry_out(deeds) if deeds else []
-                # What has failed for good may fit another rule, which is tried at once.
+                # A letter that has failed for good may fit another rule, which is tried at once.
                 unit = [
                     letter
                     for (letter, (rule, _)), outcome in zip(chosen, outcomes, strict=True)

@@ -42,7 +42,7 @@ class Put:
     as_user: bool = False
 
 
-#: What becomes of a letter: it is put somewhere, or (None) discarded.
+#: The fate of a letter: it is put somewhere, or (None) discarded.
 Deed = Put | None
 
 

@@ -60,7 +60,7 @@ def load_file(
         tell: told how many messages are done since it was told last.
 
     Raises:
-        CommandError: the file is not whole, or a message is refused. What was committed before that stays.
+        CommandError: the file is not whole, or a message is refused. Messages committed before that stay.
         MQIError: the queue cannot be opened, or the connection is lost.
     """
     header = read_header(path)

@@ -1,4 +1,4 @@
-"""Commits units of work of one series, each once, whoever repeats it after a crash.
+"""Commits units of work of one series, each once, even if another process repeats it after a crash.
 
 The group remembers the number of the latest one that was committed. So an interrupted command that is started again
 knows what was done, also if it was killed in the middle of a commit.

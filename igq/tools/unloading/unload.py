@@ -83,7 +83,7 @@ def remove_to_file(
     """Take messages off *queue* and write them to a new file. Each is on the disk before its get is committed.
 
     Raises:
-        CommandError, MQIError: as of `copy_queue`. What was done is in the file, and `resume_removal` goes on.
+        CommandError, MQIError: as of `copy_queue`. The file tells how far it came, and `resume_removal` goes on.
     """
     places = _places(group, qmgr, queue)
     header = Header.new(group.name, qmgr, queue, _now(), is_removed=True)

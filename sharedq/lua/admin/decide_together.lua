@@ -2,8 +2,8 @@
 admin/decide_together.lua - prepared units of work of one manager, or of the group, are committed by one decision: all of them or none.
 
 A coordinator whose work comes in numbered batches (a series) names the batch: a number that was decided before, or an
-earlier one, decides nothing again. So a batch that is repeated after a crash is committed once, whoever repeats it; and
-what comes too late for its batch is not even prepared (admin/prepare).
+earlier one, decides nothing again. So a batch that is repeated after a crash is committed once, even if another process
+repeats it; and a unit of work that comes too late for its batch is not even prepared (admin/prepare).
 
 Of units of work that have to be read before they are committed (see admin/note_read) one at least must have been.
 

@@ -1,6 +1,6 @@
 --[[
-structure/expire.lua - discard messages whose expiry time has passed; whatever is no longer available is left to
-whoever has it.
+structure/expire.lua - discard messages whose expiry time has passed; those that are no longer available are left to
+their holders.
 
 A message that asks for a report of that is taken into the caller's unit of work instead, which puts the report: so one
 report is made, and none is lost with a caller that dies. Such a message is still on its queue, or was found expired by

@@ -1,8 +1,8 @@
 --[[
 structure/read_unit.lua - what operations of a prepared unit of work got, with the messages but for their data. Reads only.
 
-For whoever processes what a coordinator has claimed: until that is ended it can be read as often as it takes. Whole
-messages are read by plain commands (``sharedq.reading``).
+For workers that process the messages that a coordinator has claimed: until the unit of work is ended they can read it
+as often as it takes. Plain commands read whole messages (``sharedq.reading``).
 
 KEYS
   1  unit      list  the unit of work, under its own id

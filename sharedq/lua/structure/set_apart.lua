@@ -2,7 +2,7 @@
 structure/set_apart.lua - a unit of work is prepared: what it did here leaves its connection, and stands under its own id.
 
 That it is prepared was decided in the administration structure (admin/prepare), after everything that it did was recorded.
-So whoever is registered may do this: its owner, who recovers that, or who completes it.
+So any registered caller may do this: its owner, the recoverer of that, or one that completes it.
 
 KEYS
   1  own       hash  registered owners (the fence)

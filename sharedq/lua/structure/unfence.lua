@@ -2,7 +2,7 @@
 structure/unfence.lua - programs and connections are recovered, and the group has forgotten them: their fences can go.
 
 A fence keeps the dead from entering a structure after the recoverer. Once that has ended what they did, and the
-administration structure knows them no more, whoever enters is refused there before it does anything (admin/check_owner).
+administration structure knows them no more, admin/check_owner refuses one that enters before it does anything.
 
 KEYS
   1  own    hash  registered owners (the fence)

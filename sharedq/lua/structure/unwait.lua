@@ -35,7 +35,7 @@ if string.byte(state) == 72 then
 end
 if state == "H" .. queue.name and take_back(queue, owner, KEYS[5]) then state = "K" .. queue.name end
 stop_waiting(queue, own, owner, state, KEYS[5])
--- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
+-- Nobody remembers which message it was woken for, so every waiter here looks again; a look in vain costs a call.
 if string.sub(state, 1, 1) == "K" and is_anything_on(queue) then
     wake_everyone(queue, own, KEYS[6])
 end

@@ -79,7 +79,7 @@ class LocalQueues:
         self._group = group
         #: The connection whose call this is. Scripts check it before they change anything. "": a command.
         self._caller = caller
-        #: The name in the journal of whoever cleared a queue.
+        #: The caller's name in the journal, where it clears a queue.
         self._author = caller or f"{qmgr or group.name}.0.0.0"
 
     def has_begun(self, structure: str) -> bool:

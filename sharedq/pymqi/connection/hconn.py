@@ -137,7 +137,7 @@ def _end_dropped() -> None:
 
 
 def _start_anew_in_child() -> None:
-    """The connections are the parent's; its thread, and whoever held the lock, are not in the child."""
+    """The connections are the parent's; its thread, and the holder of the lock, are not in the child."""
     global _thread, _thread_lock, _to_end
     _live.clear()
     _thread, _thread_lock, _to_end = None, threading.Lock(), SimpleQueue()

@@ -104,7 +104,7 @@ class Watch:
                 self._look()
             if not asks_group or now_s - asked_s >= LOOK_S:
                 asked_s = now_s
-                # What made it impossible may also have been the last step to it, so check again.
+                # The event that made it impossible may also have been the last step to it, so check again.
                 if is_done() or (why_never() and is_done()):
                     return True
                 if why_never():
