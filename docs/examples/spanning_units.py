@@ -41,7 +41,7 @@ class Place:
 
     @classmethod
     def from_body(cls, body: bytes) -> Place:
-        """What `to_body` wrote."""
+        """Reads the place that `to_body` wrote."""
         group_id, seq = body.rstrip(b";").split()
         return cls(bytes.fromhex(group_id.decode()), int(seq))
 
@@ -143,7 +143,7 @@ def put_group(connection: QueueManagerConnection, lines: Queue, target: Queue, s
         connection.commit()
         if is_end:
             status.finish()
-    # What was read of the status stays, should there be nothing to go on with.
+    # The status that was read stays, should there be nothing to go on with.
     connection.backout()
 
 
