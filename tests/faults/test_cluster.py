@@ -187,7 +187,7 @@ def test_slot_that_does_not_arrive(cluster: Cluster, group: TestGroup, monkeypat
 
 
 def test_node_dies_and_comes_back(tmp_path: Path) -> None:
-    """Calls on its structures fail. What was acknowledged is there when the node is back. Other calls never notice."""
+    """Calls on its structures fail. The acknowledged messages are there when it is back. Other calls never notice."""
     cluster = Cluster()
     group = spread_group(cluster, tmp_path)
     try:

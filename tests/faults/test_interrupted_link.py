@@ -17,7 +17,7 @@ from tests.support.server import Server
 #: A call that misses its interruption ends after so many seconds, with another outcome.
 BLOCK_S = 0.2
 WAKE_KEY = "{IGQ:INTERRUPTED}wake:nobody"
-#: What a call does, one after the other, and when the interruption comes.
+#: The steps of a call, one after the other, and when the interruption comes.
 WHILE_IT_CONNECTS = [(Deployment, step, when) for step in ("locate", "open") for when in ("before", "after")]
 WHILE_IT_CALLS = [
     (UnixDomainSocketConnection, "send_packed_command", "before"),

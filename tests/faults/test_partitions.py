@@ -1,6 +1,6 @@
 """Programs whose machine is cut off from Redis, silently, for longer than their lease and for less.
 
-What managers do about it is rehearsed by drills: at the end of this file, as far as there is time.
+Drills rehearse what managers do about it: at the end of this file, as far as there is time.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def test_acknowledged_messages_survive_and_none_comes_twice(server: Server, tmp_
     assert lost == []
     assert not set(puts.failed) & (set(seen) | set(maybe_seen)), "never committed"
     assert set(seen) | set(maybe_seen) <= set(puts.ok) | set(puts.unknown)
-    # What a program was told about its back-out or its loss is settled: a unit of work is there whole or not at all.
+    # A program's word about its back-out or its loss is settled: a unit of work is there whole or not at all.
     for first in range(0, len(puts.unknown), UNIT):
         unit = puts.unknown[first : first + UNIT]
         assert len({seen[body] + maybe_seen[body] > 0 for body in unit}) == 1

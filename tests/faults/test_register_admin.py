@@ -1,4 +1,4 @@
-"""What an operator's command does in several steps: a fault before and after each script, then the command again.
+"""Commands of an operator that take several steps: a fault before and after each script, then the command again.
 
 Parts of the transmission queue, structures, backups, recoveries and removals belong to no connection, so no recovery
 ends them: the operator repeats the command. Afterwards it has done what it does, and nothing else is left.
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.faults
 
 @dataclass(frozen=True)
 class Command:
-    """What an operator does, and the scripts of it.
+    """An act of an operator, and its scripts.
 
     Attributes:
         is_done: raises AssertionError where it has not done all of it.

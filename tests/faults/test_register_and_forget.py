@@ -1,4 +1,4 @@
-"""What is registered in Redis in one step and forgotten in another: a fault before and after each script of the pair.
+"""Things registered in Redis in one step and forgotten in another: a fault before and after each script of the pair.
 
 Afterwards the program ends in good order where it still can, what it left is recovered, and nothing is there any more.
 """
@@ -39,7 +39,7 @@ Work = Callable[[QueueManagerConnection], object]
 
 @dataclass(frozen=True)
 class Pair:
-    """What a program does, and the scripts that register something of it and forget that.
+    """The work of a program, and the scripts that register something of it and forget that.
 
     Attributes:
         work: done over a connection that is new and has a tag.

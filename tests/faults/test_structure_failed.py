@@ -1,7 +1,7 @@
 """A structure loses its keys while programs use it: each call says so, nothing is half done, and RECOVER ends it.
 
-What a program did there is gone with the structure, so whatever depended on it is backed out; the connection itself,
-and what it does in other structures, goes on. Handles of before the failure are of no use any more, also afterwards.
+A program's work there is gone with the structure, so everything that depended on it is backed out; the connection
+itself, and its work in other structures, goes on. Handles of before the failure stay useless, also afterwards.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def alter(program: QueueManagerConnection) -> None:
     Repository(program.connection.group, "QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
 
 
-#: What is done, and the call that is lost the first time, if one is.
+#: The act, and the call that is lost the first time, if one is.
 REPEATED: dict[str, tuple[Act, str]] = {
     "commit": (lambda program: program.commit_prepared(XID), "admin/complete"),
     "back out": (lambda program: program.backout_prepared(XID), "admin/complete"),
@@ -132,7 +132,7 @@ def test_an_empty_repeat_waits_for_the_replica_of_its_structure(
                 Injection(lost, "call lost").arm(patched)
             with pytest.raises(MQIError) if lost else nullcontext():
                 act(first)
-        # What it has entered by now it need not enter anew, which would be a write.
+        # It need not enter anew a structure that it has entered by now; that would be a write.
         for link in (again.connection._link, *careful.group._all_links):
             link.wait_for(1, 100)
         with pytest.raises(MQIError, match="0 of 1 replicas"):

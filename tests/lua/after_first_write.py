@@ -1,4 +1,4 @@
-"""What each script does after its first write, read off its source: ``python -m tests.lua.after_first_write``.
+"""Lists what each script does after its first write, read off its source: ``python -m tests.lua.after_first_write``.
 
 The list stands in docs/reference/scripts.md. A function counts where it is called.
 """

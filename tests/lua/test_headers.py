@@ -30,7 +30,7 @@ FENCES = (
     # Nobody but the recovery that is under way can have anything there.
     r'redis\.call\("HGET", KEYS\[1\], "RECOVER"\) ~= ARGV\[1\] then return',
     r'redis\.call\("HEXISTS", KEYS\[1\], (ARGV\[1\]|owner)\) == 0 then return { MQRC\.CONNECTION_BROKEN }',
-    # A short cut for the owner itself; whoever it does not fit goes the long way.
+    # A short cut for the owner itself; other callers go the long way.
     r'redis\.call\("HEXISTS", own, caller\) == 1 then',
     # The owner's own entry is read (its waiting state), and without one the script ends.
     r"if not (state|waiting) then return { MQRC\.CONNECTION_BROKEN }",
@@ -56,12 +56,12 @@ UNFENCED = {
     "admin/end_process": "it removes what is the caller's own only",
     "admin/forget": "decisions that every structure has applied; ids of units of work are never used again",
     "admin/join": "it makes a new incarnation, in which nobody can have been fenced",
-    "admin/note_read": "that a unit of work in doubt was read, which holds whoever read it; it moves no message",
+    "admin/note_read": "that a unit of work in doubt was read, by any process; it moves no message",
     "admin/register_process": "it makes a new process, under a lease that it checks",
     "admin/remove_begin": "an operator's; it looks itself whether the manager is alive",
     "admin/remove_object": "a definition, by compare and set",
     "admin/remove_authority": "an authority record: an operator's, not an owner's",
-    "admin/restore_begin": "an operator's; that a structure has failed, which whoever sees it again corrects",
+    "admin/restore_begin": "an operator's; that a structure has failed, which the next process that sees it corrects",
     "admin/remove_structure": "a definition: an operator's, not an owner's",
     "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
     "admin/define_named": "a definition, by compare and set: an operator's, not an owner's",
@@ -71,7 +71,7 @@ UNFENCED = {
     "admin/structure_state": "what was seen of a structure, by compare and set; nothing is decided by it",
     "structure/arm_queues": "what is counted for people; nothing is decided by it",
     "structure/discard": "messages that were set aside, which no owner can reach",
-    "structure/look_again": "whoever passes over messages looks at them once more; it changes none",
+    "structure/look_again": "a mover looks once more at messages that it passed over; it changes none",
     "structure/mark_initiation": "what managers are told; nothing is decided by it",
     "structure/turn_trigger_off": "an attribute that decides nothing of a put or a get",
     "structure/note_event": "what people are told; nothing is decided by it",

@@ -53,7 +53,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Open:
-    """What a handle retains: the group or logical message that its last message left unfinished.
+    """A handle retains this: the group or logical message that its last message left unfinished.
 
     ``is_last`` and ``persistence`` count for puts alone.
     """

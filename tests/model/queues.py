@@ -33,7 +33,7 @@ Fits = Callable[[Message], bool]
 
 
 def any_message(_: Message) -> bool:
-    """What a get without a selection asks for."""
+    """A get without a selection asks for this."""
     return True
 
 

@@ -1,7 +1,7 @@
 """Random gets and browses that wait, in threads, while messages and members of groups come, go and come back.
 
-Who is served is up to the moment; that each is served with what fits it, nobody twice, and that nobody waits for what
-is there, is not. MODEL_EXAMPLES says how many.
+The moment decides which getters are served. Always, each gets a message that fits it, no getter is served twice, and
+none waits for a message that is there. MODEL_EXAMPLES says how many examples run.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def main() -> None:
             ("flow", "--output", str(directory / "flow")),
         )
         saw: dict[str, int] = {job: run([job, *arguments, *at]) for job, *arguments in jobs}
-        # Whatever the commands did to signals and streams, this is the last line.
+        # This is the last line, even if the commands changed signals and streams.
         saw |= copy_journal(spark, told, directory) | settle(spark, told["workers"], directory)
     print(json.dumps(saw))
 

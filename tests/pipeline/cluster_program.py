@@ -1,4 +1,4 @@
-"""What a cluster is asked to do, as a program of its own: the test's process has a session already.
+"""The work that a cluster is asked to do, as a program of its own: the test's process has a session already.
 
 Arguments: a JSON object with ``url``, ``group``, ``data_dir``, ``master``. It prints one, with what it saw.
 """

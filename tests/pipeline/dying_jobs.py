@@ -1,7 +1,7 @@
-"""`igq pipeline archive` and `deadletter` as a program of its own, in which whoever comes to a step dies there, once.
+"""`igq pipeline archive` and `deadletter` as a program of its own, in which the process at a step dies there, once.
 
 Arguments: a JSON object with ``die``, ``scratch`` and ``outlive``, as in ``tests.pipeline.dying_source``; then those of
-the command. What is killed is the driver with Java, and the process at the step unless it is to outlive them.
+the command. The test kills the driver with Java, and the process at the step unless it is to outlive them.
 """
 
 from __future__ import annotations

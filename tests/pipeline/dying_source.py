@@ -1,4 +1,4 @@
-"""`format("igq.dying")`: the queue source, but whoever comes to a step that a test has named dies there, once.
+"""`format("igq.dying")`: the queue source, but a process that comes to a step that a test has named dies there, once.
 
 Options besides those of `format("igq")`: ``die``, steps separated by commas; ``scratch``, a directory in which it is
 noted who died; ``victim``, a process group that is killed, 0: the process at that step alone; ``outlive``: the process

@@ -1,4 +1,4 @@
-"""What Spark does with the stream of a queue, in one plain process that starts in a second: a test kills it often.
+"""Does what Spark does with the stream of a queue, in one process that starts in a second: a test kills it often.
 
 Offsets and finished batches are noted in files, in Spark's order; a batch's messages go to a file of their own. A batch
 that is tried again must have the same ones, else the program ends with status 3.

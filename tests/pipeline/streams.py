@@ -123,7 +123,7 @@ def wait_for_survivor(directory: Path, step: str) -> None:
 
 
 class Watch:
-    """What the managers do, which these tests have not: they live on, and each resolves what its dead programs left.
+    """The work of the managers, which these tests lack: they live on, and each resolves what its dead programs left.
 
     Spark kills the worker in which the source of a query lives when that ends, and a killed driver's go with it.
     """

@@ -19,13 +19,12 @@ class Step(NamedTuple, Generic[State]):
 
 @dataclass(frozen=True, slots=True)
 class Properties(Generic[State]):
-    """What must hold, by name. A function returns a complaint, or an empty text.
+    """Properties that must hold, by name. A function returns a complaint, or an empty text.
 
     Attributes:
         of_states: of every state.
         of_steps: of every step, and the state that it is taken in.
-        is_at_rest: a state of which this is true must stay reachable from everywhere: whatever has happened, it can
-            still end well.
+        is_at_rest: a state of which this is true must stay reachable from everywhere: every history can still end well.
     """
 
     of_states: Mapping[str, Callable[[State], str]]

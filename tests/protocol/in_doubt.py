@@ -69,7 +69,7 @@ class InDoubtProtocol(Protocol):
         return _set_apart(world._replace(victim="over", tag="VD", doubt=doubt), X)
 
     def steps(self, world: World) -> Steps:
-        """Whatever may happen next."""
+        """All steps that may come next."""
         yield from super().steps(world)
         for number, ender in enumerate(world.doubt.enders):
             if ender.at != "over":

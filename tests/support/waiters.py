@@ -15,7 +15,7 @@ from sharedq.settings.values import Settings
 def main() -> None:
     """Arguments: settings as JSON, URL, name of the queue, number of waiters. Ends when standard input does."""
     settings = Settings.model_validate_json(sys.argv[1]).model_copy(update={"redis_url": sys.argv[2]})
-    # Whoever blocks looks again now and then; here nothing but what is put shall make commands.
+    # A blocking getter looks again now and then; here nothing but puts shall make commands.
     waiting.BLOCK_MAX_S = 3600.0
     count = int(sys.argv[4])
     queues = [connect("QM1", settings=settings).open(sys.argv[3], OpenOption.INPUT_SHARED) for _ in range(count)]

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-#: What stands beside the packages in a checkout. Nothing of the last line belongs into a wheel.
+#: The packages, and what stands beside them in a checkout. Nothing of the last line belongs in a wheel.
 SOURCES = (
     *(
         "pyproject.toml",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,13 @@ CONSTANTS = re.compile(r"CMQ\w*\.py")
 PAGE = ROOT / "docs" / "explanation" / "architecture.md"
 #: Pages on the code. A path that they name in full begins with one of the folders; NAME stands for any name.
 PAGES = [ROOT / "README.md", PAGE, *sorted((ROOT / "docs" / "contributing").glob("*.md"))]
+#: Files of these kinds are read for their words. "": a script, the Makefile, the Dockerfile.
+TEXTS = {
+    *("", ".acl", ".conf", ".css", ".html", ".js", ".json", ".lua", ".md"),
+    *(".mqsc", ".properties", ".py", ".service", ".toml", ".yaml", ".yml"),
+}
+#: With a capital it begins a sentence, a heading, or a cell of a table. No name in the code is one of these words.
+QUESTION = re.compile(r"\bWh(?:o|at)(?:ever)?\b")
 NAMED = re.compile(r"`((?:sharedq|recovery|igq|config|bench|tests|docs)/[\w./-]*)`")
 
 
@@ -49,10 +57,18 @@ def test_every_path_that_a_page_on_the_code_names_is_there(page: Path) -> None:
     assert [name for name in named if not any(ROOT.glob(name.rstrip("/").replace("NAME", "*")))] == []
 
 
-def test_no_docstring_begins_with_who_or_what() -> None:
+def texts() -> Iterator[Path]:
+    """All files that people write, data and locks of packages apart."""
+    for folder in (*PACKAGES, "config", "bench", "tests", "docs", ".ci"):
+        yield from (path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix in TEXTS)
+    yield from (path for path in ROOT.iterdir() if path.is_file() and path.suffix in TEXTS)
+
+
+def test_no_sentence_begins_with_who_or_what() -> None:
     found = [
-        str(path.relative_to(ROOT))
-        for path in sources()
-        if re.search(r'"""(Who|What|Whoever|Whatever) (?!if\b)[a-z]', path.read_text("utf-8"))
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in texts()
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
+        if QUESTION.search(line)
     ]
     assert found == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: What a drill does to a server on purpose: no reader has it.
+#: Drills disturb a server on purpose from here, with commands that no reader has.
 TROUBLES = ROOT / "igq" / "rehearsal" / "drills" / "troubles"
 #: Of a connection, a group or a link: each takes the words of a command.
 SENDERS = ("command", "commands", "execute_command")

@@ -1,4 +1,4 @@
-"""What others wrote cannot forge a line, steer a terminal or become part of a page, through whichever channel it goes.
+"""Text of others cannot forge a line, steer a terminal or become part of a page, through any channel.
 
 Each channel is fed the same texts; what comes out is looked at, not the calls that led there.
 """

@@ -1,4 +1,4 @@
-"""What the view of a queue asks for, by HTTP."""
+"""The requests of the view of a queue, by HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_pages_go_on_where_the_last_one_ended(console: Console) -> None:
             page = vera.get("/console/api/queue/messages", params={"queue": "PAGED", "from": start}).json()
             seen += [each["preview"] for each in page["messages"]]
             start = page["next"]
-            # What is got meanwhile is missing, and moves nothing.
+            # A message that is got meanwhile is missing, and moves nothing.
             shell.out("get", "QM1", "PAGED", "--max", "1")
         assert seen == [str(at) for at in range(60)]
         gone = vera.get("/console/api/queue/message", params={"queue": "PAGED", "at": page["messages"][-1]["at"]})

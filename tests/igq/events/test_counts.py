@@ -1,4 +1,4 @@
-"""What is counted of a queue with PERFMEV(ENABLED): for RESET QSTATS, and for the events about the service interval."""
+"""Counts of a queue with PERFMEV(ENABLED): for RESET QSTATS, and for the events about the service interval."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ DATA: list[Any] = [b"", b"x", b"\xff\xfe", bytes(24), b"A" * 60, b"a//#", b"MQHR
 NUMBERS: list[Any] = [0, 1, -1, 2, 3, 9, 99, 255, 1208, 2**31 - 1, 2**31, -(2**31) - 1, 2**63, 2**80, 2**32 - 1]
 OTHERS: list[Any] = [None, 1.5, float("nan"), True, [], {}, (), object(), MQMD(), MQGMO(), MQPMO(), print, type]
 VALUES = TEXTS + DATA + NUMBERS + OTHERS
-#: What wrong arguments may never be answered with: lost, or an error without a reason.
+#: Wrong arguments may never be answered with these: lost, or an error without a reason.
 NEVER = {MQRC.CONNECTION_BROKEN, MQRC.UNEXPECTED_ERROR}
 #: The API says that these are a TypeError.
 TYPE_ERRORS = ("a message to put is", "the id of a prepared")

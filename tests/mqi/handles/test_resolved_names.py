@@ -14,7 +14,7 @@ from tests.support.groups import BOTH, MIG
 from tests.support.members import TestGroup
 
 OK = (MQCC.OK, MQRC.NONE)
-#: What is opened, at which manager; the queue and the manager, or G for the group, that it resolves to.
+#: The name that is opened, at which manager; the queue and the manager, or G for the group, that it resolves to.
 NAMES = [
     ("Q", "", "Q", "G"),
     ("Q", "QM1", "Q", "G"),

@@ -120,9 +120,7 @@ def test_an_alter_fails_the_puts_that_were_not_sent_and_none_later(
     assert caught.value.reason == MQRC.PUT_INHIBITED
 
 
-@pytest.mark.rule(
-    "mqi/async", "What the handle learns of its queue does not change asynchronous puts that are under way."
-)
+@pytest.mark.rule("mqi/async", "A new definition that a handle learns of does not change asynchronous puts under way.")
 @pytest.mark.parametrize("learns", ["by MQSET", "by a longer message"])
 def test_a_new_definition_does_not_change_puts_under_way(
     group: TestGroup, connection: QueueManagerConnection, learns: str

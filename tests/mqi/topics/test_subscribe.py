@@ -260,7 +260,7 @@ def test_publications_on_request(group: TestGroup) -> None:
     assert bodies(subscription) == [b"2"]
 
 
-@pytest.mark.rule("mqi/topics", "What is retained in a unit of work is retained with its commit.")
+@pytest.mark.rule("mqi/topics", "A publication put to be retained in a unit of work is retained with its commit.")
 def test_retained_in_a_unit_of_work(group: TestGroup) -> None:
     connection = group.connect()
     publish(connection, "a", b"1", options=PutOption.RETAIN)

@@ -1,4 +1,4 @@
-"""A get that waits for any message, outside a unit of work, is handed it by whoever makes it available."""
+"""A call that makes a message available hands it to a get that waits for any message, outside a unit of work."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_a_higher_priority_that_came_meanwhile_goes_first(group: TestGroup, monk
 
 
 def test_its_interval_ends_in_that_moment(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever looks once more at the end of the interval has it."""
+    """A getter that looks once more at the end of the interval has it."""
     getter, putter = open_new(group), open_new(group)
 
     def let_the_interval_pass() -> None:
@@ -365,7 +365,7 @@ def test_no_program_can_delete_the_queue_before_it_is_back(group: TestGroup, mon
 
 
 def test_a_wake_up_for_another_reason_carries_no_message(group: TestGroup, waiting: Any) -> None:
-    """A manager that quiesces wakes whoever may be blocking, also one that has just been handed its message."""
+    """A manager that quiesces wakes every getter that may block, also one that has just been handed its message."""
     group.define_shared("OTHER")
     getter, putter = open_new(group), open_new(group)
     other = Queue(getter.connection, open_queue(getter.connection, MQOD(object_name=b"OTHER"), int(BOTH)))
@@ -385,7 +385,7 @@ def test_a_wake_up_for_another_reason_carries_no_message(group: TestGroup, waiti
 def test_a_getter_interrupted_in_its_wait_gives_back_its_message(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Behind its registration, before it blocks: it would never take the message."""
+    """After its registration, before it blocks: it would never take the message."""
     getter, putter = open_new(group), open_new(group)
 
     def interrupt() -> None:
@@ -406,7 +406,7 @@ def test_a_getter_interrupted_in_its_wait_gives_back_its_message(
 def test_a_get_that_was_inhibited_is_handed_nothing(
     group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """Whoever inhibits it dies before it has woken those who wait."""
+    """The process that inhibits it dies before it has woken the waiters."""
     getter, putter = open_new(group), open_new(group)
     future = waiting(getter)
     repository = group.repository("QM1")
@@ -461,7 +461,7 @@ def test_the_end_of_an_alter_does_not_end_another_that_wakes_waiters(
 def test_a_get_from_an_inhibited_transmit_queue_is_handed_nothing(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever puts knows the new definition, and whoever waits does not yet."""
+    """The putter knows the new definition, and the waiter does not yet."""
     group.add_member("QM2")
     getter = group.connect("QM2").open(SYSTEM_QSG_TRANSMIT_QUEUE, OpenOption.INPUT_SHARED)
     state = group.group.structure("@QM2").queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue

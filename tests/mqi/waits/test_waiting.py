@@ -134,7 +134,7 @@ def test_an_interval_that_passes_ends_with_2033_and_leaves_no_waiter(group: Test
     assert queue.get(GetOption.WAIT, wait_ms=30).body == b"x"
 
 
-#: What a get waits for, and whether only a member of a group can be that.
+#: The selection of a get that waits, and whether only a member of a group can fit it.
 SPECIFIC: dict[str, tuple[dict[str, Any], bool]] = {
     "CorrelId": (matching(correl_id=b"C" * 24), False),
     "MsgId": (matching(msg_id=b"M" * 24), False),
@@ -248,7 +248,7 @@ def test_all_browses_are_woken_and_one_get(
             assert future.result(20).body == b"x" if is_served else reason_of(future) == MQRC.GET_INHIBITED
     assert sum(served[browses:]) == bool(gets)
     assert sum(served[:browses]) == browses or gets
-    # Who was not served was woken once more, by the end of its wait.
+    # A waiter that was not served was woken once more, by the end of its wait.
     by_the_put = [times - (not is_served) for times, is_served in zip(woken, served, strict=True)]
     assert by_the_put[:browses] == [1] * browses
     assert by_the_put[browses:] == [int(is_served) for is_served in served[browses:]]

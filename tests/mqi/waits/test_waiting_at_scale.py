@@ -60,7 +60,7 @@ class Waiters:
         return sum(state.startswith(b"K") for state in states)
 
     def bodies(self, count: int) -> set[bytes]:
-        """What *count* of them got."""
+        """The bodies that *count* of them got."""
         return {self.got.readline().strip() for _ in range(count)}
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Who is woken by one message and takes another one leaves the first to whoever else waits for it."""
+"""A getter that is woken by one message and takes another one leaves the first to the others that wait for it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 PUTTER = "EWR.1.1.1"
 QUEUES = ["APPL1", "@JFK"]
 
-#: What happened, and the messages that are late. ``put NAMES [in UNIT]``; ``get WHO NAMES [in UNIT]``, also with
+#: The events, and the messages that are late. ``put NAMES [in UNIT]``; ``get WHO NAMES [in UNIT]``, also with
 #: ``choosing`` or ``going on`` (in logical order); ``return WHO NAMES``; ``prepare UNIT``; ``commit`` or ``backout`` of
 #: a unit of work, of so many messages. A name is a number; after a slash its group and MsgSeqNumber, after a colon
 #: its priority.

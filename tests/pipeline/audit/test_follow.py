@@ -92,7 +92,7 @@ def advanced(spark: SparkSession, store: StateStore, number: int, batch: list[Ro
 
 
 def told(verdict: Verdict) -> dict[str, Any]:
-    """What must be the same: all but percentiles, which are of slices, and the path of what is duplicated.
+    """All that must be the same: not percentiles, which are of slices, nor the path of what is duplicated.
 
     Of a message that is forgotten when it is got again, only its id tells that.
     """

@@ -60,7 +60,7 @@ def stop():
     reach("stopped")
 
 PAUSE_S = 0.5
-# Whatever the tests were started with.
+# The tests may have been started with SIGTERM ignored.
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 end_in_good_order(stop)
 try:

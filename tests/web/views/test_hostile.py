@@ -27,7 +27,7 @@ with sharedq.connect("QM1") as connection:
     )
     queue.put(text, md, options=PutOption.SET_ALL_CONTEXT)
 """
-#: What a manager and its agent told of themselves, as if they were taken over; and what they told before.
+#: The words of a manager and its agent on themselves, as if they were taken over; and their words before.
 TOLD = """
 import json, sys
 from sharedq.members.group import Group
