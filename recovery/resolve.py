@@ -202,7 +202,7 @@ class _Recoverer:
         accesses = self._fence()
         self._progress(Phase.RESOLVING)
         self._enter(Phase.RESOLVING)
-        # Before the queues: what is published after this goes to no queue that is about to be deleted.
+        # Before the queues: a later publication goes to no queue that is about to be deleted.
         end_subscriptions(self.connection, self._held_targets())
         for access in accesses:
             self._resolve(access)

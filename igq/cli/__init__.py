@@ -8,7 +8,7 @@ import sys
 def main(arguments: list[str] | None = None) -> int:
     """Run one command, by default that of the process. Returns its exit status."""
     try:
-        # A probe runs every few seconds; what the other commands import takes several times as long as its answer.
+        # A probe runs every few seconds; the imports of other commands take several times as long as its answer.
         from igq.operations.health import quick
 
         answer = quick(sys.argv[1:] if arguments is None else arguments)

@@ -48,7 +48,7 @@ class Sweep:
         """Discard some messages. True if there may be more.
 
         Raises:
-            MQIError: 2009, the connection is lost. Its recovery puts back what it had taken to report.
+            MQIError: 2009, the connection is lost. Its recovery puts back the messages that it had taken to report.
         """
         found = self._expired(connection)
         by_queue: dict[str, list[bytes]] = {}

@@ -17,7 +17,7 @@ def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
         mode: of a new file, less the umask.
 
     Raises:
-        OSError: it cannot be written; what was there stays.
+        OSError: it cannot be written; the old content stays.
     """
     target = Path(os.path.realpath(path))
     try:

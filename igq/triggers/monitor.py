@@ -123,7 +123,7 @@ class TriggerMonitor:
             "TRIGGER_DATA": trigger.trigger_data.decode(),
             "TRIGGER_USER_DATA": trigger.user_data.decode(),
         }
-        # A session of its own: what ends the monitor does not end it.
+        # A session of its own: a signal that ends the monitor does not end it.
         program = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
         return program, is_awaited
 

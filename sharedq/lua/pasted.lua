@@ -72,7 +72,7 @@ local function got_in_unit(wake_base, queue, token, unit_id, name, id, score)
 end
 
 -- Hands a message that is on no queue to the get of any message that waits there (`after`: its entry after the selection).
--- In a unit of work its record stands with the others; what has no blank in front of its record has been got so.
+-- In a unit of work its record stands with the others: a wake entry without a blank in front of the record was got so.
 local function hand(own, wake_base, queue, name, after, id, score, record, stream, limit)
     local unit_id = string.byte(after) == 43 and string.sub(after, 2)
     local token = token_in(after)

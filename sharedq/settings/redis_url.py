@@ -22,7 +22,7 @@ URL_FORMS = {
 
 #: The options allowed after a ``?``. Any other would change how connections work, and is refused.
 URL_PARAMETERS: tuple[str, ...] = ("username", "password", "db")
-#: Also with Sentinels: who we are to them, where that is not who we are to Redis.
+#: Also with Sentinels: our user and password for them, where those differ from the ones for Redis.
 SENTINEL_PARAMETERS = ("sentinel_username", "sentinel_password")
 #: Also with TLS: what is trusted, who we are, and how strictly the server is looked at.
 TLS_PARAMETERS = (

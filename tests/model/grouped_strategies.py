@@ -44,7 +44,7 @@ MEMBERS: list[Member] = [
     (b"F" * 24, 1, 0, MAY, 6, 0),
     (b"A" * 24, 1, 0, MAY, 6, 0),
 ]
-#: With a segment more that says it is the last: which segments are put together is up to who takes one of them first.
+#: With a segment more that says it is the last: the getter that takes one of them first decides which go together.
 MORE_MEMBERS = [*MEMBERS, (b"C" * 24, 1, 6, LSEG, 6, 1)]
 #: MsgFlags of messages in logical order, and the length. A message longer than MAXMSGL may be split.
 LOGICAL_PUTS = [

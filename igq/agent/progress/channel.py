@@ -25,7 +25,7 @@ class Channel:
 
     @classmethod
     def to_parent(cls) -> Channel:
-        """Make the agent's end. From now on it owns standard output; what is printed goes to standard error."""
+        """Make the agent's end. From now on it owns standard output; a print goes to standard error."""
         channel = cls(sys.stdin, sys.stdout)
         sys.stdout = sys.stderr
         return channel

@@ -58,7 +58,7 @@ def move_queue(command: Command, repository: Repository) -> list[str]:
             connect_to(repository.group, repository.qmgr or "", appl_name="MOVE QLOCAL")
         )
         stack.enter_context(connection)
-        # Nobody else may have them open; who opens one for input meanwhile is told 2042.
+        # Nobody else may have them open; a program that opens one for input meanwhile gets 2042.
         from_queue = connection.open(source.name, OpenOption.INPUT_EXCLUSIVE | OpenOption.FAIL_IF_QUIESCING)
         options = OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT | OpenOption.FAIL_IF_QUIESCING
         to_queue = connection.open(target.name, options)

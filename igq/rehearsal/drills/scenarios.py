@@ -304,7 +304,7 @@ _ALL = (
     Scenario(
         "igq-toggle",
         "Intra-group queuing is disabled and enabled again while programs put through it. Their handles become invalid "
-        "(2041), and what was put before, or is put afterwards, arrives once and in order.",
+        "(2041), and messages put before, or afterwards, arrive once and in order.",
         (
             StartGroup(),
             StartLoad(),

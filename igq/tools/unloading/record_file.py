@@ -110,7 +110,7 @@ class RecordWriter:
 
     @classmethod
     def reopen(cls, path: Path, header: Header, size: int) -> RecordWriter:
-        """Go on with an unfinished file after its first *size* bytes; what is after them is removed."""
+        """Go on with an unfinished file after its first *size* bytes; the bytes after them are removed."""
         digest, count = hashlib.sha256(), 0
         try:
             file = path.open("r+b")

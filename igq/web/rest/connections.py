@@ -21,7 +21,7 @@ APPL_NAME = "igq REST"
 
 
 class Connections:
-    """A pool. A connection is used by one request at a time; what fails on it ends it."""
+    """A pool. One request at a time uses a connection; a failure of the request ends the connection."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -106,7 +106,7 @@ def _element(each: Property) -> str:
 
 
 def read_properties(headers: Sequence[Header]) -> list[Property]:
-    """Return the user properties in the headers of a message. Some program wrote them: what is none is left out."""
+    """Return the user properties in the headers of a message. Some program wrote them: other elements are left out."""
     found: list[Property] = []
     for header in headers:
         for folder in header.folders:

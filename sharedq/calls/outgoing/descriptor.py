@@ -197,12 +197,12 @@ def _record(
 
 
 def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int) -> bytes:
-    """A message for a conventional transmission queue: what takes it from there knows IBM's headers only."""
+    """A message for a conventional transmission queue: programs that take it from there know IBM's headers only."""
     outer = replace(md)
     if put_time_ms and not md.put_date:
         outer.put_date, outer.put_time = put_date_and_time(put_time_ms)
     data = as_transmitted(outer, body, handle.destination, handle.target_qmgr)
-    # The group and segment stand in the header with the message: what travels is one message by itself.
+    # The group and segment stand in the header with the message: it travels as one message by itself.
     outer.group_id, outer.msg_seq_number, outer.offset, outer.msg_flags = NULL_ID, 1, 0, 0
     outer.original_length = UNDEFINED_ORIGINAL_LENGTH
     return encode_record(outer, data, connection.origin, put_time_ms)

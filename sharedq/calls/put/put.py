@@ -158,7 +158,7 @@ def _saved_context(connection: Connection, number: int) -> Context:
 
 
 def _apart(messages: Messages) -> Messages:
-    """Give each message a descriptor of its own: reports name its MsgId, and who shares one gets that of the first."""
+    """Give each message a descriptor of its own: its reports name the MsgId there, and no other message's."""
     seen: set[int] = set()
     apart = []
     for md, body in messages:

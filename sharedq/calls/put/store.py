@@ -142,7 +142,7 @@ def _put_batches(
     savepoint, had_failed = connection.unit.savepoint(handle.structure.keys.name), connection.put_failure
     try:
         while len(numbers) < len(messages):
-            # Batches that are in stay as they are; what follows them goes by the definition in force.
+            # Batches that are in stay as they are; those that follow go by the definition in force.
             if before:
                 empty_again(messages, before, len(numbers))
                 del before[len(numbers) :]
@@ -242,7 +242,7 @@ def _store_grouped(
     is_whole: bool,
     kept: list[tuple[MQMD, bytes]],
 ) -> Stored:
-    """Store messages of which groups or segments are to be kept; what the queue cannot hold whole goes in segments."""
+    """Store messages whose groups or segments are to be kept; one that the queue cannot hold whole goes in segments."""
     options, asked = int(pmo.options), [replace(md) for md, _ in messages]
     numbers: list[int] = []
 

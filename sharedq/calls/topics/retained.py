@@ -53,7 +53,7 @@ def retain(connection: Connection, topic_string: str, version: int, md: MQMD, bo
     """Let a publication be the retained one of its topic string, in the unit of work of *connection*.
 
     Raises:
-        MQIError: it cannot be stored; what the unit of work did before stays in it.
+        MQIError: it cannot be stored; earlier operations of the unit of work stay in it.
     """
     handle, number = _made_queue(connection), _number(topic_string)
     header = json.dumps({"topic": topic_string, "version": version, "correl_id": md.correl_id.hex()}).encode()

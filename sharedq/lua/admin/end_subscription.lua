@@ -15,7 +15,7 @@ KEYS
   8  own       hash  registered connections
   9  fence     hash  dead incarnations, processes and connections
 ARGV
-  1  caller  owner token of who does this: the holder, or its recoverer; "" for a command
+  1  caller  owner token of the caller: the holder, or its recoverer; "" for a command
   2  id
   3  mode    close: nobody has it open | remove: it ends
   4  holder  the connection that may have it open

@@ -2,7 +2,7 @@
 admin/prepare.lua - an external coordinator has a unit of work prepared: write the one decision, that it is in doubt.
 
 Every operation of the unit of work stands in its structure already, as for admin/decide. From here on the coordinator
-alone ends it, or an operator in its place (admin/decide_prepared): who recovers its owner finds the decision.
+alone ends it, or an operator in its place (admin/decide_prepared): the recoverer of its owner finds the decision.
 
 A connection tag stays in use until the unit of work has ended: its users are then the owner and the unit of work.
 

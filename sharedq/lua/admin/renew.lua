@@ -48,7 +48,7 @@ elseif redis.call("ZADD", leases, "XX", "CH", unpack(pairs_given)) < #tokens the
     end
 end
 
--- Nothing has run out: what comes next is known, but for what this call itself has just put off.
+-- Nothing has run out: the next leases are known, but for those that this call itself has just put off.
 local function next_ones()
     local is_renewed = {}
     for _, token in ipairs(tokens) do is_renewed[token] = is_held end

@@ -18,7 +18,7 @@ local IN_THE_WAY, CHANGED = 1, 2
 local known = redis.call("HGET", KEYS[1], "format") or ""
 if known ~= ARGV[1] then return { CHANGED, known } end
 for _, lease in ipairs(redis.call("ZRANGE", KEYS[3], 0, -1)) do
-    -- A recovery's claim is an incarnation or a process, too; what it recovers is of the format that it had.
+    -- A recovery's claim is an incarnation or a process, too; its target is of the format that it had.
     local token = string.gsub(lease, "^!", "")
     local qmgr = string.match(token, "^([^.]+)%.%d+$")
     local info = qmgr and redis.call("HGET", KEYS[2], qmgr) or redis.call("HGET", KEYS[4], token)

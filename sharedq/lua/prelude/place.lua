@@ -84,10 +84,10 @@ local function wake(queue, own, wake_base, member, token, more, id, record)
     end
     -- It may take another message, and then owes others a wake-up for this one.
     if not more and id and left > 0 and not handed then more = "\n" .. id end
-    -- "K": woken, not yet back. If it never comes back, its recovery wakes another one. "H": handed over; what never
-    -- arrived goes back (prelude/waiting).
+    -- "K": woken, not yet back. If it never comes back, its recovery wakes another one. "H": handed over; the message
+    -- goes back if it never arrives (prelude/waiting).
     redis.call("HSET", own, token, (handed and "H" or "K") .. queue.name .. (more or ""))
-    -- A message stands first: what else wakes it may be there before.
+    -- A message stands first: another wake-up may be there before it.
     redis.call("LPUSH", wake_base .. token, handed or "1")
 end
 
@@ -249,7 +249,7 @@ local function pass_on(queue, messages, own, wake_base, mine, woken_by)
     if member then wake(queue, own, wake_base, member, token, nil, woken_by) end
 end
 
--- After a woken get that has taken another message, or was refused one: who else waits for what woke it?
+-- A woken get has taken another message, or was refused one: wakes another waiter for the message that woke it.
 local function wake_for_what_is_left(queue, messages, own, wake_base, id)
     if tonumber(redis.call("HGET", queue.q, "nw") or 0) == 0 then return end
     local record = redis.call("HGET", messages, id)

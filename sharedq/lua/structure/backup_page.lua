@@ -10,7 +10,7 @@ KEYS
   3  messages  hash  message id -> record
 ARGV
   1  after    score after which to read
-  2  arrival  the last arrival to read: what comes later the journal tells of, and a busy queue has no end
+  2  arrival  the last arrival to read: the journal tells of later ones, and a busy queue has no end
   3  count    messages of the set, at most
   4  bytes    of records, after which the page ends
 REPLY       { score up to which was read, or "" where that is all; id, score, record of each }

@@ -60,7 +60,7 @@ if #expired > 0 then
     journal(KEYS[9], ARGV[7], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
 end
 if found == EXPIRED_MAX then
-    -- Not served yet: who dies before it looks again leaves the wake-up to its recovery.
+    -- Not served yet: a caller that dies before it looks again leaves the wake-up to its recovery.
     if waiting ~= "" then redis.call("HSET", own, owner, "K" .. queue.name) end
     return { LOOK_AGAIN, "" }
 end

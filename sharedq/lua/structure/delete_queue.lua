@@ -32,7 +32,7 @@ REPLY       { 0, numbers of what was set aside } | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
             | 2041 OBJECT_CHANGED (another version, or maker)
 INVARIANTS  1 one state, 2 fencing, 4 bounded
-COST        O(1); waiters, where who waits has no handle
+COST        O(1); waiters, where they have no handle
 USES        fence, idle, waiting
 ]]
 local queue = { name = ARGV[1], q = KEYS[2], a = KEYS[3], w = KEYS[6], h = KEYS[7] }

@@ -182,7 +182,7 @@ if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
 
--- Taken off the available set first: what is not kept goes back to the same place below.
+-- Taken off the available set first: messages that are not kept go back to the same place below.
 local ids, scores, records = {}, {}, {}
 if selection.prefix == "" and selection.id == "" then
     popped = popped or redis.call("ZPOPMIN", queue.a, wanted)
@@ -291,7 +291,7 @@ if #expired > 0 then
     journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
 end
 if found_dead and #returned == 0 then
-    -- Not served yet: who dies before it looks again leaves the wake-up to its recovery.
+    -- Not served yet: a caller that dies before it looks again leaves the wake-up to its recovery.
     if waiting ~= "" then redis.call("HSET", own, owner, string.byte(waiting) == 75 and waiting or "K" .. queue.name) end
     return { LOOK_AGAIN, "" }
 end

@@ -111,7 +111,7 @@ if not version then return { MQRC.Q_DELETED } end
 
 -- From here to `settle` what the handle has locked is on the queue, for this call to find.
 local mine = handle and take_lock_off(queue, messages, expiry, handle, marks) or {}
--- With what it has locked something may be complete for this handle alone: it is asked as who waits for certain messages.
+-- With the messages that it has locked something may be complete for this handle alone: it waits for certain messages.
 if #mine > 0 and string.find(wait_text, "^[AED]") then wait_text = "V" .. owner end
 
 local function asks(letter)
@@ -179,7 +179,7 @@ end
 
 local function look()
     if not is_fixed then return find_wanted(queue, messages, want, after) end
-    -- The place is known, wherever the queue stands; what else is asked of the message is judged when it is there.
+    -- The place is known, wherever the queue stands; the rest of the request is judged when the message is there.
     local there = { id = "", number = "", msgid = "", correl = "", level = want.level, whole = want.whole }
     there.group, there.seq, there.offset = want.group, want.seq, want.offset
     return find_wanted(queue, messages, there, 0)
@@ -286,9 +286,9 @@ if not items then
     leave_to_others()
     local reply = { is_under_cursor and MQRC.NO_MSG_UNDER_CURSOR or MQRC.NO_MSG_AVAILABLE }
     if horizon then reply = { LOOK_AGAIN, string.format("%.0f", horizon) } end
-    -- A lock ends before the wait begins: what was locked must not wake the one who had it.
+    -- A lock ends before the wait begins: a message that was locked must not wake the handle that had it.
     reply = finish(reply)
-    -- Also where it has to look again: whatever comes from now on wakes it, and its search begins anew.
+    -- Also where it has to look again: each message from now on wakes it, and its search begins anew.
     if wait_text ~= "" then start_waiting(queue, own, owner, wait_text) end
     if string.byte(wait_text) == 66 and asked_as ~= "B" then reply[#reply + 1] = "B" end
     -- Messages that were passed over because they are marked become eligible then.
@@ -348,7 +348,7 @@ if total > length_max then reply[1] = truncate and MQRC.TRUNCATED_MSG_ACCEPTED o
 
 local function give(item)
     reply[#reply + 1] = item.id
-    -- A single one is cut here; segments by who puts them together.
+    -- A single one is cut here; segments are cut by the caller that puts them together.
     local cut = not is_put_together and length_of(item) > length_max
     reply[#reply + 1] = cut and string.sub(item.record, 1, body_offset(item.record) + length_max) or item.record
 end

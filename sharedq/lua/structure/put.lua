@@ -76,7 +76,7 @@ for position = 1, count do
     -- Lua writes numbers up to 10^14 without an exponent: more messages than a structure will see.
     local id = number .. code .. look
     if look == "x" and has(record, EXPIRY) then
-        -- The caller gave the time left; what is stored is the moment, by this server's clock.
+        -- The caller gave the time left; the record has the moment, by this server's clock.
         record = string.sub(record, 1, 5) .. struct.pack(">I8", now_ms() + expiry_ms(record)) .. string.sub(record, 14)
     end
     is_long, is_run = is_long or #record > CONST.LONG, is_run and base == first_base

@@ -116,7 +116,7 @@ _thread_lock = threading.Lock()
 
 
 def settle() -> None:
-    """Wait until every dropped connection has ended: its commit must be seen by who connects afterwards."""
+    """Wait until every dropped connection has ended: a later connection must see its commit."""
     global _thread
     with _thread_lock:
         if _thread is None or not _thread.is_alive():

@@ -290,7 +290,7 @@ def assert_no_message(future: Any) -> None:
 
 
 def die_handed(group: TestGroup, getter: Queue, putter: Queue, bodies: list[bytes], **fields: Any) -> None:
-    """It had registered and died before it blocked: what it is handed stays on the way."""
+    """It had registered and died before it blocked: messages handed to it stay on the way."""
     register_wait(getter, b"A!")
     for body in bodies:
         putter.put(body, MQMD(**fields))

@@ -20,7 +20,7 @@ from tests.support.server import Server
 
 FEW, MANY = 5, 500
 PROGRAMS = 5
-#: Fewer than wait in either scene: what is put for the last of all waiters is cheaper.
+#: Fewer than wait in either scene: a put for the last of all waiters is cheaper.
 PUTS = 4
 ROOT = Path(__file__).parents[3]
 

@@ -18,7 +18,7 @@ export async function show(element, context) {
   replace(element,
     h("h2", {}, "In doubt"),
     h("p", { class: "muted" }, isAllowed
-      ? "Resolve a unit only if its coordinator cannot: what you decide is final, and the coordinator is not asked."
+      ? "Resolve a unit only if its coordinator cannot: your decision is final, and the coordinator is not asked."
       : "An operator may resolve units of work."),
     inDoubt, h("h2", {}, "Open"), open);
   let isBusy = false, hasLeft = false;
