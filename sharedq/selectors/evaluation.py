@@ -77,7 +77,7 @@ def _kind(value: Operand) -> type:
 
 def _is_like(text: str, parts: list[list[str]]) -> bool:
     first, *others = ("".join(re.escape(each) if each else "." for each in part) for part in parts)
-    # The first place of a part leaves most to those behind it, so no other needs to be tried.
+    # The first place of a part leaves most to those after it, so no other needs to be tried.
     middle = "".join(f"(?>.*?{part})" for part in others[:-1])
     return re.fullmatch(first + middle + ".*".join(["", *others[-1:]]), text, re.DOTALL) is not None
 

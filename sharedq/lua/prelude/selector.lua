@@ -5,7 +5,7 @@ Unknown is nil. A byte string is a table with its hexadecimal digits, so that it
 Properties stand in MQRFH2 headers in front of the data; folders are read if their NameValueCCSID is one of Unicode, or 819.
 Where a header or a folder is not valid the message has no properties: sharedq/properties says what is valid.
 A program chooses the messages and the selection string, so each pattern here takes steps as its text has characters: one
-repetition never begins where another can end. What may take more is counted as it goes, see `spend`.
+repetition never begins where another can end. Steps that may be more are counted as they go, see `spend`.
 USES record
 ]]
 -- Returns a function that looks at messages, by their ids and their records, until the condition is true of one, or that has
@@ -14,7 +14,7 @@ USES record
 local function selector_of(text, structure)
     local find, match, gsub, byte, sub = string.find, string.match, string.gsub, string.byte, string.sub
     local NULL_ID, HEADER_LENGTH, MOST_HEADERS, MOST_FOLDERS, MOST_LEVELS = string.rep("0", 48), 36, 100, 1000, 100
-    -- What it may take to judge one message. Of a message that takes more the condition is not true.
+    -- The steps that judging one message may take. Of a message that takes more the condition is not true.
     local MOST_WORK = 50000000
     -- The bytes of a longer record are not searched before its folders are read: most of them are data.
     local SHORT = 4096
@@ -50,7 +50,7 @@ local function selector_of(text, structure)
     local seen = {}
     -- The properties that the condition asks for: by what stands in front of their last dot, by their names.
     local wanted = {}
-    -- What has been done for this message, and the nodes of the tree.
+    -- The steps done for this message, and the nodes of the tree.
     local work, nodes = 0, 0
 
     -- Notes steps. Returns true when they are too many for one message.
@@ -274,7 +274,7 @@ local function selector_of(text, structure)
         return is_known and found or nil
     end
 
-    -- What stands in a tag behind the name: a table of attributes, and whether the element ends there; nil: anything else.
+    -- The rest of a tag after the name: a table of attributes, and whether the element ends there; nil: anything else.
     local function attributes_of(its_text)
         local found, at = {}, 1
         while true do
@@ -303,7 +303,7 @@ local function selector_of(text, structure)
         if attributes then return stop, closes, name, attributes, is_empty end
     end
 
-    -- A number as text has at most 400 digits on either side of its point, and 4 behind the letter e.
+    -- A number as text has at most 400 digits on either side of its point, and 4 after the letter e.
     local function real(value, word)
         local sign, core = match(value, "^[ \t]*([+-]?)([%w.+-]*)[ \t]*$")
         if not core then return nil end
@@ -699,7 +699,7 @@ local function selector_of(text, structure)
         return part
     end
 
-    -- Whether a part stands there, `place` characters behind the beginning.
+    -- Whether a part stands there, `place` characters after the beginning.
     local function stands_at(value, part, place, width)
         for _, each in ipairs(part) do
             local its_text, from = each[width], (place + each.at) * width

@@ -1,6 +1,6 @@
 """A script's evaluation of a selector is that of `sharedq.selectors.evaluation`, for any tree and any message.
 
-What a message has is what a get into a message handle returns, so headers that are not valid have no properties.
+A message has the properties that a get into a message handle returns, so headers that are not valid have none.
 """
 
 from __future__ import annotations

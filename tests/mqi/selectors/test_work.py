@@ -1,4 +1,4 @@
-"""What a selector may cost: its steps are counted by the script, and are as many as a message has characters."""
+"""The cost of a selector: the script counts its steps, and they are as many as a message has characters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FOLDERS: dict[str, Callable[[int], str]] = {
     "attributes": lambda length: "<usr><a" + " b='1'" * (length // 6) + "></a></usr>",
     "digits that are no number": lambda length: "<usr><a dt='r8'>" + "1" * length + "x</a></usr>",
     "blanks in a truth value": lambda length: "<usr><a dt='boolean'>1" + " " * length + "1</a></usr>",
-    "blanks behind a folder": lambda length: "<usr><a>x</a></usr>" + " " * length + "x",
+    "blanks after a folder": lambda length: "<usr><a>x</a></usr>" + " " * length + "x",
     "other characters than ASCII": lambda length: "<usr><a>" + "ü" * (length // 2) + "</a></usr>",
 }
 
@@ -49,7 +49,7 @@ def steps(in_script: Evaluate, text: str, body: bytes, form: bytes = b"MQHRF2") 
     return in_script(selector.tree, encode_record(MQMD(format=form, priority=0), body, b"QM1", NOW_MS))[1]
 
 
-@pytest.mark.rule("mqi/selectors", "What a selector costs grows as the length of a message, whatever is in it.")
+@pytest.mark.rule("mqi/selectors", "The cost of a selector grows as the length of a message, whatever is in it.")
 @pytest.mark.parametrize("kind", FOLDERS)
 def test_a_folder_costs_what_it_is_long(in_script: Evaluate, kind: str) -> None:
     short, long = (steps(in_script, "a LIKE '%x%'", rfh2([FOLDERS[kind](n).encode()])) for n in (4_000, 32_000))

@@ -55,7 +55,7 @@ def test_properties_come_with_a_publication(pair: TestGroup) -> None:
         assert (message.body, handle.inquire("colour").value) == (b"1", "red")
 
 
-@pytest.mark.rule("mqi/topics", "What is retained comes to a subscription that selects it, and by MQSUBRQ.")
+@pytest.mark.rule("mqi/topics", "A retained publication comes to a subscription that selects it, and by MQSUBRQ.")
 def test_retained_publications_are_selected(group: TestGroup) -> None:
     connection = group.connect()
     publish_coloured(connection, b"1", PutOption.RETAIN)
