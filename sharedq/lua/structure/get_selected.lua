@@ -44,7 +44,7 @@ USES        place, sources, waiting, unit_of_work, journal, locks, marks, select
 ]]
 is_chosen = true
 local first_true, passes_over, leaps = selector_of(ARGV[34], tonumber(ARGV[35])), want.skips, want.leap
--- One call looks at so much in one source, as `want.begins` names it: messages, and what they cost, see prelude/selector.
+-- One call looks at so many messages in one source, as `want.begins` names it, and works so much (prelude/selector).
 local MESSAGES_MAX, WORK_MAX = 2000, 4000000
 -- Records that are copied into the script at once: few until it is known that the first ones do not fit.
 local FIRST_PAGE, PAGE = 10, 250
