@@ -47,12 +47,12 @@ def main() -> None:
     parser.add_argument("sources", nargs="+")
     parser.add_argument("--wait-ms", type=int, default=5000, help="how long a consumer waits for what comes next")
     given = parser.parse_args()
-    with suppress(KeyboardInterrupt):
-        asyncio.run(consume_all(given.qmgr, given.target, given.sources, given.wait_ms))
+    asyncio.run(consume_all(given.qmgr, given.target, given.sources, given.wait_ms))
 
 
 if __name__ == "__main__":
     try:
-        main()
+        with suppress(KeyboardInterrupt):
+            main()
     except sharedq.MQIError as error:
         sys.exit(f"asyncio_consumer.py: {error}")

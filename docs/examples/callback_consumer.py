@@ -3,19 +3,22 @@
     python docs/examples/callback_consumer.py QM1 DONE ORDERS RETURNS --wait-ms 5000
 
 One function is the consumer of every queue. It processes a message (here: puts it on DONE) and commits both together.
-The program ends by itself when nothing has come on any queue for `--wait-ms`; -1 waits for ever.
+Control-C ends the program after the message that is being processed. The program ends by itself when nothing has come
+on any queue for `--wait-ms`; -1 waits for ever.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import threading
+from contextlib import suppress
 
 import sharedq
 from sharedq.callbacks.calls import mqcb, mqctl
 from sharedq.callbacks.structures import MQCBC, MQCBD
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, OpenOption, PutOption
-from sharedq.mqi.constants.callbacks import CallbackOperation, CallType
+from sharedq.mqi.constants.callbacks import CallbackOperation, CallbackOption, CallType
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.session.connection import Connection
 
@@ -23,10 +26,11 @@ from sharedq.session.connection import Connection
 def consume(qmgr: str, target: str, sources: list[str], wait_ms: int) -> None:
     """Process what comes on *sources*, until each of them was quiet for the wait interval."""
     quiet: set[str] = set()
+    is_over = threading.Event()
     with sharedq.connect(qmgr) as connection:
         done = connection.open(target, OpenOption.OUTPUT)
 
-        def process(hconn: Connection, _md: MQMD | None, _gmo: MQGMO | None, body: bytes | None, why: MQCBC) -> None:
+        def process(_hconn: Connection, _md: MQMD | None, _gmo: MQGMO | None, body: bytes | None, why: MQCBC) -> None:
             source = str(why.callback_area)
             if why.call_type == CallType.MSG_REMOVED and body is not None:
                 quiet.discard(source)
@@ -36,14 +40,20 @@ def consume(qmgr: str, target: str, sources: list[str], wait_ms: int) -> None:
             print(f"{source}: {MQRC(why.reason).name}")
             quiet.add(source)
             if quiet == set(sources):
-                mqctl(hconn, CallbackOperation.STOP)
+                is_over.set()
 
         gmo = MQGMO(options=int(GetOption.SYNCPOINT | GetOption.WAIT), wait_interval=wait_ms)
         for source in sources:
             queue = connection.open(source, OpenOption.INPUT_SHARED)
-            cbd = MQCBD(callback_function=process, callback_area=source)
+            # Each of them is told when the connection is lost, too.
+            options = int(CallbackOption.MC_EVENT_CALL)
+            cbd = MQCBD(callback_function=process, callback_area=source, options=options)
             checked(mqcb(connection.connection, CallbackOperation.REGISTER, cbd, queue.handle, MQMD(), gmo))
-        checked(mqctl(connection.connection, CallbackOperation.START_WAIT))
+        checked(mqctl(connection.connection, CallbackOperation.START))
+        # They are called in a thread of their own, so that Control-C interrupts no call of the MQI.
+        with suppress(KeyboardInterrupt):
+            is_over.wait()
+        checked(mqctl(connection.connection, CallbackOperation.STOP))
 
 
 def checked(outcome: tuple[MQCC, MQRC]) -> None:
@@ -65,6 +75,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     try:
-        main()
+        with suppress(KeyboardInterrupt):
+            main()
     except sharedq.MQIError as error:
         sys.exit(f"callback_consumer.py: {error}")

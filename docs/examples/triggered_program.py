@@ -7,11 +7,15 @@
 
 Its last argument but those of ENVRDATA is the trigger message, an MQTMC2. A started program may find the queue empty:
 another one may have been quicker, or it was started once more after a failure.
+
+A request whose reply cannot be put stays on its queue, with its backout count raised, and the program ends with one
+line and a status that is not 0.
 """
 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from sharedq import pymqi
 from sharedq.pymqi import CMQC
@@ -23,6 +27,19 @@ WAIT_MS = 2000
 def serve(qmgr: str, queue_name: str) -> int:
     """Answer each message on its reply queue, with its text in capitals. Returns how many there were."""
     connection = pymqi.connect(qmgr)
+    try:
+        return answer_all(connection, queue_name)
+    except BaseException:
+        # The end of the program, as MQDISC, commits: a request whose reply cannot be put would be lost.
+        with suppress(pymqi.MQMIError):
+            connection.backout()
+        raise
+    finally:
+        connection.disconnect()
+
+
+def answer_all(connection: pymqi.QueueManager, queue_name: str) -> int:
+    """Answer until nothing has come for a while: each request and its reply are one unit of work."""
     queue = pymqi.Queue(connection, queue_name, CMQC.MQOO_INPUT_AS_Q_DEF | CMQC.MQOO_FAIL_IF_QUIESCING)
     count = 0
     while True:
@@ -42,7 +59,6 @@ def serve(qmgr: str, queue_name: str) -> int:
         connection.commit()
         count += 1
     queue.close()
-    connection.disconnect()
     return count
 
 
@@ -55,4 +71,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except pymqi.MQMIError as error:
+        sys.exit(f"triggered_program.py: {error}")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from recovery.resolve import recover
 from recovery.target import Target
+from sharedq import pymqi
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.structures import MQMD
 from tests.faults.test_spanning_units import DRIVER, ROOT, drained, run
 from tests.support.accounts import assert_accounted
 from tests.support.killed import environment
 from tests.support.members import TestGroup
+from tests.support.scenes import until
 from tests.support.waits import until_waiting
 
 EXAMPLES = ("asyncio_consumer.py", "callback_consumer.py")
@@ -40,6 +44,12 @@ def put(group: TestGroup) -> list[bytes]:
     return sorted(body for its in bodies.values() for body in its)
 
 
+def is_connected(group: TestGroup, pid: int) -> bool:
+    keys = group.group.keys.owners
+    infos: Any = group.group.client().hvals(keys)
+    return any(json.loads(info[info.index(b"{") :])["pid"] == pid for info in infos)
+
+
 def path_of(example: str) -> str:
     return str(ROOT / "docs" / "examples" / example)
 
@@ -61,8 +71,9 @@ def test_each_message_is_done_once_however_often_it_is_killed(queues: TestGroup,
     assert_accounted(queues.group)
 
 
-def test_control_c_ends_its_waits_at_once(queues: TestGroup) -> None:
-    command = [sys.executable, path_of(EXAMPLES[0]), "QM1", "DONE", *QUEUES, "--wait-ms", "-1"]
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_control_c_ends_its_waits_at_once(queues: TestGroup, example: str) -> None:
+    command = [sys.executable, path_of(example), "QM1", "DONE", *QUEUES, "--wait-ms", "-1"]
     program = subprocess.Popen(command, env=environment(queues), stderr=subprocess.PIPE, text=True)
     try:
         for name in QUEUES:
@@ -75,3 +86,43 @@ def test_control_c_ends_its_waits_at_once(queues: TestGroup) -> None:
     finally:
         program.kill()
         program.wait()
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_control_c_at_any_moment_loses_and_doubles_nothing(queues: TestGroup, example: str) -> None:
+    """It is pressed while messages come, so it meets the program in its connects, opens, gets, puts and commits."""
+    command = [sys.executable, path_of(example), "QM1", "DONE", *QUEUES, "--wait-ms", "-1"]
+    expected: list[bytes] = []
+    for number in range(8):
+        program = subprocess.Popen(command, env=environment(queues), stderr=subprocess.PIPE, text=True)
+        try:
+            if number % 2:
+                until_waiting(queues, QUEUES[0], 1)
+            else:
+                until(lambda program=program: is_connected(queues, program.pid), "it is connected")  # type: ignore[misc]
+            expected += put(queues)
+            program.send_signal(signal.SIGINT)
+            assert (program.communicate(timeout=60)[1], program.wait()) == ("", 0)
+        finally:
+            program.kill()
+            program.wait()
+    left = [body for name in QUEUES for body, _ in drained(queues, name)]
+    assert sorted(left + [body for body, _ in drained(queues, "DONE")]) == sorted(expected)
+    assert_accounted(queues.group)
+
+
+@pytest.mark.parametrize("reply_to", ["NO.SUCH.QUEUE", "FULL"])
+def test_a_request_whose_reply_cannot_be_put_stays(queues: TestGroup, reply_to: str) -> None:
+    queues.define_shared("REQUESTS")
+    queues.define_shared("FULL", put="DISABLED")
+    with queues.connect() as connection:
+        connection.put1("REQUESTS", b"hello", MQMD(persistence=1, reply_to_q=reply_to.encode()))
+    trigger = pymqi.TMC2(QName=b"REQUESTS", QMgrName=b"QM1")
+    words = trigger.pack().replace(b"\0", b" ").decode()
+    done = run(queues, path_of("triggered_program.py"), words)
+    assert done.returncode == 1
+    assert done.stderr.startswith("triggered_program.py: MQI Error")
+    assert len(done.stderr.splitlines()) == 1
+    with queues.connect() as connection, connection.open("REQUESTS", OpenOption.INPUT_SHARED) as requests:
+        left = requests.get()
+        assert (left.body, left.md.backout_count) == (b"hello", 1)
