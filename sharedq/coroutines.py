@@ -9,8 +9,9 @@ So a task that waits for a message keeps other tasks from calls over the same co
 
 Cancellation. A call that has not begun is not made. A call that has begun ends first, and is then done; a get that
 waits ends its wait at once. A message that such a get has taken in that moment is not lost: the queue object keeps it,
-and the next get that asks for the same returns it. Until then other gets raise 2458, and so do a commit (if it is in
-the unit of work), a close and a disconnect. A backout returns what was taken under syncpoint to its queue.
+and the next get that asks for the same returns it, in the message handle that it gives. Until then other gets raise
+2458. A close, a disconnect and the end of a block put it back on its queue. If it is in the unit of work they raise
+2458, and so does a commit: a backout returns it to its place.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from sharedq import api
+from sharedq.calls.put.restoration import restore
 from sharedq.log import LibraryLogger
 from sharedq.messages.message import Message
+from sharedq.mqi.arguments import refuse_other, whole
 from sharedq.mqi.constants import (
     MQRC,
     CharSelector,
@@ -43,6 +46,7 @@ from sharedq.mqi.constants import (
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_MSG_TOKEN, UNLIMITED_WAIT
 from sharedq.mqi.structures import MQMD
+from sharedq.mqi.wire import MD
 from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.settings.values import Settings
@@ -148,10 +152,13 @@ class AsyncConnection:
         """MQDISC: commits what is outstanding; see ``QueueManagerConnection.disconnect``.
 
         Raises:
-            MQIError: 2458, a cancelled get has taken a message: get it, or back out.
+            MQIError: 2458, a cancelled get has taken a message in the unit of work: get it, or back out; or why a
+                message that it has taken outside cannot be put back.
         """
         async with self._turn:
-            self._refuse(self._unseen(), "MQDISC")
+            self._refuse(self._unseen(in_unit=True), "MQDISC")
+            for queue in self._unseen():
+                await self._restore(queue)
             return await self._disconnect()
 
     async def call(self, call: Callable[[], T]) -> T:
@@ -168,14 +175,23 @@ class AsyncConnection:
         async with self._turn:
             if self._connection.connection.is_disconnected:
                 return
-            unseen = self._unseen()
-            if (error is not None or unseen) and not self._connection.connection.is_ended:
+            unseen, is_ended = self._unseen(in_unit=True), self._connection.connection.is_ended
+            if (error is not None or unseen) and not is_ended:
                 await self._run(self._connection.backout)
-            await self._disconnect()
             for queue in unseen:
-                _log.warning("unseen_message_dropped", queue=queue.name)
+                queue.kept = None
+            failure: MQIError | None = None
+            for queue in self._unseen():
+                try:
+                    await self._restore(queue)
+                except MQIError as why:
+                    _log.warning("unseen_message_dropped", queue=queue.name, error=str(why))
+                    failure = why
+            await self._disconnect()
             if error is None:
                 self._refuse(unseen, "MQDISC")
+                if failure is not None:
+                    raise failure
 
     async def _disconnect(self) -> MQRC:
         try:
@@ -186,7 +202,14 @@ class AsyncConnection:
 
     def _unseen(self, *, in_unit: bool = False) -> list[AsyncQueue]:
         """The queues that keep a message of a cancelled get."""
-        return [queue for queue in self._queues if queue.kept and (queue.kept.in_unit or not in_unit)]
+        kept = [queue for queue in self._queues if queue.kept and not queue.kept.is_copy]
+        return [queue for queue in kept if queue.kept and (queue.kept.in_unit or not in_unit)]
+
+    async def _restore(self, queue: AsyncQueue) -> None:
+        """Put back what a cancelled get has taken outside the unit of work. In this connection's turn."""
+        if queue.kept is not None and not queue.kept.is_copy:
+            await self._run(partial(queue.restore, queue.kept))
+        queue.kept = None
 
     def _refuse(self, unseen: list[AsyncQueue], verb: str) -> None:
         if unseen:
@@ -242,14 +265,22 @@ def _end_wait(connection: Connection) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Taken:
+    """The messages of a get; the handle with the properties of its one message, if it asked for them in one."""
+
+    messages: list[Message]
+    properties: MessageHandle | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Kept:
-    """The result of a get that was cancelled when it had taken something: what it asked for, what it took.
+    """The result of a get that was cancelled when it had taken something, and what it asked for.
 
     ``in_unit``: a backout returns it to its queue. ``is_copy``: it was browsed and is still there.
     """
 
     asked: tuple[Any, ...]
-    result: Any
+    taken: _Taken
     in_unit: bool
     is_copy: bool
 
@@ -311,28 +342,43 @@ class AsyncQueue:
         Raises:
             MQIError: as ``Queue.get``; 2458 a cancelled get has taken something that this one does not ask for.
         """
-        call = partial(
-            self._queue.get,
-            options,
-            wait_ms=wait_ms,
-            match=match,
-            match_options=match_options,
-            msg_token=msg_token,
-            properties=properties,
-        )
-        asked = ("get", int(options) & ~_HOW_LONG, _values(match), match_options, msg_token, id(properties))
-        return await self._take(asked, int(options), call)
+        refuse_other(MessageHandle, MQRC.HMSG_ERROR, properties, "MQGET", self.name)
+        given = whole(options, MQRC.OPTIONS_ERROR, "MQGET", self.name)
+        if match is not None:
+            MD.check(match, "MQGET", self.name)
+        own = None if properties is None else MessageHandle()
+
+        def call() -> _Taken:
+            message = self._queue.get(
+                given,
+                wait_ms=wait_ms,
+                match=match,
+                match_options=match_options,
+                msg_token=msg_token,
+                properties=own,
+            )
+            return _Taken([message], own)
+
+        asked = ("get", given & ~_HOW_LONG, _values(match), match_options, msg_token, own is None)
+        taken = await self._take(asked, given, call)
+        if properties is not None and taken.properties is not None and taken.properties.is_filled:
+            properties.take(taken.properties.properties(), taken.properties.md)
+        return taken.messages[0]
 
     async def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """Take up to *count* (1..100) messages in one round trip; at least one, else 2033."""
-        call = partial(self._queue.get_many, count, options, wait_ms=wait_ms)
-        return await self._take(("many", count, int(options) & ~_HOW_LONG), int(options), call)
+        given = whole(options, MQRC.OPTIONS_ERROR, "MQGET", self.name)
+
+        def call() -> _Taken:
+            return _Taken(self._queue.get_many(count, given, wait_ms=wait_ms))
+
+        return (await self._take(("many", count, given & ~_HOW_LONG), given, call)).messages
 
     async def messages(
         self, options: GetOption | int = 0, *, wait_ms: int = UNLIMITED_WAIT, match: MQMD | None = None
     ) -> AsyncIterator[Message]:
         """Get one message after another, until none has come for *wait_ms*; see ``Queue.messages``."""
-        options = int(options) | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING
+        options = whole(options, MQRC.OPTIONS_ERROR, "MQGET", self.name) | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING
         while True:
             try:
                 message = await self.get(options, wait_ms=wait_ms, match=match)
@@ -358,11 +404,17 @@ class AsyncQueue:
         await self._connection.call(partial(self._queue.set, values))
 
     async def close(self, options: CloseOption | int = 0) -> MQRC:
-        """MQCLOSE; see ``Queue.close``. Raises 2458 while it keeps what a cancelled get has taken."""
+        """MQCLOSE; see ``Queue.close``. It puts back what a cancelled get has taken outside the unit of work.
+
+        Raises:
+            MQIError: 2458 a cancelled get has taken a message in the unit of work: get it, or back out; or why a
+                message that it has taken outside cannot be put back.
+        """
         connection = self._connection
         async with connection._turn:
-            if self.kept is not None and not self.kept.is_copy:
+            if self in connection._unseen(in_unit=True):
                 connection._refuse([self], "MQCLOSE")
+            await connection._restore(self)
             reason = await connection._run(partial(self._queue.close, options))
             connection._queues.discard(self)
             return reason
@@ -378,7 +430,13 @@ class AsyncQueue:
             return
         await self.close()
 
-    async def _take(self, asked: tuple[Any, ...], options: int, get: Callable[[], T]) -> T:
+    def restore(self, kept: _Kept) -> None:
+        """Put back what a get has taken. In the thread of the connection."""
+        connection = self._queue.connection
+        with connection.lock:
+            restore(connection, self._queue.handle, kept.taken.messages, kept.taken.properties)
+
+    async def _take(self, asked: tuple[Any, ...], options: int, get: Callable[[], _Taken]) -> _Taken:
         connection = self._connection
         async with connection._turn:
             kept = self.kept
@@ -387,16 +445,14 @@ class AsyncQueue:
                     connection._refuse([self], "MQGET")
                 self.kept = None
                 if kept.asked == asked:
-                    result: T = kept.result
-                    return result
+                    return kept.taken
             return await connection._run_get(get, partial(self._keep, asked, options))
 
-    def _keep(self, asked: tuple[Any, ...], options: int, result: Message | list[Message]) -> None:
-        messages = result if isinstance(result, list) else [result]
+    def _keep(self, asked: tuple[Any, ...], options: int, taken: _Taken) -> None:
         in_unit = bool(options & _IN_UNIT) or bool(
-            options & _IN_UNIT_IF_PERSISTENT and any(message.is_persistent for message in messages)
+            options & _IN_UNIT_IF_PERSISTENT and any(message.is_persistent for message in taken.messages)
         )
-        self.kept = _Kept(asked, result, in_unit, bool(options & _BROWSES))
+        self.kept = _Kept(asked, taken, in_unit, bool(options & _BROWSES))
 
 
 def _values(md: MQMD | None) -> tuple[Any, ...] | None:

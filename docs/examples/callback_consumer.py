@@ -22,6 +22,9 @@ from sharedq.mqi.constants.callbacks import CallbackOperation, CallbackOption, C
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.session.connection import Connection
 
+#: How often the program looks whether Control-C was pressed, seconds.
+LOOK_S = 0.5
+
 
 def consume(qmgr: str, target: str, sources: list[str], wait_ms: int) -> None:
     """Process what comes on *sources*, until each of them was quiet for the wait interval."""
@@ -50,9 +53,11 @@ def consume(qmgr: str, target: str, sources: list[str], wait_ms: int) -> None:
             cbd = MQCBD(callback_function=process, callback_area=source, options=options)
             checked(mqcb(connection.connection, CallbackOperation.REGISTER, cbd, queue.handle, MQMD(), gmo))
         checked(mqctl(connection.connection, CallbackOperation.START))
-        # They are called in a thread of their own, so that Control-C interrupts no call of the MQI.
+        # They are called in a thread of their own, so that Control-C interrupts no call of the MQI. The system may give
+        # its signal to any thread, and Python acts on it when this one wakes.
         with suppress(KeyboardInterrupt):
-            is_over.wait()
+            while not is_over.wait(LOOK_S):
+                pass
         checked(mqctl(connection.connection, CallbackOperation.STOP))
 
 

@@ -104,6 +104,8 @@ class MessageHandle:
         self._is_validated = options != CreateHandleOption.NO_VALIDATION
         self._properties: list[Property] = []
         self._cursor: Property | None = None
+        #: Whether it has taken the properties of a message.
+        self.is_filled = False
 
     def __iter__(self) -> Iterator[str]:
         """The names of its properties, without those of the descriptor."""
@@ -119,6 +121,7 @@ class MessageHandle:
     def take(self, properties: list[Property], md: MQMD) -> None:
         """Have these properties and a copy of this descriptor instead of what it had; the cursor begins anew."""
         self._properties, self._cursor, self.md = properties, None, replace(md, version=2)
+        self.is_filled = True
 
     # -- setting and deleting ----------------------------------------------------------------------------------
 

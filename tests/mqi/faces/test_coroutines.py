@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 import pytest
 
 import sharedq
-from sharedq import AsyncConnection, AsyncQueue, MQIError
+from sharedq import AsyncConnection, AsyncQueue, MessageHandle, MQIError
 from sharedq.calls.get import get as getting
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions.queues import QueueLocal
+from tests.support.accounts import assert_accounted
 from tests.support.groups import BOTH, drain
 from tests.support.members import TestGroup
 from tests.support.waits import LONG_MS, until_waiting
@@ -156,10 +158,12 @@ def held(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Ev
     return has_taken, may_tell
 
 
-async def cancelled_too_late(queue: AsyncQueue, options: int, held: tuple[threading.Event, threading.Event]) -> None:
+async def cancelled_too_late(
+    queue: AsyncQueue, options: int, held: tuple[threading.Event, threading.Event], **asked: Any
+) -> None:
     """Cancel a get that has taken its message."""
     has_taken, may_tell = held
-    task = asyncio.create_task(queue.get(options))
+    task = asyncio.create_task(queue.get(options, **asked))
     await asyncio.to_thread(has_taken.wait, LIMIT_S)
     task.cancel()
     await asyncio.sleep(0)
@@ -177,13 +181,101 @@ def test_what_a_cancelled_get_has_taken_is_for_the_next(
         async with opened(shared) as (connection, queue):
             await queue.put_many([(MQMD(), b"taken"), (MQMD(), b"next")])
             await cancelled_too_late(queue, 0, held)
-            for refused in (queue.close(), connection.disconnect(), queue.get(match=MQMD(msg_id=b"m" * 24))):
+            other = MQMD(msg_id=b"m" * 24)
+            for refused in (queue.get(match=other), queue.get(properties=MessageHandle()), queue.get_many(1)):
                 with pytest.raises(MQIError) as error:
                     await refused
                 assert error.value.reason == MQRC.READ_AHEAD_MSGS
             # It is in no unit of work.
             await connection.commit()
             assert [(await queue.get(GetOption.WAIT, wait_ms=1)).body for _ in range(2)] == [b"taken", b"next"]
+
+    run(main())
+
+
+@pytest.mark.invariant(8)
+def test_it_comes_in_whichever_handle_the_next_get_gives(
+    shared: TestGroup, held: tuple[threading.Event, threading.Event]
+) -> None:
+    async def main() -> None:
+        async with opened(shared) as (_, queue):
+            for number in (1, 2):
+                put = MessageHandle()
+                put.set("number", number)
+                await queue.put(b"%d" % number, properties=put)
+            first = MessageHandle()
+            await cancelled_too_late(queue, 0, held, properties=first)
+            for number in (1, 2):
+                found = MessageHandle()
+                found.set("other", "x")
+                assert (await queue.get(properties=found)).body == b"%d" % number
+                assert {name: found.get(name) for name in found} == {"number": number}
+            # The cancelled get has returned nothing, in its handle neither.
+            assert list(first) == []
+
+    run(main())
+
+
+@pytest.mark.invariant(8)
+@pytest.mark.rule("mqi/waiting", "Closed or disconnected, what a cancelled get has taken is put on its queue again.")
+@pytest.mark.parametrize("has_properties", [False, True])
+@pytest.mark.parametrize("end", ["close", "disconnect", "leave", "leave by an exception", "close the queue's block"])
+def test_what_it_has_taken_outside_a_unit_of_work_is_put_back(
+    shared: TestGroup, held: tuple[threading.Event, threading.Event], end: str, has_properties: bool
+) -> None:
+    sent = MQMD(version=2, persistence=1, priority=4, correl_id=b"c" * 24, reply_to_q=b"R", report=768, expiry=6000)
+
+    async def main() -> MQMD:
+        async with await sharedq.connect_async("QM1", settings=shared.group.settings) as connection:
+            queue = await connection.open("Q", BOTH)
+            put = MessageHandle()
+            put.set("number", 1)
+            md = await queue.put(b"unseen", sent, properties=put)
+            await queue.put(b"in the unit of work", options=PutOption.SYNCPOINT)
+            await cancelled_too_late(queue, 0, held, properties=MessageHandle() if has_properties else None)
+            if end == "leave by an exception":
+                raise LookupError(md)
+            if end == "close":
+                await queue.close()
+            elif end == "disconnect":
+                await connection.disconnect()
+            elif end != "leave":
+                async with queue:
+                    pass
+            return md
+
+    shared.define_shared("R")
+    try:
+        md = run(main())
+    except LookupError as error:
+        md = error.args[0]
+    with shared.connect() as connection, connection.open("Q", BOTH) as queue:
+        found = MessageHandle()
+        message = queue.get(properties=found, match=MQMD(msg_id=md.msg_id))
+        assert message.body == b"unseen"
+        assert found.get("number") == 1
+        for name in ("persistence", "priority", "correl_id", "reply_to_q", "put_appl_name", "put_date", "put_time"):
+            assert getattr(message.md, name) == getattr(md, name), name
+        assert 0 < message.md.expiry <= 6000
+        assert drain(queue) == ([] if end == "leave by an exception" else [b"in the unit of work"])
+    # Its arrival was reported once.
+    assert len(drain(shared.connect().open("R", BOTH))) == 1
+    assert_accounted(shared.group)
+
+
+def test_a_message_that_cannot_be_put_back_is_told(
+    shared: TestGroup, held: tuple[threading.Event, threading.Event]
+) -> None:
+    async def main() -> None:
+        async with opened(shared) as (connection, queue):
+            await queue.put(b"unseen")
+            await cancelled_too_late(queue, 0, held)
+            shared.repository("QM1").alter(QueueLocal.kind, "Q", {"put": "DISABLED"})
+            for refused in (queue.close(), connection.disconnect()):
+                with pytest.raises(MQIError) as error:
+                    await refused
+                assert error.value.reason == MQRC.PUT_INHIBITED
+            assert (await queue.get()).body == b"unseen"
 
     run(main())
 
@@ -232,7 +324,8 @@ def test_a_block_that_ends_well_never_drops_a_message_silently(
 
 @pytest.mark.invariant(8)
 @pytest.mark.parametrize("options", [0, GetOption.SYNCPOINT])
-def test_cancels_at_any_moment_lose_and_double_nothing(shared: TestGroup, options: int) -> None:
+@pytest.mark.parametrize("next_call", ["the same get", "close", "disconnect", "a get with a handle"])
+def test_cancels_at_any_moment_lose_and_double_nothing(shared: TestGroup, options: int, next_call: str) -> None:
     count, chance = 1000, random.Random(17 + options)
     pauses = [chance.random() * 0.002 for _ in range(count)]
     found: list[list[int]] = [[], []]
@@ -247,19 +340,31 @@ def test_cancels_at_any_moment_lose_and_double_nothing(shared: TestGroup, option
 
     async def consume(mine: list[int]) -> None:
         nonlocal cancelled
-        async with opened(shared) as (connection, queue):
-            while sum(map(len, found)) < count:
-                task = asyncio.create_task(queue.get(options | GetOption.WAIT, wait_ms=LONG_MS))
-                await asyncio.wait({task}, timeout=chance.random() * 0.006)
-                if not task.done():
-                    task.cancel()
-                    await asyncio.wait({task})
-                if task.cancelled():
-                    cancelled += 1
-                    continue
-                mine.append(int(task.result().body))
-                if options:
-                    await connection.commit()
+        while sum(map(len, found)) < count:
+            async with opened(shared) as (connection, queue):
+                await consume_until_cancelled(connection, queue, mine)
+
+    async def consume_until_cancelled(connection: AsyncConnection, queue: AsyncQueue, mine: list[int]) -> None:
+        nonlocal cancelled
+        while sum(map(len, found)) < count:
+            handle = MessageHandle() if next_call == "a get with a handle" else None
+            get = queue.get(options | GetOption.WAIT, wait_ms=LONG_MS, properties=handle)
+            task = asyncio.create_task(get)
+            await asyncio.wait({task}, timeout=chance.random() * 0.006)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+            if task.cancelled():
+                cancelled += 1
+                if next_call in ("close", "disconnect"):
+                    if options:
+                        await connection.backout()
+                    await (queue.close() if next_call == "close" else connection.disconnect())
+                    return
+                continue
+            mine.append(int(task.result().body))
+            if options:
+                await connection.commit()
 
     async def main() -> None:
         await asyncio.gather(put_all(), *(consume(mine) for mine in found))
