@@ -362,9 +362,10 @@ def mqmhbuf(
         _length(buffer_length, "MQMHBUF")
         handle = message_handles.find(connection, number, "MQMHBUF")
         described = replace(md)
-        found = handle.to_buffer(name, described, options=mhbo.options & ~_DELETE_PROPERTIES)
-        if len(found) <= buffer_length:
-            handle.to_buffer(name, md, options=mhbo.options)
+        with handle.in_use("MQMHBUF"):
+            found = handle.to_buffer(name, described, options=mhbo.options & ~_DELETE_PROPERTIES)
+            if len(found) <= buffer_length:
+                handle.to_buffer(name, md, options=mhbo.options)
         return found
 
     found, comp_code, reason = outcome_of(connection, call, needs=False)

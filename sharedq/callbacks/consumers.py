@@ -97,6 +97,8 @@ class Consumers:
         self.is_started = self.is_suspended = False
         #: "stop" or "suspend": the thread ends after its callback. "none": no consumer is left to wait for.
         self._ending = ""
+        #: Whether the thread only tells of its end now. Nothing that a callback does takes that back.
+        self._is_stopping = False
         self._has_begun, self._has_ended = threading.Event(), threading.Event()
 
     # -- registration (MQCB) -------------------------------------------------------------------------------------------
@@ -159,7 +161,8 @@ class Consumers:
         """
         connection = self._connection
         if self.is_in_callback:
-            if waits:
+            connection.check()
+            if waits or self._is_stopping:
                 raise error_for(MQRC.HCONN_ASYNC_ACTIVE, "MQCTL", connection.qmgr_name)
             # It takes back the stop of the same callback.
             self._ending = ""
@@ -171,7 +174,7 @@ class Consumers:
             if waits and not self._active():
                 raise error_for(MQRC.NO_CALLBACKS_ACTIVE, "MQCTL", connection.qmgr_name)
             self._area = area if not resumes else self._area
-            self._ending = ""
+            self._ending, self._is_stopping = "", False
             self._has_begun, self._has_ended = threading.Event(), threading.Event()
             self._turns = connection.lock
             self._held = HeldTurns(connection.lock, connection.qmgr_name)
@@ -230,6 +233,8 @@ class Consumers:
         self._watch.wake()
 
     def _end(self, how: str) -> None:
+        if self.is_in_callback and self._is_stopping:
+            return
         self._ending = how
         if not self.is_in_callback:
             self._watch.wake()
@@ -256,10 +261,11 @@ class Consumers:
             with self._connection.lock:
                 self._watch.rest()
         except MQIError as error:
-            reason, self._ending = error.reason, "lost"
+            reason, self._ending, self._is_stopping = error.reason, "lost", True
             self._watch.abandon()
             self._tell_handler(error.reason, ConsumerState.STOPPED)
         finally:
+            self._is_stopping = True
             try:
                 if self._ending != "suspend":
                     self._tell_all(CallType.STOP_CALL, CallbackOption.STOP_CALL, reason)

@@ -174,7 +174,10 @@ def _character(match: re.Match[str]) -> str:
     word = match[1]
     try:
         if word.startswith("#"):
-            return chr(int(word[2:], 16) if word[1] == "x" else int(word[1:]))
+            found = chr(int(word[2:], 16) if word[1] == "x" else int(word[1:]))
+            # Half of a surrogate pair is no character: nothing could write it again.
+            found.encode()
+            return found
         return _ENTITIES[word]
     except (KeyError, ValueError, OverflowError):
         raise FolderError(f"an entity is not known: {match[0]}") from None

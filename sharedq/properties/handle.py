@@ -8,9 +8,12 @@ Source: IBM MQ reference, MQSETMP, MQINQMP, MQDLTMP, MQBUFMH, MQMHBUF and their 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final, NamedTuple
+from functools import wraps
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from sharedq.mqi.arguments import refuse_data, refuse_structure, text, whole
 from sharedq.mqi.constants import (
@@ -47,6 +50,7 @@ from sharedq.properties.names import (
 )
 from sharedq.properties.values import Value, checked, converted, type_of
 
+F = TypeVar("F", bound=Callable[..., Any])
 _numbers = itertools.count(1)
 _UNDER, _AFTER, _BEFORE = (
     int(SetPropertyOption.SET_PROP_UNDER_CURSOR),
@@ -82,6 +86,20 @@ class Inquired(NamedTuple):
     unknown_type: str = ""
 
 
+def _alone(verb: str) -> Callable[[F], F]:
+    """Refuse a call on a handle that a call of another thread uses (2499)."""
+
+    def wrapped(call: F) -> F:
+        @wraps(call)
+        def alone(handle: MessageHandle, *arguments: Any, **named: Any) -> Any:
+            with handle.in_use(verb):
+                return call(handle, *arguments, **named)
+
+        return cast(F, alone)
+
+    return wrapped
+
+
 class MessageHandle:
     """The properties of a message, in their order, with a cursor; made by MQCRTMH.
 
@@ -100,6 +118,7 @@ class MessageHandle:
         if whole(options, MQRC.OPTIONS_ERROR, "MQCRTMH", "") not in _CREATE_KNOWN:
             raise error_for(MQRC.OPTIONS_ERROR, "MQCRTMH", "", f"options {options:#x}")
         self.number = next(_numbers)
+        self._in_use = threading.RLock()
         self.md = MQMD(version=2)
         self._is_validated = options != CreateHandleOption.NO_VALIDATION
         self._properties: list[Property] = []
@@ -123,8 +142,19 @@ class MessageHandle:
         self._properties, self._cursor, self.md = properties, None, replace(md, version=2)
         self.is_filled = True
 
+    @contextmanager
+    def in_use(self, verb: str) -> Iterator[None]:
+        """Use it in one call. Raises MQIError: 2499, a call of another thread uses it."""
+        if not self._in_use.acquire(blocking=False):
+            raise error_for(MQRC.MSG_HANDLE_IN_USE, verb, "", "a call of another thread uses the message handle")
+        try:
+            yield
+        finally:
+            self._in_use.release()
+
     # -- setting and deleting ----------------------------------------------------------------------------------
 
+    @_alone("MQSETMP")
     def set(
         self,
         name: str,
@@ -168,6 +198,7 @@ class MessageHandle:
                 self._cursor = made
             self._properties[at] = made
 
+    @_alone("MQDLTMP")
     def delete(self, name: str, *, options: DeletePropertyOption | int = 0) -> None:
         """MQDLTMP of the first property of that name, or of the one under the cursor.
 
@@ -229,6 +260,7 @@ class MessageHandle:
 
     # -- inquiring ---------------------------------------------------------------------------------------------
 
+    @_alone("MQINQMP")
     def inquire(
         self,
         name: str = WILDCARD,
@@ -305,6 +337,7 @@ class MessageHandle:
 
     # -- buffers -----------------------------------------------------------------------------------------------
 
+    @_alone("MQBUFMH")
     def from_buffer(self, md: MQMD, body: bytes, *, options: BufferToHandleOption | int = 1) -> bytes:
         """MQBUFMH: take the properties that the MQRFH2 headers of a message have, and its descriptor.
 
@@ -331,6 +364,7 @@ class MessageHandle:
         self.take(properties, md)
         return body
 
+    @_alone("MQMHBUF")
     def to_buffer(self, name: str, md: MQMD, *, options: HandleToBufferOption | int = 1) -> bytes:
         """MQMHBUF: the MQRFH2 with the properties of that name, which may end in ``%``; *md* then describes it.
 

@@ -36,8 +36,8 @@ def find_if_given(connection: Connection, number: int, verb: str) -> MessageHand
 
 
 def forget(connection: Connection | None, number: int, verb: str) -> None:
-    """Delete a handle. Raises MQIError: 2460."""
-    find(connection, number, verb)
-    if connection is not None:
-        connection.message_handles.pop(number, None)
-    _unassociated.pop(number, None)
+    """Delete a handle. Raises MQIError: 2460; 2499, a call of another thread uses it."""
+    with find(connection, number, verb).in_use(verb):
+        if connection is not None:
+            connection.message_handles.pop(number, None)
+        _unassociated.pop(number, None)

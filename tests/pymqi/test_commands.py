@@ -178,6 +178,17 @@ def test_answers_may_come_in_the_other_byte_order(qsg: TestGroup, convert: bool)
         assert commands.MQCMD_INQUIRE_Q() == [{1: 77, 2: b"text"}]
 
 
+def test_a_number_that_does_not_fit_is_told_before_anything_is_sent(qsg: TestGroup) -> None:
+    qsg.define_shared(COMMANDS)
+    commands = pymqi.PCFExecute("QM1", command_queue_name=COMMANDS.encode())
+    for value in (1 << 31, -(1 << 31) - 1, [1, 1 << 40]):
+        with pytest.raises(pymqi.PYIFError, match="PCF"):
+            commands.MQCMD_INQUIRE_Q({CMQC.MQIA_Q_TYPE: value})
+    with pytest.raises(pymqi.PYIFError, match="PCF"):
+        commands.MQCMD_INQUIRE_Q({1 << 40: 1})
+    assert qsg.group.client().hlen(qsg.group.structure("APPL1").messages) == 0
+
+
 def test_a_connection_of_its_own_may_be_made_later(qsg: TestGroup) -> None:
     qsg.define_shared(COMMANDS)
     commands = pymqi.PCFExecute(command_queue_name=COMMANDS.encode())

@@ -155,3 +155,16 @@ def test_a_handle_of_a_connection_that_is_disconnected_is_of_no_use(qmgr: pymqi.
     with pytest.raises(pymqi.PYIFError, match="not connected"):
         pymqi.MessageHandle(other)
     assert qmgr.is_connected
+
+
+def test_a_string_that_is_no_utf_8_is_refused(qmgr: pymqi.QueueManager) -> None:
+    handle = pymqi.MessageHandle(qmgr)
+    with pytest.raises(pymqi.MQMIError) as error:
+        handle.properties.set("a", b"\xff\xfe")
+    assert error.value.reason == CMQC.MQRC_PROP_VALUE_NOT_CONVERTED
+    for type_ in (CMQC.MQTYPE_STRING, CMQC.MQTYPE_BYTE_STRING):
+        with pytest.raises(TypeError, match="no string"):
+            handle.properties.set("a", 10**12, type_)
+    with pytest.raises(pymqi.MQMIError) as error:
+        handle.properties.get("a")
+    assert error.value.reason == CMQC.MQRC_PROPERTY_NOT_AVAILABLE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 
 from sharedq.calls.get.browse import browse
@@ -149,10 +149,22 @@ def get_with_properties(
         properties: the message handle, which loses what it had.
 
     Raises:
-        MQIError: as for ``get``; 2460 MQGMO_PROPERTIES_IN_HANDLE without a message handle.
+        MQIError: as for ``get``; 2460 MQGMO_PROPERTIES_IN_HANDLE without a message handle; 2499 another thread uses it.
     """
-    given = int(gmo.options)
     refuse_other(MessageHandle, MQRC.HMSG_ERROR, properties, "MQGET", handle.object_name)
+    with nullcontext() if properties is None else properties.in_use("MQGET"):
+        return _get_with_properties(connection, handle, md, gmo, properties, max_length)
+
+
+def _get_with_properties(
+    connection: Connection,
+    handle: Handle,
+    md: MQMD,
+    gmo: MQGMO,
+    properties: MessageHandle | None,
+    max_length: int,
+) -> Message:
+    given = int(gmo.options)
     chosen = property_option(handle, given, properties)
     reason = check_get_options(given, match_options_of(gmo))
     if not reason and chosen & GetOption.PROPERTIES_IN_HANDLE and properties is None:

@@ -6,6 +6,7 @@ Source: IBM MQ reference, MQPMO: OriginalMsgHandle, NewMsgHandle, Action.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from typing import Final
 
@@ -17,6 +18,7 @@ from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.properties.folders import Property
 from sharedq.properties.handle import MessageHandle
 from sharedq.properties.headers import check_chain, properties_in, read_chain, with_properties, without_properties
+from sharedq.properties.names import is_accessible, place_of
 
 _FOR_OUTPUT_ONLY: Final = int(PutOption.MD_FOR_OUTPUT_ONLY)
 #: The properties of the original message that a message related to it gets; all of them where it is not named.
@@ -51,10 +53,26 @@ def put_with_properties(
 
     Raises:
         MQIError: as for *send*; 2535 no such action, 2460 an action without the original; 2334, 2421 the message has
-            an MQRFH2 that is not valid; 2443 it is to be segmented.
+            an MQRFH2 that is not valid; 2443 it is to be segmented; 2442 a property that no get would return; 2499
+            another thread uses a handle.
     """
-    for each in (original, new):
-        refuse_other(MessageHandle, MQRC.HMSG_ERROR, each, "MQPUT", name)
+    with ExitStack() as used:
+        for each in (original, new):
+            refuse_other(MessageHandle, MQRC.HMSG_ERROR, each, "MQPUT", name)
+            if each is not None:
+                used.enter_context(each.in_use("MQPUT"))
+        return _put(send, name, md, pmo, body, original, new)
+
+
+def _put(
+    send: Callable[[MQMD, bytes], MQRC],
+    name: str,
+    md: MQMD,
+    pmo: MQPMO,
+    body: bytes,
+    original: MessageHandle | None,
+    new: MessageHandle | None,
+) -> MQRC:
     try:
         action = PutAction(pmo.action)
     except ValueError:
@@ -62,6 +80,10 @@ def put_with_properties(
     if action != PutAction.NEW and original is None:
         raise error_for(MQRC.HMSG_ERROR, "MQPUT", name, f"{action.name} needs the original message")
     properties = _selected(action, original, new)
+    for each in properties:
+        # A handle without validation takes a name under which no program would find the property again.
+        if not is_accessible(*place_of(each.name)):
+            raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQPUT", name, f"no get returns {each.name[:80]!r}")
     sent = replace(md)
     if int(pmo.options) & _FOR_OUTPUT_ONLY:
         sent = _composed(action, original, new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -138,6 +139,7 @@ class PCFExecute(QueueManager):
         Raises:
             MQMIError: what the first answer that reports a failure says (MQRCCF_* or MQRC_*); 2033 no answer came in
                 time; the codes of the calls.
+            PYIFError: a number does not fit its 32 bits.
         """
         parameters = _parameters(args or (), self._manager.bytes_encoding)
         parameters += [each.structure() if isinstance(each, AttributeFilter) else each for each in filters]
@@ -147,6 +149,10 @@ class PCFExecute(QueueManager):
             Command=command,
             ParameterCount=_count(parameters),
         )
+        try:
+            message = b"".join(each.pack() for each in (header, *parameters))
+        except struct.error as error:
+            raise PYIFError(f"PCF: {error}") from error
         reply_queue = self.__open_reply_queue()
         request = MD(
             Format=CMQC.MQFMT_ADMIN,
@@ -156,7 +162,6 @@ class PCFExecute(QueueManager):
             Expiry=self.__response_wait_interval // _MS_PER_EXPIRY_UNIT or 1,
             Report=CMQC.MQRO_PASS_DISCARD_AND_EXPIRY | CMQC.MQRO_DISCARD_MSG,
         )
-        message = b"".join(each.pack() for each in (header, *parameters))
         options = PMO(Options=CMQC.MQPMO_NO_SYNCPOINT)
         self._manager.put1(OD(ObjectName=ensure_bytes(self.__command_queue_name)), message, request, options)
         return self.__answers(reply_queue, request.MsgId)

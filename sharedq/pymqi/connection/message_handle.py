@@ -20,7 +20,7 @@ from sharedq.properties.values import INTEGERS, Value
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.connection.hconn import Hconn
 from sharedq.pymqi.connection.queue_manager import QueueManager
-from sharedq.pymqi.errors import MQMIError, check
+from sharedq.pymqi.errors import MQMIError, check, fail
 from sharedq.pymqi.structures.conversion import return_to, to_native
 from sharedq.pymqi.structures.properties import BMHO, CMHO, DMHO, DMPO, MHBO, PD, SMPO
 from sharedq.pymqi.structures.queueing import MD
@@ -173,10 +173,16 @@ def _text(name: str | bytes) -> str:
 
 def _given(value: Any, type_: int, length: int) -> Value:
     """The value as C takes it from a buffer of its type."""
+    if type_ in (CMQC.MQTYPE_STRING, CMQC.MQTYPE_BYTE_STRING) and isinstance(value, int):
+        # Python would make so many bytes of it.
+        raise TypeError("a number is no string")
     if type_ == CMQC.MQTYPE_STRING:
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
         data = data.partition(b"\0")[0] if length == CMQC.MQVL_NULL_TERMINATED else data[:length]
-        return data.decode("utf-8", "surrogatepass")
+        try:
+            return data.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            fail(CMQC.MQRC_PROP_VALUE_NOT_CONVERTED)
     if type_ == CMQC.MQTYPE_BYTE_STRING:
         return bytes(value) if length == CMQC.MQVL_NULL_TERMINATED else bytes(value)[:length]
     if type_ == CMQC.MQTYPE_BOOLEAN:

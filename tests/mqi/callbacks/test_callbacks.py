@@ -212,6 +212,48 @@ def test_a_stop_at_the_start_is_told(connection: QueueManagerConnection, heard: 
 
 
 @pytest.mark.rule("mqi/callbacks", "Consumers take turns, so that a full queue delays no other.")
+@pytest.mark.parametrize("operation", [Op.START, Op.RESUME, Op.START_WAIT])
+def test_a_callback_that_is_told_of_the_stop_starts_nothing(
+    connection: QueueManagerConnection, heard: Heard, operation: Op
+) -> None:
+    """Nor does it turn the stop into a suspension."""
+    said: list[tuple[MQCC, MQRC]] = []
+
+    def act(hconn: Connection, context: MQCBC) -> None:
+        if context.call_type == CallType.STOP_CALL:
+            said.append(mqctl(hconn, operation))
+            mqctl(hconn, Op.SUSPEND)
+
+    queue = connection.open("Q", BOTH)
+    consume(queue, heard.callback(act=act), options=int(CallbackOption.STOP_CALL))
+    hconn = connection.connection
+    assert mqctl(hconn, Op.START) == OK
+    assert mqctl(hconn, Op.STOP) == OK
+    assert said == [failed(MQRC.HCONN_ASYNC_ACTIVE)]
+    assert isinstance(hconn.consumers, Consumers)
+    assert (hconn.consumers.is_started, hconn.consumers.is_suspended) == (False, False)
+    # Nothing is left of that: it can be started again.
+    assert mqctl(hconn, Op.START) == OK
+    assert mqctl(hconn, Op.STOP) == OK
+
+
+def test_a_callback_that_is_told_of_the_loss_starts_nothing(
+    connection: QueueManagerConnection, shared: TestGroup, heard: Heard
+) -> None:
+    said: list[tuple[MQCC, MQRC]] = []
+
+    def act(hconn: Connection, context: MQCBC) -> None:
+        if context.reason == MQRC.CONNECTION_BROKEN:
+            said.append(mqctl(hconn, Op.START))
+
+    consume(connection.open("Q", BOTH), heard.callback(act=act), options=int(CallbackOption.STOP_CALL))
+    assert mqctl(connection.connection, Op.START) == OK
+    connection.connection.interrupt()
+    until(lambda: bool(said), "it is told")
+    assert said == [failed(MQRC.CONNECTION_BROKEN)]
+    recover_lost(shared, connection.connection.token)
+
+
 def test_consumers_take_turns(shared: TestGroup, connection: QueueManagerConnection, heard: Heard) -> None:
     names = ["Q", "Q2", "Q3"]
     for name in names[1:]:

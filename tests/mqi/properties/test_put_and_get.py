@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,6 +14,7 @@ from sharedq import MessageHandle, Queue, verbs
 from sharedq.mqi.constants import (
     MQCC,
     MQRC,
+    CreateHandleOption,
     GetOption,
     MsgFlag,
     OpenOption,
@@ -35,6 +40,7 @@ from sharedq.mqi.structures import (
 from sharedq.objects.definitions.queues import QueueAlias
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
+from tests.support.waits import until_waiting
 from tests.unit.properties.test_headers import rfh2
 from tests.unit.properties.test_message_handle import reason_of
 
@@ -350,3 +356,74 @@ def test_a_structure_of_no_version_is_refused(version: int) -> None:
     assert verbs.mqbufmh(None, number, MQBMHO(version=version), MQMD(), b"")[2] == MQRC.BMHO_ERROR
     assert verbs.mqmhbuf(None, number, MQMHBO(version=version), "a", MQMD(), 1)[3] == MQRC.MHBO_ERROR
     assert verbs.mqdltmh(None, number, MQDMHO())[1] == MQRC.NONE
+
+
+def test_half_of_a_surrogate_pair_is_no_property(queue: Queue) -> None:
+    """It could not be written again: neither inquired, nor put."""
+    hconn = queue.connection
+    for entity in ("&#55296;", "&#xDFFF;", "&#57343;"):
+        for element in (f"<a>{entity}</a>", f"<a dt='{entity}'>v</a>"):
+            folder = f"<usr>{element}</usr>".encode()
+            folder += b" " * (-len(folder) % 4)
+            length = struct.pack("<i", len(folder))
+            header = struct.pack("<4siiii8sii", b"RFH ", 2, 40 + len(folder), 546, 1208, b"MQSTR   ", 0, 1208)
+            number, _, _ = verbs.mqcrtmh(hconn, MQCMHO())
+            taken = verbs.mqbufmh(hconn, number, MQBMHO(), MQMD(format=b"MQHRF2  "), header + length + folder)
+            assert taken[1:] == (MQCC.FAILED, MQRC.RFH_FORMAT_ERROR)
+
+
+@pytest.mark.parametrize("name", ["NOT", "null", "JMSOwn"])
+def test_a_property_that_no_get_returns_is_not_put(queue: Queue, name: str) -> None:
+    unchecked = MessageHandle(CreateHandleOption.NO_VALIDATION)
+    unchecked.set(name, "x")
+    with pytest.raises(MQIError) as error:
+        queue.put(b"x", properties=unchecked)
+    assert error.value.reason == MQRC.PROPERTY_NAME_ERROR
+    with pytest.raises(MQIError) as error:
+        queue.get()
+    assert error.value.reason == MQRC.NO_MSG_AVAILABLE
+
+
+def test_a_handle_that_a_waiting_get_uses_is_in_use(group: TestGroup, queue: Queue) -> None:
+    handle = MessageHandle()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(queue.get, GetOption.WAIT, wait_ms=60_000, properties=handle)
+        until_waiting(group, queue.name, 1)
+        other = group.connect().open(queue.name, OpenOption.OUTPUT)
+        calls: list[Callable[[], object]] = [
+            lambda: handle.set("a", 1),
+            lambda: handle.delete("a"),
+            handle.inquire,
+            lambda: handle.to_buffer("%", MQMD()),
+            lambda: handle.from_buffer(MQMD(), b""),
+            lambda: other.put(b"x", properties=handle),
+            lambda: other.put(b"x", original=handle, action=PutAction.FORWARD),
+        ]
+        for call in calls:
+            with pytest.raises(MQIError) as error:
+                call()
+            assert error.value.reason == MQRC.MSG_HANDLE_IN_USE
+        other.put(b"x")
+        assert waiting.result().body == b"x"
+    handle.set("a", 1)
+
+
+def test_threads_on_one_handle_are_done_or_refused() -> None:
+    number, _, _ = verbs.mqcrtmh(None, MQCMHO())
+
+    def work(its: int) -> set[MQRC]:
+        name, said = f"p{its % 2}", set()
+        for _ in range(2000):
+            said.add(verbs.mqsetmp(None, number, MQSMPO(), name, MQPD(), 64, its)[-1])
+            said.add(verbs.mqinqmp(None, number, MQIMPO(options=8), "%", MQPD(), 0, 10)[-1])
+            said.add(verbs.mqdltmp(None, number, MQDMPO(), name)[-1])
+        return said
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            said = set().union(*pool.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert said <= {MQRC.NONE, MQRC.MSG_HANDLE_IN_USE, MQRC.PROPERTY_NOT_AVAILABLE}
