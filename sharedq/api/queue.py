@@ -73,8 +73,8 @@ class Queue(Opened[Handle]):
             properties: of the message (NewMsgHandle).
             original: of the message that this one forwards, answers or reports (OriginalMsgHandle), as *action* says.
         """
-        md = MQMD() if md is None else md
         refuse_put("MQPUT", self.name, md, body)
+        md = MQMD() if md is None else md
         pmo = self._pmo(options, context)
         with self.connection.lock:
             handle = self._open_handle()
@@ -137,12 +137,14 @@ class Queue(Opened[Handle]):
         gmo.msg_token = msg_token
         if match_options is not None:
             gmo.match_options = whole(match_options, MQRC.MATCH_OPTIONS_ERROR, "MQGET", self.name, "the match options")
-        GMO.check(gmo, "MQGET", self.name)
+        if msg_token is not NULL_MSG_TOKEN:
+            GMO.check(gmo, "MQGET", self.name)
         max_length = whole(max_length, MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, "the length")
         if max_length < 0:
             raise error_for(MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, f"{max_length} bytes")
         md = MQMD(version=2) if match is None else match
-        MD.check(md, "MQGET", self.name)
+        if match is not None:
+            MD.check(md, "MQGET", self.name)
         with self.connection.lock:
             if properties is not None or gmo.options & PROPERTY_OPTIONS:
                 return getting.get_with_properties(
@@ -239,9 +241,11 @@ class Queue(Opened[Handle]):
         return self.handle
 
     def _pmo(self, options: PutOption | int, context: Queue | None) -> MQPMO:
-        refuse_other(Queue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", self.name)
         given = whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.name)
-        return MQPMO(options=given, context=0 if context is None else context.handle.number)
+        if context is None:
+            return MQPMO(options=given)
+        refuse_other(Queue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", self.name)
+        return MQPMO(options=given, context=context.handle.number)
 
     def _gmo(self, options: GetOption | int, wait_ms: int) -> MQGMO:
         return MQGMO(

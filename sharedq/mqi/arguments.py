@@ -86,6 +86,9 @@ def _is_text(value: str) -> bool:
 
 def whole(value: object, reason: MQRC, verb: str, name: str, what: str = "options") -> int:
     """A number of a call. Raises MQIError: *reason*, it is none, or does not fit 32 bits."""
+    # Most calls give plain numbers, and each of them asks this several times.
+    if type(value) is int and -0x8000_0000 <= value <= 0xFFFF_FFFF:
+        return value
     wrong = _wrong(value, int, bits=32)
     if wrong or not isinstance(value, int):
         raise error_for(reason, verb, name, f"{what} {wrong}")
