@@ -45,7 +45,7 @@ SETTABLE = [
 #: They need another attribute to change with them.
 NOT_ALONE = {("QLOCAL", "CFSTRUCT"), ("QMODEL", "CFSTRUCT")}
 #: They cannot be altered.
-_FIXED = ("TOPICSTR", "TOPICOBJ", "WSCHEMA", "DESTCLAS", "SUBLEVEL")
+_FIXED = ("TOPICSTR", "TOPICOBJ", "WSCHEMA", "DESTCLAS", "SUBLEVEL", "SELECTOR")
 NOT_ALONE |= {("TOPIC", "TOPICSTR"), *(("SUB", keyword) for keyword in _FIXED)}
 FACES = ("mqsc", "pcf", "json")
 CHANGES = {"QMGR": PCFCommand.CHANGE_Q_MGR, "CFSTRUCT": PCFCommand.CHANGE_CF_STRUC}
