@@ -102,6 +102,8 @@ def _open_queue(
     *,
     may_create: bool,
 ) -> Handle:
+    # A name is looked up over the group's links, which may wait for a node of which an ended connection knows nothing.
+    connection.check()
     reason = check_open_options(options)
     if reason:
         raise error_for(reason, "MQOPEN", name)

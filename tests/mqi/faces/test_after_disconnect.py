@@ -31,6 +31,7 @@ from sharedq.mqi.structures import (
     MQSRO,
     MQSTS,
 )
+from sharedq.redis.link import steps
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 
@@ -152,6 +153,12 @@ def test_so_does_asyncio(shared: TestGroup) -> None:
 def test_a_lost_connection_is_2009_until_its_program_disconnects(shared: TestGroup) -> None:
     connection = shared.connect().connection
     connection.break_off()
-    assert verbs.mqcmit(connection) == (MQCC.FAILED, MQRC.CONNECTION_BROKEN)
+    broken, taken = (MQCC.FAILED, MQRC.CONNECTION_BROKEN), steps.taken
+    assert verbs.mqcmit(connection) == broken
+    # Nothing is looked up for it, which may wait for a server.
+    od = MQOD(object_name=b"NO.SUCH.QUEUE")
+    assert verbs.mqopen(connection, od, int(OpenOption.OUTPUT))[1:] == broken
+    assert verbs.mqput1(connection, od, MQMD(), MQPMO(), b"x") == broken
+    assert steps.taken == taken
     assert verbs.mqdisc(connection) == (MQCC.OK, MQRC.NONE)
     assert verbs.mqcmit(connection) == (MQCC.FAILED, MQRC.HCONN_ERROR)
