@@ -170,6 +170,12 @@ def _settings(more_java_options: list[str], spark_log: str, is_local: bool) -> d
     settings = {
         "spark.driver.extraJavaOptions": " ".join(java_options),
         "spark.ui.enabled": "false",
+        # They are for that page. By default a thousand queries are kept, with all that was measured of them, and fill
+        # the memory of a session that lives long, such as one that follows a journal.
+        "spark.ui.retainedJobs": "20",
+        "spark.ui.retainedStages": "20",
+        "spark.ui.retainedTasks": "200",
+        "spark.sql.ui.retainedExecutions": "20",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
