@@ -34,6 +34,8 @@ _MODELS: Mapping[str, Sequence[type[BaseModel]]] = {
 #: The objects whose figures can be asked for one by one.
 _HAVE_FIGURES = ("QSTATUS", "CONN")
 _SCOPES = ("QMGR", "COPY", "GROUP", "SHARED")
+#: Of objects that are on no structure.
+_OF_THE_GROUP = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE")
 #: Keywords beside attributes, with their words: of a verb, and of one with an object.
 _OPTIONS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "DEFINE": {"REPLACE": (), "NOREPLACE": ()},
@@ -45,6 +47,7 @@ _OPTIONS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "MOVE QLOCAL": {"TOQLOCAL": (), "TYPE": ("MOVE", "ADD"), "QSGDISP": ("PRIVATE", "SHARED")},
     "DISPLAY": {"ALL": (), "WHERE": ()},
     "DISPLAY QUEUE": {"QSGDISP": ("LIVE", "ALL", *_SCOPES, "PRIVATE"), "CURDEPTH": (), "IPPROCS": (), "OPPROCS": ()},
+    **{f"DISPLAY {kind}": {"QSGDISP": _OF_THE_GROUP} for kind in ("TOPIC", "PROCESS", "NAMELIST")},
     "DISPLAY QSTATUS": {"TYPE": ("QUEUE", "HANDLE"), "OPENTYPE": ("ALL", "INPUT", "OUTPUT")},
     "DISPLAY CONN": {"TYPE": ("CONN", "HANDLE", "ALL", "*")},
     "DISPLAY THREAD": {"TYPE": ("ACTIVE", "INDOUBT", "REGIONS", "*"), "QMNAME": ()},
@@ -113,8 +116,8 @@ def keywords_of(verb: str, kind: str) -> Mapping[str, Sequence[str]]:
         for figures in REPORTS[kind].values() if kind in _HAVE_FIGURES else ():
             found |= {each.keyword: () for each in figures if each.keyword not in found}
     is_queue = kind == "QUEUE" or kind in QUEUE_KINDS
-    # DISPLAY THREAD shows all that it has.
-    general = "" if kind == "THREAD" else verb
+    # DISPLAY THREAD and CMDSERV show all that they have.
+    general = "" if kind in ("THREAD", "CMDSERV") else verb
     for command in (general, f"{verb} QUEUE" if is_queue else "", f"{verb} {kind}"):
         found |= _OPTIONS.get(command, {})
     return dict(sorted(found.items()))
