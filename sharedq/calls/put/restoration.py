@@ -23,7 +23,7 @@ _TOLD: Final = ~int(Report.COA_WITH_FULL_DATA | Report.COD_WITH_FULL_DATA)
 def restore(
     connection: Connection, handle: Handle, messages: Sequence[Message], properties: MessageHandle | None = None
 ) -> None:
-    """Put messages on the queue of *handle* again: behind the others, with their identifiers and their context.
+    """Put messages on the queue of *handle* again: after the others, with their identifiers and their context.
 
     Args:
         properties: those that were taken out of the one message.

@@ -310,10 +310,10 @@ local function selector_of(text, structure)
         if core == "inf" then return sign == "-" and -math.huge or math.huge end
         if core == "nan" then return 0 / 0 end
         local whole, at = match(core, "^(%d*)()")
-        local fraction, behind = match(core, "^%.(%d*)()", at)
-        local exponent, last = match(core, "^[eE][+-]?(%d+)()", behind or at)
+        local fraction, rest = match(core, "^%.(%d*)()", at)
+        local exponent, last = match(core, "^[eE][+-]?(%d+)()", rest or at)
         if #whole > 400 or #(fraction or "") > 400 or #(exponent or "") > 4 or whole .. (fraction or "") == ""
-            or (last or behind or at) <= #core then return nil end
+            or (last or rest or at) <= #core then return nil end
         local number = tonumber(sign .. core)
         if word == "r8" then return number end
         local single = struct.unpack("<f", struct.pack("<f", number))
