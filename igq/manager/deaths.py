@@ -1,5 +1,7 @@
 """Notices the death of a program on this machine at once, before its lease runs out.
 
+Also that a living one has lost connections, before the manager's next look at the leases.
+
 Programs announce themselves (`sharedq.members.presence`), the kernel adds the pid and the user, and a pidfd reports the
 end of that process. The manager listens only to programs of its own user and of root. For all others it waits until the
 lease has run out.
@@ -18,7 +20,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sharedq.members.presence import BEGINS, address_of
+from sharedq.members.presence import BEGINS, LOSES, address_of
 
 #: pid, user and group of the sender.
 _CREDENTIALS = struct.Struct("3i")
@@ -47,13 +49,14 @@ class DeathWatch:
         incarnation: ``QM.incarnation`` of the manager, which is this process.
         on_death: called in the watch's thread with the process token and the pid of a program that died without MQDISC.
             Programs of this machine claim these tokens, so the caller must compare them with what Redis knows.
+        on_loss: called in the watch's thread after a program has told the group of connections that it lost.
 
     Raises:
         OSError: the address is in use, or this system has no such sockets.
     """
 
-    def __init__(self, incarnation: str, on_death: Callable[[str, int], None]) -> None:
-        self._on_death = on_death
+    def __init__(self, incarnation: str, on_death: Callable[[str, int], None], on_loss: Callable[[], None]) -> None:
+        self._on_death, self._on_loss = on_death, on_loss
         self._users = {os.geteuid(), 0}
         self._is_token = re.compile(re.escape(incarnation) + r"\.[0-9]{1,20}").fullmatch
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -116,7 +119,10 @@ class DeathWatch:
         token = text[1:].decode(errors="replace")
         # No pid: the sender is in another pid namespace, where we cannot see it.
         if pid > 0 and user in self._users and self._is_token(token):
-            self._heard(selector, pid, is_there=text[:1] == BEGINS, token=token)
+            if text[:1] == LOSES:
+                self._on_loss()
+            else:
+                self._heard(selector, pid, is_there=text[:1] == BEGINS, token=token)
         return True
 
     def _heard(self, selector: selectors.BaseSelector, pid: int, *, is_there: bool, token: str) -> None:
@@ -159,11 +165,13 @@ class DeathWatch:
         del self._watched[watched.pid]
 
 
-def watch_deaths(incarnation: str, on_death: Callable[[str, int], None]) -> DeathWatch | None:
+def watch_deaths(
+    incarnation: str, on_death: Callable[[str, int], None], on_loss: Callable[[], None]
+) -> DeathWatch | None:
     """Watch the programs of this machine if the system can, else return None: then the leases tell."""
     if sys.platform != "linux":
         return None
     try:
-        return DeathWatch(incarnation, on_death)
+        return DeathWatch(incarnation, on_death, on_loss)
     except OSError:
         return None

@@ -123,7 +123,11 @@ class Incarnation:
         #: Versions of IGQ: the latest that every structure is known to have, and the one that the worker is sending.
         self._igq_told = self._igq_telling = 0
         self._heartbeat = Heartbeat(membership.lease.lease_ms / 1000)
-        self._deaths = watch_deaths(membership.token, lambda *who: inbox.put(partial(self._program_died, *who)))
+        self._deaths = watch_deaths(
+            membership.token,
+            lambda *program: inbox.put(partial(self._program_died, *program)),
+            lambda: inbox.put(self._heartbeat.look_again),
+        )
 
     def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
         """Work until stopped, or until the lease is lost. Nothing of this incarnation runs afterwards.

@@ -1,6 +1,7 @@
 """A program's messages to a manager on the same machine, which then notices the program's death at once.
 
 A lease tells every member, but only after it has run out. Linux shows the manager the end of a process at that moment.
+A program that lives on, but has lost a connection, says so itself.
 On other systems, or if manager and program cannot see each other, only the lease tells.
 """
 
@@ -12,7 +13,7 @@ import socket
 #: Seconds that MQCONN spends on a manager that does not listen. Beyond that the lease is enough.
 _TIMEOUT_S = 0.1
 #: The first byte of a message, before the process token.
-BEGINS, ENDS = b"+", b"-"
+BEGINS, ENDS, LOSES = b"+", b"-", b"!"
 
 
 def address_of(manager_pid: int, incarnation: str) -> bytes:
@@ -27,6 +28,7 @@ def address_of(manager_pid: int, incarnation: str) -> bytes:
 def tell_presence(address: bytes, what: bytes, token: str) -> None:
     """Tell the manager at *address* that this process uses it as *token* (`BEGINS`), or no longer does (`ENDS`).
 
+    `LOSES` says that it has told the group of connections that it lost, whose work is to be backed out.
     A message that does not arrive is ignored. The kernel adds the sender.
     """
     family = getattr(socket, "AF_UNIX", None)

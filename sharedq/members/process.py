@@ -24,7 +24,7 @@ from sharedq.members.agreed_settings import contradictions
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
 from sharedq.members.lease import RENEWALS_PER_LEASE, Lease, register
-from sharedq.members.presence import BEGINS, ENDS, address_of, tell_presence
+from sharedq.members.presence import BEGINS, ENDS, LOSES, address_of, tell_presence
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.keepalive import silence_of
@@ -34,6 +34,8 @@ log = LibraryLogger(__name__)
 
 #: Lost connections that one script call reports to the group.
 _ABANDON_CHUNK = 250
+#: Seconds between two tries to report them. Until then, a message that one of them holds is kept from everybody.
+_ABANDON_RETRY_S = 1.0
 
 
 class Interruptible(Protocol):
@@ -217,7 +219,7 @@ class Process:
         period_s = self.lease.length_s / RENEWALS_PER_LEASE
         while True:
             # Woken early if a caller should not have to wait for the next renewal.
-            self._nudged.wait(period_s)
+            self._nudged.wait(min(period_s, _ABANDON_RETRY_S) if self._abandoned else period_s)
             self._nudged.clear()
             if self._ended.is_set():
                 return
@@ -277,6 +279,8 @@ class Process:
             with self._lock:
                 # The script may be repeated, so two threads may report the same connection.
                 self._abandoned.difference_update(owners)
+        if abandoned:
+            tell_presence(self._manager_address, LOSES, self.token)
 
     def _lose(self, why: str) -> None:
         log.warning("lease_lost", process=self.token, why=why)

@@ -325,7 +325,7 @@ class Link:
 
     def _connect(self, key: str) -> AbstractConnection:
         try:
-            endpoint = self._deployment.locate(key)
+            endpoint = self._locate(key)
             connection = self._by_endpoint.get(endpoint)
             if connection is None:
                 connection = self._deployment.open(endpoint, timeout_s=self._timeout_s)
@@ -337,12 +337,19 @@ class Link:
             return connection
         except SlotNotServedError as error:
             # Nothing was sent, and everything else on this link uses other servers.
-            self._deployment.forget()
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", key[1 : key.find("}")], str(error)) from error
         except redis.AuthenticationError as error:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", f"Redis refused us: {error}") from error
         except (redis.RedisError, OSError) as error:
             self._break(error, "Redis cannot be reached")
+
+    def _locate(self, key: str) -> Endpoint:
+        try:
+            return self._deployment.locate(key)
+        except SlotNotServedError:
+            # The map of the Cluster may be old, and a node may serve the slot by now.
+            self._deployment.forget()
+            return self._deployment.locate(key)
 
     def _load_scripts(self, connection: AbstractConnection) -> None:
         """Load all scripts that the server does not know.

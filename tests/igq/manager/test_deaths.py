@@ -18,8 +18,11 @@ import pytest
 from igq.manager.deaths import DeathWatch
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership
+from sharedq.api import connect
 from sharedq.members.presence import BEGINS, ENDS, address_of, tell_presence
-from sharedq.mqi.constants import GetOption
+from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.mqi.errors import error_for
+from sharedq.redis.link import Reply, ScriptCall
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 from tests.support.program import Program
@@ -81,7 +84,7 @@ Deaths = queue.SimpleQueue[tuple[str, int]]
 @pytest.fixture
 def watched() -> Iterator[tuple[DeathWatch, Deaths]]:
     told: Deaths = queue.SimpleQueue()
-    watch = DeathWatch("QM7.1", lambda *who: told.put(who))
+    watch = DeathWatch("QM7.1", lambda *who: told.put(who), lambda: None)
     yield watch, told
     watch.close()
 
@@ -137,7 +140,7 @@ def test_a_goodbye_and_the_end_may_be_seen_in_one_moment() -> None:
         is_slow.set()
         go_on.wait()
 
-    watch = DeathWatch("QM7.1", on_death)
+    watch = DeathWatch("QM7.1", on_death, lambda: None)
     try:
         leaving = Forked((BEGINS, "QM7.1.4"))
         Forked((BEGINS, "QM7.1.5")).kill()
@@ -241,7 +244,7 @@ def test_nothing_is_left_of_a_watch() -> None:
 
     before = there()
     told: Deaths = queue.SimpleQueue()
-    watch = DeathWatch("QM7.1", lambda *who: told.put(who))
+    watch = DeathWatch("QM7.1", lambda *who: told.put(who), lambda: None)
     process = Forked((BEGINS, "QM7.1.4"))
     assert there() - before
     watch.close()
@@ -252,7 +255,7 @@ def test_nothing_is_left_of_a_watch() -> None:
 
 def test_a_second_watch_at_one_address_is_refused(deaths: Deaths) -> None:
     with pytest.raises(OSError, match="in use"):
-        DeathWatch("QM7.1", lambda *_: None)
+        DeathWatch("QM7.1", lambda *_: None, lambda: None)
     assert told_before_next(deaths) == []
 
 
@@ -309,6 +312,31 @@ def test_a_killed_programs_work_is_backed_out_at_once(group: TestGroup, said: li
     assert token not in known_processes(group)
     with group.connect() as connection:
         assert connection.open("Q", BOTH).get(GetOption.SYNCPOINT).body == b"1"
+
+
+@pytest.mark.usefixtures("said")
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_the_work_of_a_connection_that_a_living_program_lost_is_backed_out_at_once(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, *, is_busy: bool
+) -> None:
+    with group.connect() as connection:
+        connection.put1("Q", b"1")
+    lost = connect("QM2", settings=group.settings)
+    process, refusals = lost.connection.process, [error_for(MQRC.UNEXPECTED_ERROR, "", "", "BUSY")] if is_busy else []
+    call = process.lease.call
+
+    def refused_at_first(script: ScriptCall) -> Reply:
+        if script[0] == "admin/abandon" and refusals:
+            raise refusals.pop()
+        return call(script)
+
+    monkeypatch.setattr(process.lease, "call", refused_at_first)
+    with connect("QM2", settings=group.settings):
+        assert lost.open("Q", BOTH).get(GetOption.SYNCPOINT).body == b"1"
+        lost.connection.break_off()
+        # Leases last for minutes.
+        until(lambda: on_queue(group, "Q") == [(b"1", 1)], "the lost connection's work is backed out")
+        assert not refusals
 
 
 def test_a_program_that_lives_or_has_disconnected_is_left_alone(
