@@ -24,6 +24,7 @@ from bench.rows import Row, ratio_row
 from bench.site import Site, fill, persistent
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.definitions.queues import QueueAlias
 from sharedq.redis.keys import private_structure
 
 FLOOR = 5.0
@@ -37,17 +38,22 @@ _IN_USE = (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY)
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The destinations of messages from their manager's part of the transmit queue, in its own structure or theirs."""
+    """The destinations of messages from their manager's part of the transmit queue, in its own structure or theirs.
+
+    By an alias, a shared queue's messages are in the manager's own structure, and must go to another one.
+    """
 
     name: str
     queues: tuple[str, ...]
     is_shared: bool = False
+    alias: str = ""
 
 
 _LINES = (
     _Line("hop to a private queue", ("BENCH.HOP",)),
     _Line(f"hop to {SEVERAL} private queues in turns", tuple(f"BENCH.HOP.{n}" for n in range(SEVERAL))),
     _Line("hop to a shared queue, in another structure", ("BENCH.HOP.SHARED",), is_shared=True),
+    _Line("hop to another structure, through an alias", ("BENCH.HOP.FAR",), is_shared=True, alias="BENCH.HOP.ALIAS"),
 )
 
 
@@ -102,7 +108,10 @@ class _Way:
             else:
                 self._group.define_private(REMOTE_QMGR, name)
         connection = site.connect()
-        self._open = [connection.open(name, OpenOption.OUTPUT, qmgr_name=REMOTE_QMGR) for name in line.queues]
+        if line.alias:
+            self._group.define(REMOTE_QMGR, QueueAlias(name=line.alias, target=line.queues[0]))
+        names = (line.alias,) if line.alias else line.queues
+        self._open = [connection.open(name, OpenOption.OUTPUT, qmgr_name=REMOTE_QMGR) for name in names]
         structure = "APPL1" if line.is_shared else private_structure(REMOTE_QMGR)
         keys = self._group.group.structure(structure)
         self._available = [keys.queue(name).available for name in line.queues]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from igq.agent.delivery.arrivals import Arrival, entries_of, find_arrival, look_call
 from igq.agent.progress.pulse import Pulse
 from sharedq.calls.outgoing.descriptor import journal_detail
-from sharedq.calls.routes.arrival import Arrival, entries_of, find_arrival, look_call
 from sharedq.calls.unit.commit import backout
 from sharedq.messages.message import Message
 from sharedq.messages.record import PutArguments
@@ -69,15 +69,15 @@ class Carrier:
             self.has_own |= arrival.handle.structure.keys.name == self._structure
             calls.append(put_call(connection, arrival.handle, arguments, self._details(its), True))
         # After the puts: if the name was given to another queue before a message was sent, the look finds that queue.
-        looks = [look_call(connection, connection.qmgr_name, name) for name in batches]
+        entries = list(dict.fromkeys(each for name in batches for each in self._arrivals[name].entries.items()))
+        looks = [look_call(connection, name) for name, _ in entries]
         replies = connection.call_apart([*calls, *looks])
         stored = [name for name, reply in zip(batches, replies[: len(calls)], strict=True) if not reply[0]]
         for name in stored:
             handle = self._arrivals[name].handle
             connection.unit.add(handle.structure.keys.name, handle.name, len(batches[name]), is_put=True)
         is_done = len(stored) == len(calls) and all(
-            entries_of(reply) == self._arrivals[name].entries
-            for name, reply in zip(batches, replies[len(calls) :], strict=True)
+            entries_of(reply) == its for (_, its), reply in zip(entries, replies[len(calls) :], strict=True)
         )
         if not is_done:
             self._arrivals.clear()
@@ -89,15 +89,15 @@ class Carrier:
     def _arrival(self, name: bytes, authority_version: str) -> Arrival | None:
         arrival = self._arrivals.get(name)
         if arrival is None:
-            arrival = find_arrival(self._connection, self._connection.qmgr_name, name)
+            arrival = find_arrival(self._connection, name)
             if arrival is None:
                 return None
             if len(self._arrivals) >= KNOWN_MAX:
                 self._arrivals.clear()
             self._arrivals[name] = arrival
-        known = arrival.handle.definition
-        if known.checks != (AUTHORITIES, authority_version):
-            arrival.handle.go_by(replace(known, checks=(AUTHORITIES, authority_version)))
+        checks = (AUTHORITIES, authority_version, *arrival.checks)
+        if arrival.handle.definition.checks != checks:
+            arrival.handle.go_by(replace(arrival.handle.definition, checks=checks))
         return arrival
 
     def _details(self, messages: Sequence[Message]) -> list[str]:

@@ -22,7 +22,7 @@ from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions.queues import QueueAlias
+from sharedq.objects.definitions.queues import QueueAlias, QueueRemote
 from sharedq.objects.store.authorities import Authorities
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
@@ -158,6 +158,11 @@ def by_an_alias(group: TestGroup) -> dict[str, Any]:
     return {"queue": "ALIAS"}
 
 
+def by_an_inhibited_alias(group: TestGroup) -> dict[str, Any]:
+    group.define("QM2", QueueAlias(name="ALIAS", target="POOL", put="DISABLED"))
+    return {"queue": "ALIAS"}
+
+
 def altered(**attributes: object) -> Callable[[TestGroup], dict[str, Any]]:
     def alter(group: TestGroup) -> dict[str, Any]:
         group.repository("QM1").alter("QLOCAL", "POOL", attributes)
@@ -188,6 +193,7 @@ CHANGES: dict[str, tuple[Callable[[TestGroup], dict[str, Any]], str]] = {
     "report": (with_fields(report=int(Report.COA), reply_to_q=b"ANSWERS"), "POOL"),
     "group": (with_fields(group_id=b"g", msg_flags=int(MsgFlag.LAST_MSG_IN_GROUP), version=2), "POOL"),
     "alias": (by_an_alias, "POOL"),
+    "inhibited alias": (by_an_inhibited_alias, SYSTEM_DEAD_LETTER_QUEUE),
     "full": (altered(max_depth=2), SYSTEM_DEAD_LETTER_QUEUE),
     "too long": (altered(max_msg_length=3), SYSTEM_DEAD_LETTER_QUEUE),
     "inhibited": (altered(put="DISABLED"), SYSTEM_DEAD_LETTER_QUEUE),
@@ -233,6 +239,60 @@ def test_a_message_that_cannot_be_carried_ends_where_puts_bring_it(
         assert last.md.priority == 0
     if not is_alone and change != "authority":
         assert bodies(group, "OTHER") == [b"beside"]
+
+
+DEFINITIONS: dict[str, Callable[[str], QueueAlias | QueueRemote]] = {
+    "alias": lambda target: QueueAlias(name="WAY", target=target),
+    "remote": lambda target: QueueRemote(name="WAY", remote_queue=target, remote_qmgr="QM2"),
+}
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_messages_are_carried_through_a_definition_to_a_queue_here(
+    group: TestGroup, agent: AgentOfQM2, put: Put, kind: str
+) -> None:
+    group.define_shared("POOL")
+    group.define_shared("LATER")
+    definition = DEFINITIONS[kind]
+    group.define("QM2", definition("POOL"))
+    for number in range(3):
+        put("WAY", b"%d" % number)
+    put("POOL", b"3")
+    assert agent.carry() == [4]
+    repository, kind_of_way = group.repository("QM2"), definition("LATER").kind
+    repository.define(definition("LATER"), replace=True)
+    put("WAY", b"4")
+    # It forgets the name, and looks it up again.
+    assert (agent.carry(), agent.carry()) == ([], [1])
+    assert (bodies(group, "POOL", "QM1"), bodies(group, "LATER", "QM1")) == ([b"0", b"1", b"2", b"3"], [b"4"])
+
+    repository.alter(kind_of_way, "WAY", {"put": "DISABLED"})
+    put("WAY", b"refused")
+    assert agent.carry() == []
+    agent.deliverer.deliver(agent.queue.take())
+    (letter,) = drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
+    assert wire.DLH.unpack(letter.body).reason == MQRC.PUT_INHIBITED
+
+
+@pytest.mark.parametrize("name", ["WAY", "POOL"])
+def test_what_was_carried_goes_back_if_a_name_on_the_way_was_given_away_meanwhile(
+    group: TestGroup, agent: AgentOfQM2, put: Put, name: str
+) -> None:
+    """Its structure has not heard of that when the puts are made, but the directory has."""
+    group.define_shared("POOL")
+    group.define("QM2", QueueAlias(name="WAY", target="POOL"))
+    put("WAY", b"first")
+    assert agent.carry() == [1]
+    client, directory = group.group.client(), group.group.keys.directory
+    field = {"WAY": "P QM2 WAY", "POOL": "S POOL"}[name]
+    text = client.hget(directory, field)
+    assert isinstance(text, bytes)
+    put("WAY", b"second")
+    client.hset(directory, field, text + b" ")
+    assert agent.carry() == []
+    client.hset(directory, field, text)
+    assert agent.carry() == [1]
+    assert bodies(group, "POOL", "QM1") == [b"first", b"second"]
 
 
 def test_a_queue_that_gets_a_private_namesake_is_not_carried_to(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
