@@ -19,6 +19,7 @@ from sharedq.calls.handles import open as opening
 from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.handles.subscriptions import close_subscription
 from sharedq.calls.put import put as putting
+from sharedq.calls.put.extension import put_message
 from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.topics import open as topics
 from sharedq.calls.topics.publish import publish
@@ -26,6 +27,7 @@ from sharedq.calls.topics.subscribe import request, subscribe
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.members.group import Group
+from sharedq.messages.extension import EXTENSION_LENGTH, GROUP_FIELDS, has_group_fields, is_extended, with_extension
 from sharedq.messages.message import Message
 from sharedq.mqi.arguments import refuse_data, refuse_other, refuse_structure, whole
 from sharedq.mqi.constants import (
@@ -80,8 +82,8 @@ Outcome = tuple[MQCC, MQRC]
 _CNO_VERSIONS, _STS_VERSIONS = range(1, 9), range(1, 3)
 #: The version of MQCNO that has ConnTag.
 _VERSION_WITH_TAG = 3
-#: The versions of MQPMO and MQGMO that have message handles.
-_PMO_WITH_HANDLES, _GMO_WITH_HANDLE = 3, 4
+#: The versions of MQPMO and MQGMO that have message handles, and of MQGMO that has ReturnedLength.
+_PMO_WITH_HANDLES, _GMO_WITH_HANDLE, _GMO_WITH_LENGTH = 3, 4, 3
 #: MQSR_ACTION_PUBLICATION.
 _ACTION_PUBLICATION = 1
 _UNLOCK = int(GetOption.UNLOCK)
@@ -92,7 +94,9 @@ _BROWSES = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE
 ASYNC_ERROR, _RECONNECTION_TYPES = 0, (1, 2)
 #: Selectors of one MQINQ or MQSET.
 SELECTORS_MAX = 256
-_MD_FIELDS = tuple(field.name for field in fields(MQMD) if field.name != "version")
+#: The fields that an MQGET returns in a descriptor, by its version.
+_MD_FIELDS = {2: tuple(field.name for field in fields(MQMD) if field.name != "version")}
+_MD_FIELDS[1] = tuple(name for name in _MD_FIELDS[2] if name not in GROUP_FIELDS)
 
 
 def mqconnx(group: Group, name: str, cno: MQCNO, appl_name: str = "") -> tuple[Connection | None, MQCC, MQRC]:
@@ -167,14 +171,21 @@ def mqput(connection: Connection, handle: AnyHandle, md: MQMD, pmo: MQPMO, body:
         MD.check(md)
         refuse_data("MQPUT", "", body)
         target = handle if isinstance(handle, TopicHandle) else _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT)
-        if pmo.version < _PMO_WITH_HANDLES or not _has_handles(pmo):
+        has_handles = pmo.version >= _PMO_WITH_HANDLES and _has_handles(pmo)
+        if not has_handles and not is_extended(md):
             return _send(connection, target, pmo, md, body)
+        name = target.topic_string if isinstance(target, TopicHandle) else target.object_name
+        send = partial(_send, connection, target, pmo)
+        if not has_handles:
+            return put_message(connection, name, send, md, int(pmo.options), body)
         connection.check()
         original = message_handles.find_if_given(connection, pmo.original_msg_handle, "MQPUT")
         new = message_handles.find_if_given(connection, pmo.new_msg_handle, "MQPUT")
-        name = target.topic_string if isinstance(target, TopicHandle) else target.object_name
-        send = partial(_send, connection, target, pmo)
-        return put_with_properties(send, name, md, pmo, body, original=original, new=new)
+
+        def send_with_properties(md: MQMD, body: bytes) -> MQRC:
+            return put_with_properties(send, name, md, pmo, body, original=original, new=new)
+
+        return put_message(connection, name, send_with_properties, md, int(pmo.options), body)
 
     warning, comp_code, reason = outcome_of(connection, call)
     return _with_warning(warning, comp_code, reason)
@@ -216,7 +227,8 @@ def mqget(
 ) -> tuple[bytes, int, MQCC, MQRC]:
     """MQGET into a buffer of *buffer_length* bytes.
 
-    With MQGMO_UNLOCK there is no message, and *md* stays as it is.
+    With MQGMO_UNLOCK there is no message, and *md* stays as it is. Into a version-1 *md* a message that is in a group,
+    or is a segment, comes with an MQMDE in front.
 
     Returns:
         The data (cut when the reason is 2079 or 2080), the length of the whole message, and the codes.
@@ -231,11 +243,19 @@ def mqget(
         is_browse = int(gmo.options) & _BROWSES
         queue = _queue(handle, MQRC.NOT_OPEN_FOR_BROWSE if is_browse else MQRC.NOT_OPEN_FOR_INPUT)
         number = gmo.msg_handle if gmo.version >= _GMO_WITH_HANDLE else NO_MSG_HANDLE
+        front = EXTENSION_LENGTH if md.version < 2 else 0
         if number or int(gmo.options) & PROPERTY_OPTIONS:
             connection.check()
             properties = message_handles.find_if_given(connection, number, "MQGET")
-            return getting.get_with_properties(connection, queue, md, gmo, properties, max_length=length)
-        return getting.get(connection, queue, md, gmo, max_length=length)
+            found = getting.get_with_properties(connection, queue, md, gmo, properties, max_length=length, front=front)
+        else:
+            found = getting.get(connection, queue, md, gmo, max_length=length, front=front)
+        if front and found.has_group and has_group_fields(found.md):
+            found.data_length += front
+            found.body = with_extension(found.md, found.body)[:length]
+            if gmo.version >= _GMO_WITH_LENGTH:
+                gmo.returned_length = len(found.body)
+        return found
 
     def call() -> Message | MQRC:
         GMO.check(gmo)
@@ -244,7 +264,7 @@ def mqget(
     message, comp_code, reason = outcome_of(connection, call)
     if not isinstance(message, Message):
         return b"", 0, *_with_warning(message, comp_code, reason)
-    for name in _MD_FIELDS:
+    for name in _MD_FIELDS[md.version]:
         setattr(md, name, getattr(message.md, name))
     comp_code, reason = _with_warning(message.reason, comp_code, reason)
     return message.body, message.data_length, comp_code, reason

@@ -11,7 +11,9 @@ from sharedq.calls.get.properties import PROPERTY_OPTIONS
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles.inquire import inquire, set_attributes
 from sharedq.calls.put import put as putting
+from sharedq.calls.put.extension import described, put_message, return_fields
 from sharedq.calls.put.properties import put_with_properties
+from sharedq.messages.extension import is_extended
 from sharedq.messages.message import Message
 from sharedq.mqi.arguments import refuse_data, refuse_other, refuse_pair, whole
 from sharedq.mqi.constants import (
@@ -78,17 +80,20 @@ class Queue(Opened[Handle]):
         pmo = self._pmo(options, context)
         with self.connection.lock:
             handle = self._open_handle()
-            if properties is not None or original is not None:
-                pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
-
-                def send(md: MQMD, body: bytes) -> MQRC:
-                    return putting.put(self.connection, handle, md, pmo, body)
-
-                self.warning = put_with_properties(
-                    send, handle.object_name, md, pmo, body, original=original, new=properties
-                )
-            else:
+            if properties is None and original is None and not is_extended(md):
                 self.warning = putting.put(self.connection, handle, md, pmo, body)
+                return md
+            pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
+
+            def send(md: MQMD, body: bytes) -> MQRC:
+                return putting.put(self.connection, handle, md, pmo, body)
+
+            def send_with_properties(md: MQMD, body: bytes) -> MQRC:
+                return put_with_properties(send, handle.object_name, md, pmo, body, original=original, new=properties)
+
+            has_handles = properties is not None or original is not None
+            chosen = send_with_properties if has_handles else send
+            self.warning = put_message(self.connection, handle.object_name, chosen, md, pmo.options, body)
         return md
 
     def put_many(
@@ -106,9 +111,17 @@ class Queue(Opened[Handle]):
             MD.check(md, "MQPUT", self.name)
             refuse_data("MQPUT", self.name, body)
         pmo = self._pmo(options, context)
+        mds = [md for md, _ in batch]
         with self.connection.lock:
-            self.warning = putting.put_many(self.connection, self._open_handle(), batch, pmo)
-        return [md for md, _ in batch]
+            handle = self._open_handle()
+            if any(map(is_extended, mds)):
+                batch = [described(self.connection, self.name, md, pmo.options, body) for md, body in batch]
+            try:
+                self.warning = putting.put_many(self.connection, handle, batch, pmo)
+            finally:
+                for md, (sent, _) in zip(mds, batch, strict=True):
+                    return_fields(md, sent)
+        return mds
 
     def get(
         self,

@@ -6,6 +6,7 @@ from sharedq.api.opened import Opened
 from sharedq.api.queue import Queue, refuse_put
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles import subscriptions
+from sharedq.calls.put.extension import put_message
 from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.topics import open as topics
 from sharedq.calls.topics import publish as publishing
@@ -66,11 +67,12 @@ class Topic(Opened[TopicHandle]):
         def send(md: MQMD, body: bytes) -> MQRC:
             return publishing.publish(self.connection, self.handle, md, pmo, body)
 
+        def send_with_properties(md: MQMD, body: bytes) -> MQRC:
+            return put_with_properties(send, self.topic_string, md, pmo, body, new=properties)
+
         with self.connection.lock:
-            if properties is None:
-                self.warning = send(md, body)
-            else:
-                self.warning = put_with_properties(send, self.topic_string, md, pmo, body, new=properties)
+            chosen = send if properties is None else send_with_properties
+            self.warning = put_message(self.connection, self.topic_string, chosen, md, pmo.options, body)
         return md
 
     def close(self) -> None:

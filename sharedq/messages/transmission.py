@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharedq.mqi.constants import Format, MsgFlag
-from sharedq.mqi.headers import MQMDE, MQXQH
+from sharedq.messages.extension import clear_group_fields, is_extended, with_extension, without_extension
+from sharedq.mqi.constants import MsgFlag
+from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
-from sharedq.mqi.wire import CCSID, ENCODING, MDE, XQH_LENGTH, pack_xqh, unpack_xqh
+from sharedq.mqi.wire import CCSID, ENCODING, XQH_LENGTH, pack_xqh, unpack_xqh
 
 FORMAT_XMIT = b"MQXMIT"
-#: Fields of a descriptor that stand in its extension.
-_EXTENDED = (
-    *("encoding", "coded_char_set_id", "format"),
-    *("group_id", "msg_seq_number", "offset", "msg_flags", "original_length"),
-)
 _GROUP_FLAGS = int(
     MsgFlag.MSG_IN_GROUP
     | MsgFlag.LAST_MSG_IN_GROUP
@@ -35,11 +31,11 @@ def as_transmitted(md: MQMD, body: bytes, remote_queue: bytes, remote_qmgr: byte
     inner = replace(md)
     data = body
     if md.group_id != NULL_ID or md.msg_flags & _GROUP_FLAGS or md.original_length != -1:
-        extension = MQMDE(**{name: getattr(md, name) for name in _EXTENDED})
-        inner.format, inner.encoding, inner.coded_char_set_id = Format.MD_EXTENSION, ENCODING, CCSID
-        data = MDE.pack(extension) + body
+        data = with_extension(inner, body)
     header = MQXQH(remote_q_name=remote_queue, remote_q_mgr_name=remote_qmgr, msg_desc=inner)
     md.format, md.encoding, md.coded_char_set_id = FORMAT_XMIT, ENCODING, CCSID
+    # The group and segment stand in the header with the message: it travels as one message by itself.
+    clear_group_fields(md)
     return pack_xqh(header) + data
 
 
@@ -52,8 +48,6 @@ def as_put(data: bytes) -> tuple[MQXQH, MQMD, bytes]:
     """
     header = unpack_xqh(data)
     md, body = header.msg_desc, data[XQH_LENGTH:]
-    if md.format == Format.MD_EXTENSION:
-        extension = MDE.unpack(body, may_be_foreign=True)
-        body = body[MDE.length(extension.version) :]
-        md = replace(md, version=2, **{name: getattr(extension, name) for name in _EXTENDED})
+    if is_extended(md):
+        md, body = without_extension(md, body)
     return header, md, body

@@ -31,6 +31,8 @@ _HANDED = (b"A", b"C", b"M", b"X")
 _HANDED_MAX = 10240
 #: In place of whether a body may be cut.
 _BLIND = "2"
+#: Added to that: members leave room in front.
+_IN_FRONT = 2
 #: How a get belongs to a unit of work: not at all; always; if the message is persistent.
 _OUTSIDE, _INSIDE, _IF_PERSISTENT = "0", "1", "2"
 #: Letters of structure/get_grouped.
@@ -146,6 +148,7 @@ class GetRequest:
         max_length: of a body.
         cursor: of a browse: the place after which it looks; None for a get.
         is_blind: the messages themselves are not returned, if they are plain.
+        front: bytes of ``max_length`` that members of groups, and segments, leave free.
         waits_as: how it waits if it is made together with a commit and finds nothing; see `call`.
     """
 
@@ -158,6 +161,7 @@ class GetRequest:
     unit_id: str = ""
     cursor: int | None = None
     is_blind: bool = False
+    front: int = 0
     waits_as: bytes = b""
 
     @property
@@ -332,7 +336,7 @@ class GetRequest:
                 self.unit_id,
                 how,
                 self.max_length,
-                1 if options & _ACCEPT_TRUNCATED else 0,
+                (1 if options & _ACCEPT_TRUNCATED else 0) + (_IN_FRONT if self.front else 0),
                 BATCH_BYTES,
                 entry,
                 connection.journal_max,

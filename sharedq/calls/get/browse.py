@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharedq.calls.get.decode import decode
+from sharedq.calls.get.decode import decode, room_for
 from sharedq.calls.get.order import retain_browsed
 from sharedq.calls.get.properties import show_properties
 from sharedq.calls.get.wait import call_or_wait
@@ -25,7 +25,13 @@ _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 
 
 def browse(
-    connection: Connection, handle: Handle, selection: Selection, options: int, max_length: int, wait_ms: int
+    connection: Connection,
+    handle: Handle,
+    selection: Selection,
+    options: int,
+    max_length: int,
+    wait_ms: int,
+    front: int = 0,
 ) -> Message:
     """MQGET with a browse option; with MQGMO_LOCK it is a get where waiters are chosen.
 
@@ -37,7 +43,7 @@ def browse(
         # In logical order a group stands where it begins, wherever its members are.
         cursor = handle.gets.cursor.begins_at if selection.firsts else handle.gets.cursor.score
 
-    request = GetRequest(connection, handle, selection, options, 1, max_length, cursor=cursor)
+    request = GetRequest(connection, handle, selection, options, 1, max_length, cursor=cursor, front=front)
     waiter = selection.waiter_text(is_browse=not options & _LOCK)
     try:
         reply = call_or_wait(connection, handle, request, waiter, wait_ms, None)
@@ -49,11 +55,11 @@ def browse(
         score, message_id = int(reply[2][0]), reply[3]
     else:
         score, message_id, reply = int(reply[4]), reply[2], [*reply[:3], [reply[3]]]
-    (message,), seen = decode(handle, reply, max_length, connection.redis_ms)
+    (message,), seen = decode(handle, reply, max_length, connection.redis_ms, front)
     if seen:
         handle.gets.learn(seen)
     message.data_length = int(reply[1])
-    if message.data_length > max_length:
+    if message.data_length > room_for(message, max_length, front):
         is_accepted = options & _ACCEPT_TRUNCATED
         message.reason = MQRC.TRUNCATED_MSG_ACCEPTED if is_accepted else MQRC.TRUNCATED_MSG_FAILED
     if message.reason != MQRC.TRUNCATED_MSG_FAILED:

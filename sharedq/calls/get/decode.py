@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sharedq.messages.extension import has_group_fields
 from sharedq.messages.message import Message
 from sharedq.messages.record import (
     RECORD_EXPIRY,
@@ -18,7 +19,17 @@ from sharedq.session.handle import Handle, Seen, StructureAccess
 Clock = Callable[[StructureAccess], int]
 
 
-def decode(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> tuple[list[Message], Seen | None]:
+def room_for(message: Message, max_length: int, front: int) -> int:
+    """The room for the data of a message, bytes: *front* of the buffer are not for a member of a group, or a segment.
+
+    Below zero, not even an empty message fits.
+    """
+    return max_length - front if front and message.has_group and has_group_fields(message.md) else max_length
+
+
+def decode(
+    handle: Handle, reply: Reply, max_length: int, clock: Clock, front: int = 0
+) -> tuple[list[Message], Seen | None]:
     """Messages of a reply of structure/get or structure/get_grouped; ``max_length`` cuts those of the latter.
 
     Returns:
@@ -28,7 +39,7 @@ def decode(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> tuple
         clock: tells what Redis' clock says where a structure is, ms; asked where a message expires.
     """
     if type(reply[2]) is list:
-        return _decode_grouped(handle, reply, max_length, clock)
+        return _decode_grouped(handle, reply, max_length, clock, front)
     # Only an id that ends in "x" can be that of a message that expires.
     now_ms = _now_ms(handle.structure, reply[3], clock) if b"x" in reply[2] else 0
     messages = _decode_records(handle, reply[2].split(), reply[3], now_ms)
@@ -42,7 +53,9 @@ def _now_ms(access: StructureAccess, records: Sequence[bytes], clock: Clock) -> 
     return clock(access) if any(record_flags(record) & RECORD_EXPIRY for record in records) else 0
 
 
-def _decode_grouped(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> tuple[list[Message], Seen]:
+def _decode_grouped(
+    handle: Handle, reply: Reply, max_length: int, clock: Clock, front: int
+) -> tuple[list[Message], Seen]:
     """Of structure/get_grouped; segments that belong together are put together."""
     reason, length, (_, left, segments, *for_handle), *records = reply
     seen = Seen(left not in (None, b"0"), *map(bool, for_handle))
@@ -52,8 +65,9 @@ def _decode_grouped(handle: Handle, reply: Reply, max_length: int, clock: Clock)
         first.put_together(messages)
         messages = [first]
     first.data_length = int(length)
-    if first.data_length > max_length:
-        first.body = first.body[:max_length]
+    room = room_for(first, max_length, front)
+    if first.data_length > room:
+        first.body = first.body[: max(room, 0)]
         # That it was cut is told if there is nothing else to tell (2079), and in any case where it stays (2080).
         if not first.reason or reason == MQRC.TRUNCATED_MSG_FAILED:
             first.reason = MQRC(reason)

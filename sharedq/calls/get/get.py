@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from functools import partial
 
 from sharedq.calls.get.browse import browse
-from sharedq.calls.get.decode import decode
+from sharedq.calls.get.decode import decode, room_for
 from sharedq.calls.get.lock import unlock_after_nothing
 from sharedq.calls.get.order import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
 from sharedq.calls.get.parts import get_from_parts
@@ -81,7 +81,9 @@ _OPEN_CO_OP = int(OpenOption.CO_OP)
 _CO_OP_MARKS = int(GetOption.MARK_BROWSE_CO_OP | GetOption.UNMARK_BROWSE_CO_OP)
 
 
-def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_length: int = LENGTH_MAX) -> Message:
+def get(
+    connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_length: int = LENGTH_MAX, front: int = 0
+) -> Message:
     """Take or browse one message.
 
     Args:
@@ -89,6 +91,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
             manager's) and Encoding to which data are converted.
         gmo: options; ``wait_interval`` in milliseconds, -1 for ever.
         max_length: longest body accepted, bytes.
+        front: bytes of it that the caller needs in front of a message that is in a group, or is a segment.
 
     Raises:
         MQIError: 2033 nothing fits, and every other reason with MQCC_FAILED.
@@ -96,7 +99,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
     if handle.gets.parts is not None:
-        get_one = partial(get, connection, md=md, gmo=gmo, max_length=max_length)
+        get_one = partial(get, connection, md=md, gmo=gmo, max_length=max_length, front=front)
         return get_from_parts(connection, handle, gmo, get_one)
     if options & _SYNCPOINT:
         _check_unit(connection, handle, options, 1)
@@ -115,14 +118,14 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     may_wait = bool(options & _WAIT) and not selection.is_under_cursor
     wait_ms = gmo.wait_interval if may_wait else 0
     if options & _BROWSE:
-        message = browse(connection, handle, selection, options, max_length, wait_ms)
+        message = browse(connection, handle, selection, options, max_length, wait_ms, front)
         if message.reason != MQRC.TRUNCATED_MSG_FAILED:
             # A look alone leaves nothing to pass on.
             handle.gets.saved_context = None
     else:
-        request = GetRequest(connection, handle, selection, options, 1, max_length, connection.unit.id)
+        request = GetRequest(connection, handle, selection, options, 1, max_length, connection.unit.id, front=front)
         message = _take(connection, handle, request, wait_ms)[0]
-    _convert(connection, md, options, [message], max_length)
+    _convert(connection, md, options, [message], room_for(message, max_length, front))
     gmo.resolved_q_name = handle.name.encode()
     if message.has_group:
         gmo.group_status, gmo.segment_status = message.group_status, message.segment_status
@@ -142,6 +145,7 @@ def get_with_properties(
     properties: MessageHandle | None,
     *,
     max_length: int = LENGTH_MAX,
+    front: int = 0,
 ) -> Message:
     """``get`` where the call says how properties are returned. The buffer must have room for what is returned only.
 
@@ -153,7 +157,7 @@ def get_with_properties(
     """
     refuse_other(MessageHandle, MQRC.HMSG_ERROR, properties, "MQGET", handle.object_name)
     with nullcontext() if properties is None else properties.in_use("MQGET"):
-        return _get_with_properties(connection, handle, md, gmo, properties, max_length)
+        return _get_with_properties(connection, handle, md, gmo, properties, max_length, front)
 
 
 def _get_with_properties(
@@ -163,6 +167,7 @@ def _get_with_properties(
     gmo: MQGMO,
     properties: MessageHandle | None,
     max_length: int,
+    front: int,
 ) -> Message:
     given = int(gmo.options)
     chosen = property_option(handle, given, properties)
@@ -175,13 +180,14 @@ def _get_with_properties(
     # The whole message first, not converted.
     gmo.options = given & ~(PROPERTY_OPTIONS | _CONVERT) | int(GetOption.PROPERTIES_FORCE_MQRFH2)
     try:
-        message, found = _get_fitting(connection, handle, md, gmo, chosen, max_length, is_accepted=is_accepted)
+        message, found = _get_fitting(connection, handle, md, gmo, chosen, max_length, front, is_accepted=is_accepted)
     finally:
         gmo.options = given
     if properties is not None and chosen & GetOption.PROPERTIES_IN_HANDLE:
         properties.take(found, message.md)
-    cut_to(message, max_length, is_accepted=is_accepted)
-    _convert(connection, md, given, [message], max_length)
+    room = room_for(message, max_length, front)
+    cut_to(message, room, is_accepted=is_accepted)
+    _convert(connection, md, given, [message], room)
     if gmo.version >= _VERSION_WITH_TOKEN:
         gmo.returned_length = len(message.body)
     return message
@@ -194,12 +200,14 @@ def _get_fitting(
     gmo: MQGMO,
     chosen: int,
     max_length: int,
+    front: int,
     *,
     is_accepted: bool,
 ) -> tuple[Message, list[Property]]:
     """A message, and the properties that were taken out of it. It is taken if it fits without these."""
     while True:
-        message = get(connection, handle, md, gmo, max_length=LENGTH_MAX if is_accepted else max_length)
+        most = LENGTH_MAX + front if is_accepted else max_length
+        message = get(connection, handle, md, gmo, max_length=most, front=front)
         if message.reason != MQRC.TRUNCATED_MSG_FAILED or handle.gets.parts is not None:
             return message, take_out(message, chosen)
         its_id = message_of_token(message.msg_token, handle.structure.number) or ""
@@ -209,7 +217,7 @@ def _get_fitting(
             continue
         length = whole.data_length
         found = take_out(whole, chosen)
-        if not found or len(whole.body) > max_length:
+        if not found or len(whole.body) > room_for(whole, max_length, front):
             return whole, found
         options = int(gmo.options)
         try:
@@ -471,7 +479,7 @@ def _take(
     needs_look = is_grouped or b"x" in reply[2]
     handle.gets.rides = not (needs_look and (is_grouped or record_flags(reply[3][0]) & _UNUSUAL))
     segments = int(reply[2][2]) if is_grouped else 0
-    messages, seen = decode(handle, reply, request.max_length, connection.redis_ms)
+    messages, seen = decode(handle, reply, request.max_length, connection.redis_ms, request.front)
     if seen:
         handle.gets.learn(seen)
     # Where structure/get has looked, there is no member of a group.

@@ -38,7 +38,6 @@ from sharedq.mqi.limits import (
     NULL_ACCOUNTING_TOKEN,
     NULL_ID,
     PRIORITY_AS_Q_DEF,
-    UNDEFINED_ORIGINAL_LENGTH,
     UNLIMITED_EXPIRY,
 )
 from sharedq.mqi.structures import MQMD
@@ -202,9 +201,6 @@ def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body:
     if put_time_ms and not md.put_date:
         outer.put_date, outer.put_time = put_date_and_time(put_time_ms)
     data = as_transmitted(outer, body, handle.destination, handle.target_qmgr)
-    # The group and segment stand in the header with the message: it travels as one message by itself.
-    outer.group_id, outer.msg_seq_number, outer.offset, outer.msg_flags = NULL_ID, 1, 0, 0
-    outer.original_length = UNDEFINED_ORIGINAL_LENGTH
     return encode_record(outer, data, connection.origin, put_time_ms)
 
 

@@ -34,7 +34,8 @@ ARGV
   6  mode         0 outside, 1 inside the unit of work, s inside and marked to skip its backout, 2 inside if persistent,
                   b browse
   7  length_max   longest body the caller takes, bytes
-  8  truncate     1: a longer body is accepted (2079); 0: the message stays (2080)
+  8  truncate     1: a longer body is accepted (2079); 0: the message stays (2080). 3, 2: the same, and the library puts
+                  an MQMDE in front of a message that is in a group or is a segment, for which there must be room
   9  bytes_max    stop filling a batch after this many bytes
   10 wait         "" or the entry of its wait: wait when nothing fits. Before that "=": sent after a commit in the same
                   write, do nothing unless that has ended its unit of work
@@ -74,7 +75,7 @@ local own, messages, unit, expiry = KEYS[1], KEYS[2], KEYS[7], KEYS[8]
 local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6], g = KEYS[12], r = KEYS[13], l = KEYS[14] }
 queue.k, queue.h, queue.revealed = KEYS[15], KEYS[17], {}
 local owner, count, unit_id, mode, length_max = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
-local truncate, bytes_max, wait_text = ARGV[8] == "1", tonumber(ARGV[9]), ARGV[10]
+local truncate, bytes_max, wait_text = ARGV[8] % 2 == 1, tonumber(ARGV[9]), ARGV[10]
 -- A message marked to skip its back-out is got as any other, and only noted by another letter.
 local noted_as = "G"
 if mode == "s" then mode, noted_as = "1", "S" end
@@ -344,13 +345,17 @@ for position = 1, used do total = total + length_of(items[position]) end
 -- The report about the only segment may have less than its data, too.
 local is_put_together = #items > 1 or (first.length or 0) > #first.record - body_offset(first.record)
 local reply = { 0, total, { string.format("%.0f", first.score), left, is_put_together and used or 0 } }
+-- A header of the transmission queue has its own.
+if ARGV[8] + 0 > 1 and has(first.record, GROUP) and not (has(first.record, DESTINATION) and is_transmit_queue(queue)) then
+    length_max = length_max - MDE_LENGTH
+end
 if total > length_max then reply[1] = truncate and MQRC.TRUNCATED_MSG_ACCEPTED or MQRC.TRUNCATED_MSG_FAILED end
 
 local function give(item)
     reply[#reply + 1] = item.id
     -- A single one is cut here; segments are cut by the caller that puts them together.
     local cut = not is_put_together and length_of(item) > length_max
-    reply[#reply + 1] = cut and string.sub(item.record, 1, body_offset(item.record) + length_max) or item.record
+    reply[#reply + 1] = cut and string.sub(item.record, 1, body_offset(item.record) + math.max(length_max, 0)) or item.record
 end
 
 for _, item in ipairs(items) do give(item) end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from sharedq.mqi.pcf.structures import MQCFH, MQCFIN, MQCFST, PCFMessage
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQGMO, MQMD
 from tests.support import layouts
-from tests.support.groups import BOTH, LSEG, MIG, SEG, put_member
+from tests.support.groups import BOTH, LSEG, MAY_SEGMENT, MIG, SEG, put_member
 from tests.support.members import TestGroup
 
 CONVERT = int(GetOption.CONVERT)
@@ -219,7 +220,9 @@ def test_a_header_and_its_string_from_a_host_and_to_it(queue: Queue, name: str) 
 
     here, there = Representation(UTF8, REVERSED), layouts.HOST
     for source, target in ((there, here), (here, there)):
-        queue.put(message(source), MQMD(format=layout.format, encoding=source.encoding, coded_char_set_id=source.ccsid))
+        md = MQMD(format=layout.format, encoding=source.encoding, coded_char_set_id=source.ccsid)
+        # Beside flags an MQMDE is data.
+        queue.put(message(source), replace(md, version=2, msg_flags=MAY_SEGMENT))
         got = get(queue, target.ccsid, encoding=target.encoding)
         assert described(got) == (message(target), *target, MQRC.NONE)
         assert got.data_length == len(message(target))
@@ -367,7 +370,8 @@ def test_no_message_makes_a_get_fail_with_more_than_a_warning(queue: Queue, data
 
 def test_a_thousand_headers_are_converted(queue: Queue) -> None:
     header = wire.MDE.pack(MQMDE(format=Format.MD_EXTENSION, encoding=REVERSED, coded_char_set_id=UTF8))
-    queue.put(header * 1000, MQMD(format=Format.MD_EXTENSION, coded_char_set_id=UTF8))
+    # The put takes the first one.
+    queue.put(header * 1001, MQMD(format=Format.MD_EXTENSION, coded_char_set_id=UTF8))
     got = get(queue, EBCDIC, encoding=NORMAL)
     assert (got.reason, len(got.body), got.md.coded_char_set_id) == (MQRC.NONE, 72_000, EBCDIC)
     assert is_empty(queue)
