@@ -10,7 +10,8 @@ Source: IBM MQ reference, "MQRFH2 - Rules and formatting header 2", "MQRFH2 head
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,7 +20,14 @@ from sharedq.mqi.constants import MQRC, CharSet, Encoding, Format
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.mqi.structures import MQMD
-from sharedq.properties.folders import FolderError, Property, has_properties, read_properties, write_folders
+from sharedq.properties.folders import (
+    FolderError,
+    Property,
+    folder_name,
+    has_properties,
+    read_properties,
+    write_folders,
+)
 
 _FIXED: Final = "4siiii8sii"
 FIXED_LENGTH: Final = struct.calcsize("<" + _FIXED)
@@ -67,14 +75,36 @@ class Header:
         Raises:
             FolderError: it is none of its character set, or nobody knows that.
         """
+        try:
+            return self._set().text(folder)
+        except UnicodeError as error:
+            raise FolderError(f"a folder is no text of CCSID {self.name_value_ccsid}: {error}") from None
+
+    def data(self, text: str) -> bytes:
+        """The bytes of a folder, with blanks up to a multiple of four.
+
+        Raises:
+            FolderError: its character set has not all of the characters, or nobody knows it.
+        """
+        try:
+            blank, folder = self._set().data(" "), self._set().data(text)
+        except UnicodeError as error:
+            raise FolderError(f"not in CCSID {self.name_value_ccsid}: {error}") from None
+        return folder + blank * (-len(folder) % _LONG // len(blank))
+
+    def name(self, folder: bytes) -> str:
+        """The name of a folder; empty where it has none."""
+        try:
+            return folder_name(self.text(folder))
+        except FolderError:
+            return ""
+
+    def _set(self) -> CharacterSet:
         encoding = Encoding.INTEGER_NORMAL if self.order == ">" else Encoding.INTEGER_REVERSED
         found = character_set(self.name_value_ccsid, int(encoding), is_source=True)
         if not isinstance(found, CharacterSet):
             raise FolderError(f"NameValueCCSID {self.name_value_ccsid}")
-        try:
-            return found.text(folder)
-        except UnicodeError as error:
-            raise FolderError(f"a folder is no text of CCSID {self.name_value_ccsid}: {error}") from None
+        return found
 
     def pack(self) -> bytes:
         """Its bytes."""
@@ -215,13 +245,33 @@ def with_properties(md: MQMD, body: bytes, properties: Iterable[Property]) -> by
 
     Its numbers are written as the descriptor says, low byte first where that says neither.
     """
-    folders = [text.encode("utf-8", "surrogatepass") for text in write_folders(properties)]
-    if not folders:
-        return body
-    padded = tuple(folder + b" " * (-len(folder) % _LONG) for folder in folders)
+    folders = _packed(write_folders(properties))
+    return _with_header(md, body, folders) if folders else body
+
+
+def with_folders(md: MQMD, body: bytes, chain: Chain, texts: Sequence[str]) -> bytes:
+    """The message with these folders in its first MQRFH2, in place of those of the same names; *md* describes it.
+
+    A message without an MQRFH2, or whose first one has a character set without these characters, gets one in front.
+    """
+    if chain.headers:
+        first, names = chain.headers[0], {folder_name(text) for text in texts}
+        with suppress(FolderError):
+            added = tuple(first.data(text) for text in texts)
+            kept = tuple(folder for folder in first.folders if first.name(folder) not in names)
+            return replace(first, folders=kept + added).pack() + body[first.length :]
+    return _with_header(md, body, _packed(texts))
+
+
+def _packed(texts: Iterable[str]) -> tuple[bytes, ...]:
+    folders = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return tuple(folder + b" " * (-len(folder) % _LONG) for folder in folders)
+
+
+def _with_header(md: MQMD, body: bytes, folders: tuple[bytes, ...]) -> bytes:
     order = _ORDERS.get(md.encoding & _INTEGER_MASK, "<")
     ccsid = md.coded_char_set_id or DEFAULT_CCSID
-    header = Header(md.encoding, ccsid, md.format.rstrip(b" \0"), 0, _UTF_8, padded, order, False, 0)
+    header = Header(md.encoding, ccsid, md.format.rstrip(b" \0"), 0, _UTF_8, folders, order, False, 0)
     data = header.pack()
     if md.encoding & _INTEGER_MASK not in _ORDERS:
         md.encoding = int(Encoding.NATIVE)

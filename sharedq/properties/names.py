@@ -57,7 +57,8 @@ _JMS_SET: Final = {
     "JMSXGroupID": "jms.Gid",
     "JMSXGroupSeq": "jms.Seq",
 }
-#: JMS' names, each with the property that it is: if a message has no such property, the field of the descriptor.
+#: Names of JMS and of publish/subscribe, each with its property: where a message has no such property, the field
+#: of the descriptor.
 SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "JMSCorrelationID": ("jms.Cid", "Root.MQMD.CorrelId"),
@@ -75,6 +76,9 @@ SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "JMSXGroupID": ("jms.Gid", "Root.MQMD.GroupId"),
         "JMSXGroupSeq": ("jms.Seq", "Root.MQMD.MsgSeqNumber"),
         "JMSXUserID": ("Root.MQMD.UserIdentifier",),
+        "MQIsRetained": ("mqps.Ret",),
+        "MQSubUserData": ("mqps.Sud",),
+        "MQTopicString": ("mqps.Top",),
     }
 )
 _LONG, _TEXT, _BYTES = PropertyType.INT32, PropertyType.STRING, PropertyType.BYTE_STRING

@@ -108,7 +108,8 @@ class Connection:
         self.temporary_queues: list[tuple[StructureAccess, str]] = []
         self.is_quiescing = process.is_quiescing
         self.max_uncommitted, self.max_handles = DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES
-        self.ccsid = DEFAULT_CCSID
+        #: MAXPROPL, in bytes; -1: no limit.
+        self.ccsid, self.max_properties = DEFAULT_CCSID, -1
         #: As scripts take them: what the journal keeps, "0" where it is off.
         self.journal_max = group.journal_max
         self.is_internal = is_internal
@@ -153,7 +154,7 @@ class Connection:
             detail = f"used by {reply[1].decode()}" if reply[1] else ""
             raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
         if reply[2:]:
-            self.max_uncommitted, self.max_handles, self.ccsid = map(int, reply[2:])
+            self.max_uncommitted, self.max_handles, self.ccsid, self.max_properties = map(int, reply[2:])
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQOD, MQSD
 from sharedq.properties.handle import MessageHandle
 from sharedq.properties.headers import properties_in, read_chain
+from sharedq.properties.names import COMPATIBLE_FOLDERS, place_of
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.topics import SubscriptionHandle, TopicHandle
@@ -270,7 +271,9 @@ class TracedQueue(api.Queue):
             found = properties_in(read_chain(message.md, message.body))
         except MQIError:
             return
-        if found and all(each.name in FIELDS for each in found):
+        others = (each.name for each in found if each.name not in FIELDS)
+        # Properties in other folders are not shown in any case.
+        if found and not any(place_of(name)[0] in COMPATIBLE_FOLDERS for name in others):
             take_out(message, _NO_PROPERTIES)
 
 

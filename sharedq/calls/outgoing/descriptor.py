@@ -34,6 +34,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import (
     DEFAULT_CCSID,
     MAX_EXPIRY,
+    MAX_MSG_LENGTH,
     MAX_PRIORITY,
     NULL_ACCOUNTING_TOKEN,
     NULL_ID,
@@ -41,6 +42,7 @@ from sharedq.mqi.limits import (
     UNLIMITED_EXPIRY,
 )
 from sharedq.mqi.structures import MQMD
+from sharedq.properties.lengths import lengths
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts, lowest_cap
 from sharedq.session.handle import Handle, LastPut
@@ -103,10 +105,8 @@ def prepare(
     if last is not None and (last.definition is not handle.definition or last.options != options):
         last = None
     for md, body in messages:
-        if len(body) > length_max:
-            raise error_for(
-                MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{len(body)} bytes, MAXMSGL({length_max})"
-            )
+        if len(body) > length_max or (connection.max_properties >= 0 and md.format == _RF_HEADER_2):
+            _check_lengths(connection, handle, md, body)
         asked = _asked_by(md)
         before.append(asked)
         if md.reply_to_q:
@@ -149,6 +149,32 @@ def prepare(
         if is_journaled:
             details.append(journal_detail(md, len(body)))
     return warning, arguments, details
+
+
+def _check_lengths(connection: Connection, handle: Handle, md: MQMD, body: bytes) -> None:
+    """Refuse data, or properties, that are too long.
+
+    Raises:
+        MQIError: 2030, 2478.
+    """
+    found, length_max = lengths(md, body), handle.definition.facts.max_msg_length
+    if found.data > length_max:
+        raise error_for(
+            MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{found.data} bytes, MAXMSGL({length_max})"
+        )
+    _refuse_long(connection, handle.object_name, found.properties)
+
+
+def check_properties(connection: Connection, name: str, md: MQMD, body: bytes) -> None:
+    """Refuse properties that are longer than MAXPROPL of the manager. Raises MQIError: 2478."""
+    if connection.max_properties >= 0 and md.format == _RF_HEADER_2:
+        _refuse_long(connection, name, lengths(md, body).properties)
+
+
+def _refuse_long(connection: Connection, name: str, length: int) -> None:
+    limit = connection.max_properties if connection.max_properties >= 0 else MAX_MSG_LENGTH
+    if length > limit:
+        raise error_for(MQRC.PROPERTIES_TOO_BIG, "MQPUT", name, f"{length} bytes of properties, MAXPROPL({limit})")
 
 
 def empty_again(messages: Sequence[tuple[MQMD, bytes]], before: Sequence[tuple[Any, ...]], first: int = 0) -> None:

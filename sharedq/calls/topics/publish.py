@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sharedq.calls.handles.open import find_queue, for_length
 from sharedq.calls.handles.subscriptions import delete_orphans, topics_of
-from sharedq.calls.outgoing.descriptor import check_descriptor, prepare
+from sharedq.calls.outgoing.descriptor import check_descriptor, check_properties, prepare
 from sharedq.calls.outgoing.segments import copy_fields
 from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.routes.refresh import refresh_definition, take_definition
@@ -38,7 +38,7 @@ from sharedq.objects.definitions.subscriptions import AS_PUBLISHED, NO_CORREL_ID
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.topics import Match, Matches
-from sharedq.properties.headers import properties_in, read_chain
+from sharedq.properties.publications import Publication
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.put import STALE, put_call, undo_call
 from sharedq.selectors.evaluation import Subject, evaluate
@@ -91,14 +91,12 @@ class _Copy:
 
 
 @dataclass(slots=True)
-class _Publication:
+class _Delivery:
     """A publication under way, in the unit of work of *unit*."""
 
     unit: Connection
-    topic_string: str
     topic: Topic
-    md: MQMD
-    body: bytes
+    content: Publication
     options: int
     stored: list[_Copy] = field(default_factory=list)
 
@@ -125,13 +123,14 @@ def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, b
     if known.topic.publish == "DISABLED":
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.topic_string, "PUB(DISABLED) of its topic")
     sent, warning = _completed(connection, handle.topic_string, known.topic, md, options, body)
-    wanted = _wanted(connection, known.matches, options, pmo.pub_level, sent, body)
+    content = Publication(handle.topic_string, sent, body)
+    wanted = _wanted(connection, known.matches, options, pmo.pub_level, content)
     if in_unit:
         check_unit_room(connection, len(wanted))
     if wanted or options & _RETAIN:
         has_unit = connection.unit.is_active or connection.put_failure is not None
         unit = connection.apart() if has_unit and not in_unit else connection
-        publication = _Publication(unit, handle.topic_string, known.topic, sent, body, _context_options(options))
+        publication = _Delivery(unit, known.topic, content, _context_options(options))
         _deliver(connection, publication, known, wanted, is_retained=bool(options & _RETAIN), in_unit=in_unit)
         is_delivered = bool(publication.stored)
     else:
@@ -175,6 +174,7 @@ def _completed(
     """
     refuse_structure(MQMD, MQRC.MD_ERROR, md, "MQPUT", name)
     refuse_data("MQPUT", name, body)
+    check_properties(connection, name, md, body)
     warning = check_descriptor(md, name, for_transmission=False)
     sent = replace(md, expiry=lowest_cap(md.expiry, topic.cap_expiry))
     if md.priority == PRIORITY_AS_Q_DEF:
@@ -202,7 +202,7 @@ def _context_options(options: int) -> int:
 
 
 def _wanted(
-    connection: Connection, matches: Iterable[Match], options: int, level: int, md: MQMD, body: bytes
+    connection: Connection, matches: Iterable[Match], options: int, level: int, content: Publication
 ) -> list[Subscription]:
     """Return the subscriptions that get a publication: those of the highest level that select it, up to its level."""
     now_ms, found = int(time.time() * 1000), list[Subscription]()
@@ -211,21 +211,16 @@ def _wanted(
             _end_expired(connection, each)
         elif each.holder == connection.token and options & _NOT_OWN:
             continue
-        elif each.subscription.level <= level and is_selected(each.subscription, md, body):
+        elif each.subscription.level <= level and is_selected(each.subscription, content):
             found.append(each.subscription)
     highest = max((each.level for each in found), default=0)
     return [each for each in found if each.level == highest and each.is_on_request == "NO"]
 
 
-def is_selected(subscription: Subscription, md: MQMD, body: bytes) -> bool:
+def is_selected(subscription: Subscription, content: Publication) -> bool:
     """Whether a publication fits the selection string of a subscription. A header that is not valid is data."""
     selector = selector_for(subscription.selector) if subscription.selector else None
-    if selector is None:
-        return True
-    properties: dict[str, Any] = {}
-    with suppress(MQIError):
-        properties = {each.name: each.value for each in properties_in(read_chain(md, body))}
-    return evaluate(selector.tree, Subject(md, properties)) is True
+    return selector is None or evaluate(selector.tree, Subject(content.md, content.properties)) is True
 
 
 def _end_expired(connection: Connection, match: Match) -> None:
@@ -238,7 +233,7 @@ def _end_expired(connection: Connection, match: Match) -> None:
 
 def _deliver(
     connection: Connection,
-    publication: _Publication,
+    publication: _Delivery,
     known: Matches,
     wanted: Sequence[Subscription],
     *,
@@ -246,7 +241,7 @@ def _deliver(
     in_unit: bool,
 ) -> None:
     unit = publication.unit
-    copies = [copy_for(each, publication.md, publication.body) for each in wanted]
+    copies = [copy_for(each, publication.content) for each in wanted]
     try:
         _put_all(publication, copies)
         refused = [each for each in copies if each.failure is not None]
@@ -262,33 +257,35 @@ def _deliver(
         _commit(unit, publication)
 
 
-def _retain(publication: _Publication, version: int) -> None:
+def _retain(publication: _Delivery, version: int) -> None:
     unit = publication.unit
     try:
-        retain(unit, publication.topic_string, version, publication.md, publication.body)
+        retain(unit, publication.content.topic_string, version, publication.content.md, publication.content.body)
     except MQIError as error:
         # Perhaps a part of it is in the unit of work, which must not be committed.
         unit.put_failure = unit.put_failure or error
         raise
 
 
-def _commit(unit: Connection, publication: _Publication) -> None:
+def _commit(unit: Connection, publication: _Delivery) -> None:
     try:
         if unit.unit.is_active or unit.put_failure is not None:
             commit(unit)
     except MQIError as error:
         if error.reason == MQRC.BACKED_OUT:
-            raise error_for(MQRC.PUBLICATION_FAILURE, "MQPUT", publication.topic_string, str(error)) from error
+            raise error_for(MQRC.PUBLICATION_FAILURE, "MQPUT", publication.content.topic_string, str(error)) from error
         if error.reason != MQRC.OUTCOME_MIXED:
             if not unit.is_ended:
                 backout(unit)
             raise
-        log.warning("publication_lost_in_part", topic=publication.topic_string, error=str(error))
+        log.warning("publication_lost_in_part", topic=publication.content.topic_string, error=str(error))
 
 
-def copy_for(subscription: Subscription, md: MQMD, body: bytes) -> _Copy:
+def copy_for(subscription: Subscription, content: Publication) -> _Copy:
     """Return the copy of a publication for a subscription: each has a MsgId of its own."""
+    written, md = content.written(subscription.properties, subscription.user_data), content.md
     copy = replace(md, msg_id=NULL_ID, report=md.report & ~_ARRIVAL)
+    copy.encoding, copy.coded_char_set_id, copy.format = written.encoding, written.coded_char_set_id, written.format
     if subscription.destination_correl_id != NO_CORREL_ID:
         copy.correl_id = bytes.fromhex(subscription.destination_correl_id)
     if subscription.priority != AS_PUBLISHED:
@@ -296,7 +293,7 @@ def copy_for(subscription: Subscription, md: MQMD, body: bytes) -> _Copy:
     copy.user_identifier = subscription.user_id.encode()
     copy.accounting_token = bytes.fromhex(subscription.accounting_token)
     copy.appl_identity_data = subscription.identity_data.encode()
-    return _Copy(subscription.destination, subscription.destination_q_mgr, copy, body, subscription)
+    return _Copy(subscription.destination, subscription.destination_q_mgr, copy, written.body, subscription)
 
 
 def put_copies(connection: Connection, copies: Sequence[_Copy], topic_string: str) -> None:
@@ -307,7 +304,7 @@ def put_copies(connection: Connection, copies: Sequence[_Copy], topic_string: st
     """
     has_unit = connection.unit.is_active or bool(connection.pending) or connection.put_failure is not None
     unit = connection.apart() if has_unit else connection
-    publication = _Publication(unit, topic_string, Topic(name="X"), MQMD(), b"", _SET_ALL)
+    publication = _Delivery(unit, Topic(name="X"), Publication(topic_string, MQMD(), b""), _SET_ALL)
     try:
         _put_all(publication, copies)
     except MQIError:
@@ -317,7 +314,7 @@ def put_copies(connection: Connection, copies: Sequence[_Copy], topic_string: st
     _commit(unit, publication)
 
 
-def _put_all(publication: _Publication, copies: Sequence[_Copy]) -> None:
+def _put_all(publication: _Delivery, copies: Sequence[_Copy]) -> None:
     """Put copies, those of one structure in one write. One that meets other definitions is put again by these."""
     left = list(copies)
     while left:
@@ -334,7 +331,7 @@ def _put_all(publication: _Publication, copies: Sequence[_Copy]) -> None:
             ]
 
 
-def _call(publication: _Publication, copy: _Copy) -> ScriptCall | None:
+def _call(publication: _Delivery, copy: _Copy) -> ScriptCall | None:
     """Return the call that stores a copy. None: it cannot be put, and its failure says why."""
     unit, before = publication.unit, list[tuple[Any, ...]]()
     md = replace(copy.md)
@@ -368,7 +365,7 @@ def _destination(unit: Connection, copy: _Copy) -> Handle:
     return for_length(unit, handle, len(copy.body)) if handle.is_intra_group else handle
 
 
-def _is_to_try(publication: _Publication, copy: _Copy, reply: Reply) -> bool:
+def _is_to_try(publication: _Delivery, copy: _Copy, reply: Reply) -> bool:
     """Take the reply to a put. Returns whether it is to be made again, by the definitions in force."""
     unit, handle = publication.unit, copy.handle
     assert handle is not None
@@ -394,30 +391,30 @@ def _fail(unit: Connection, copy: _Copy, error: MQIError) -> None:
     unit.destinations.pop((copy.queue, copy.qmgr), None)
 
 
-def _judge(connection: Connection, publication: _Publication, refused: Sequence[_Copy]) -> None:
+def _judge(connection: Connection, publication: _Delivery, refused: Sequence[_Copy]) -> None:
     """Decide what becomes of copies that could not be put.
 
     Raises:
         MQIError: 2502, one of them has to be delivered.
     """
     topics, topic = topics_of(connection.group), publication.topic
-    rule = topic.persistent_delivery if publication.md.persistence else topic.non_persistent_delivery
+    rule = topic.persistent_delivery if publication.content.md.persistence else topic.non_persistent_delivery
     for copy in refused:
         subscription = copy.subscription
         assert subscription is not None
         # It may have ended since the publication was matched: then its queue is gone, too.
         if topics.numbered(subscription.number) is None:
-            connection.matcher.forget(publication.topic_string)
+            connection.matcher.forget(publication.content.topic_string)
             continue
         if topic.use_dead_letter_queue == "YES" and _is_dead_lettered(connection, publication, copy):
             continue
         if rule == "ALL" or (rule == "ALLDUR" and subscription.is_durable):
             detail = f"{copy.queue} of subscription {subscription.name or subscription.number}: {copy.failure}"
-            raise error_for(MQRC.PUBLICATION_FAILURE, "MQPUT", publication.topic_string, detail)
+            raise error_for(MQRC.PUBLICATION_FAILURE, "MQPUT", publication.content.topic_string, detail)
         log.warning("publication_not_delivered", queue=copy.queue, error=str(copy.failure))
 
 
-def _is_dead_lettered(connection: Connection, publication: _Publication, copy: _Copy) -> bool:
+def _is_dead_lettered(connection: Connection, publication: _Delivery, copy: _Copy) -> bool:
     unit, at = publication.unit, connection.qmgr_name
     queue = Repository(connection.group, at).qmgr_attributes(at).dead_letter_queue
     if not queue or copy.failure is None:
@@ -431,7 +428,7 @@ def _is_dead_lettered(connection: Connection, publication: _Publication, copy: _
     return instead.failure is None
 
 
-def _undo(publication: _Publication) -> None:
+def _undo(publication: _Delivery) -> None:
     """Take what was put out of the program's unit of work again, the latest first.
 
     Raises:

@@ -32,6 +32,7 @@ from sharedq.objects.definitions.queues import QueueModel
 from sharedq.objects.definitions.subscriptions import MANAGED, Subscription
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import Repository
+from sharedq.properties.publications import Publication
 from sharedq.redis.keys import private_structure
 from sharedq.selectors.selector import selector_for
 from sharedq.session.connection import Connection
@@ -378,15 +379,12 @@ def _send_retained(connection: Connection, subscription: Subscription, before: i
     Raises:
         MQIError: why one of them cannot be put.
     """
-    found = _retained_for(connection, subscription)
-    wanted = [
-        each
-        for each in found
-        if (not before or each.version < before) and is_selected(subscription, each.md, each.body)
-    ]
+    found = [each for each in _retained_for(connection, subscription) if not before or each.version < before]
+    contents = [Publication(each.topic_string, each.md, each.body, is_retained=True) for each in found]
+    wanted = [each for each in contents if is_selected(subscription, each)]
     for first in range(0, len(wanted), _TOGETHER):
         some = wanted[first : first + _TOGETHER]
-        copies = [copy_for(subscription, each.md, each.body) for each in some]
+        copies = [copy_for(subscription, each) for each in some]
         put_copies(connection, copies, subscription.topic_string)
         for copy in copies:
             if copy.failure is not None:

@@ -20,7 +20,7 @@ ARGV
   5  info     JSON, for DISPLAY CONN
   6  tag      "" or what is asked for (a letter) and tag
   7  internal 1: the manager's own connection, in any state
-REPLY       { 0, "", MAXUMSGS, MAXHANDS, CCSID } | { 0, "" } the manager has no attributes yet
+REPLY       { 0, "", MAXUMSGS, MAXHANDS, CCSID, MAXPROPL } | { 0, "" } the manager has no attributes yet
             | { reason, owner token in the way }
 REASONS     2009 CONNECTION_BROKEN | 2271 CONN_TAG_IN_USE | 2350 CONN_TAG_NOT_USABLE | 2161 Q_MGR_QUIESCING
 INVARIANTS  2 fencing, 6 sequence under failure
@@ -68,4 +68,6 @@ if tag ~= "" then
 end
 redis.call("HSET", own, owner, ARGV[5])
 if not attributes then return { 0, "" } end
-return { 0, "", attributes.max_uncommitted_msgs, attributes.max_handles, attributes.ccsid }
+-- A manager that was defined before there was this limit has none.
+local properties = attributes.max_properties_length or -1
+return { 0, "", attributes.max_uncommitted_msgs, attributes.max_handles, attributes.ccsid, properties }

@@ -18,7 +18,6 @@ from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Mqsc
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.queues import (
-    MAX_MSG_LENGTH_LIMIT,
     NO_ACCOUNTING,
     NO_CUSTOM,
     NO_IMAGES,
@@ -157,16 +156,6 @@ class ChannelAttributes(ObjectDefinition):
     lu62_suffix: Annotated[str, _text(2), Mqsc("LU62ARM", Char.LU62_ARM_SUFFIX, length=2, instead=_LISTENERS)] = ""
     lu62_channels: Annotated[_Number, Mqsc("LU62CHL", Int.LU62_CHANNELS, instead=_CHANNELS)] = 200
     max_channels: Annotated[_Few, Mqsc("MAXCHL", Int.MAX_CHANNELS, instead=_CHANNELS)] = 200
-    max_properties_length: Annotated[
-        int,
-        Field(ge=-1, le=MAX_MSG_LENGTH_LIMIT),
-        Mqsc(
-            "MAXPROPL",
-            Int.MAX_PROPERTIES_LENGTH,
-            words.NO_LIMIT,
-            instead="properties count for MAXMSGL, as part of the message",
-        ),
-    ] = -1
     cluster_sender_monitoring: Annotated[
         _Sender, Mqsc("MONACLS", Int.MONITORING_AUTO_CLUSSDR, words.MONITORING, instead=_CLUSTERS)
     ] = "QMGR"

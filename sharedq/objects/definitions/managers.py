@@ -147,6 +147,9 @@ class QueueManagerAttributes(ChannelAttributes):
         MAX_MSG_LENGTH_LIMIT
     )
     max_handles: Annotated[int, Field(ge=1, le=999_999_999), Mqsc("MAXHANDS", Int.MAX_HANDLES)] = 256
+    max_properties_length: Annotated[
+        int, Field(ge=-1, le=MAX_MSG_LENGTH_LIMIT), Mqsc("MAXPROPL", Int.MAX_PROPERTIES_LENGTH, words.NO_LIMIT)
+    ] = -1
     max_priority: Annotated[Literal[9], Mqsc("MAXPRTY", Int.MAX_PRIORITY, is_output=True)] = 9
     trigger_interval_ms: Annotated[Large, Mqsc("TRIGINT", Int.TRIGGER_INTERVAL)] = 999_999_999
     mark_interval_ms: Annotated[

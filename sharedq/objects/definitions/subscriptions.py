@@ -38,7 +38,6 @@ _ON_REQUEST: Final = _words(YES=1, NO=2)
 _SCOPE: Final = _words(QMGR=1, ALL=2)
 _USER: Final = _words(FIXED=1, ANY=2)
 _SCHEME: Final = _words(CHAR=1, TOPIC=2)
-_AS_PUT: Final = "publications come as they were put"
 _ALL_MEMBERS: Final = "publications of every member come"
 _NO_PRIORITY: Final = -2
 _HEX_24 = Annotated[str, Field(pattern=r"^[0-9A-F]{48}$")]
@@ -97,8 +96,7 @@ class Subscription(ObjectDefinition):
         int, Field(ge=-3, le=9), AfterValidator(_check_priority), Mqsc("PUBPRTY", Param.PUB_PRIORITY, _PRIORITY)
     ] = AS_PUBLISHED
     properties: Annotated[
-        Literal["MSGPROP", "NONE", "COMPAT", "RFH2"],
-        Mqsc("PSPROP", Param.PUBSUB_PROPERTIES, _PROPERTIES, instead=_AS_PUT),
+        Literal["MSGPROP", "NONE", "COMPAT", "RFH2"], Mqsc("PSPROP", Param.PUBSUB_PROPERTIES, _PROPERTIES)
     ] = "MSGPROP"
     is_on_request: Annotated[YesNo, Mqsc("REQONLY", Param.REQUEST_ONLY, _ON_REQUEST)] = "NO"
     selector: Annotated[str, Field(max_length=10240), Mqsc("SELECTOR", Param.SUB_SELECTOR)] = ""

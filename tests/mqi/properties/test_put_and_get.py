@@ -266,7 +266,7 @@ def test_a_put_that_fails_leaves_descriptor_and_handle(group: TestGroup) -> None
     group.define_shared("SMALL", max_msg_length=10)
     queue, own, md = group.connect().open("SMALL", BOTH), handle_with(a=1), MQMD(format=b"MQSTR")
     with pytest.raises(MQIError) as caught:
-        queue.put(b"data", md, properties=own)
+        queue.put(b"longer data", md, properties=own)
     assert caught.value.reason == MQRC.MSG_TOO_BIG_FOR_Q
     assert (md, values_of(own)) == (MQMD(format=b"MQSTR"), {"a": 1})
 
