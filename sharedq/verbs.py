@@ -150,7 +150,7 @@ def mqclose(connection: Connection, handle: AnyHandle | SubscriptionHandle, opti
             return opening.close_handle(connection, handle, options)
         connection.check()
         if isinstance(handle, TopicHandle):
-            topics.close_topic(handle, options)
+            topics.close_topic(connection, handle, options)
         elif isinstance(handle, SubscriptionHandle):
             close_subscription(connection, handle, options)
         elif isinstance(handle, ObjectHandle):
@@ -206,7 +206,7 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
         opened, given = replace(od), replace(pmo, options=put_options)
         if od.object_type == ObjectType.TOPIC:
             connection.check()
-            return topics.open_topic(connection, opened, open_options), opened, given
+            return topics.open_topic(connection, opened, open_options, is_put1=True), opened, given
         return opening.open_queue(connection, opened, open_options, may_create=False), opened, given
 
     made, comp_code, reason = outcome_of(connection, call)

@@ -36,7 +36,7 @@ ADMIN_TYPES = {
         (
             *("group", "members", "procs", "own", "fence", "tags", "decisions", "prepared", "recoveries", "agents"),
             *("structures", "failures", "qmgr", "aut", "dir", "prc", "nl"),
-            *("topics", "subs", "subnames", "subtree", "subheld", "orphans"),
+            *("topics", "subs", "subnames", "subtree", "subheld", "subput", "orphans"),
         ),
         "hash",
     ),

@@ -149,6 +149,9 @@ class Members:
         for number, holder in self.contents.hash("subheld").items():
             if number not in known or not self.exists(holder):
                 yield self._found(Kind.SUBSCRIPTION, "subheld", number, holder)
+        for number, count in self.contents.hash("subput").items():
+            if number not in known:
+                yield self._found(Kind.SUBSCRIPTION, "subput", number, count)
         for name, number in self.contents.hash("subnames").items():
             if number not in known:
                 yield self._found(Kind.SUBSCRIPTION, "subnames", name, number)

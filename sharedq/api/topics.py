@@ -79,7 +79,7 @@ class Topic(Opened[TopicHandle]):
         """MQCLOSE."""
         with self.connection.lock:
             self.connection.check()
-            topics.close_topic(self.handle)
+            topics.close_topic(self.connection, self.handle)
 
 
 class Subscription(Opened[SubscriptionHandle]):

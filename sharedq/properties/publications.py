@@ -91,14 +91,15 @@ class Publication:
         chain = self._read[0]
         if form == "NONE" or chain is None:
             return self._as_written
-        if form == "COMPAT":
-            try:
+        try:
+            if form == "COMPAT":
                 return self._compatible(chain, user_data)
-            except PCFError:
-                return self._as_written
-        md = replace(self.md)
-        folders = self._command(user_data) if form == "RFH2" else write_folders(self._added(user_data))
-        body = with_folders(md, self.body, chain, folders)
+            md = replace(self.md)
+            folders = self._command(user_data) if form == "RFH2" else write_folders(self._added(user_data))
+            body = with_folders(md, self.body, chain, folders)
+        except (PCFError, struct.error):
+            # No header can say that the data have such a character set.
+            return self._as_written
         return Written(md.encoding, md.coded_char_set_id, md.format, body)
 
     def _added(self, user_data: str) -> list[Property]:

@@ -95,6 +95,7 @@ class AdminKeys:
     #: Prefix: the place in the tree is appended.
     subscriptions_at: str
     subscription_holders: str
+    delivered: str
     orphans: str
     process_definitions: str
     namelists: str
@@ -181,6 +182,7 @@ def admin_keys(group: str) -> AdminKeys:
         subscription_tree=f"{tag}:subtree",
         subscriptions_at=f"{tag}:subat:",
         subscription_holders=f"{tag}:subheld",
+        delivered=f"{tag}:subput",
         orphans=f"{tag}:orphans",
         process_definitions=f"{tag}:prc",
         namelists=f"{tag}:nl",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from sharedq.redis.keys import AdminKeys, StructureKeys
@@ -146,7 +146,7 @@ def end_subscription_call(
     """
     script_keys = (
         *(keys.group, keys.subscriptions, keys.subscription_names, keys.subscription_tree, keys.subscriptions_at),
-        *(keys.subscription_holders, keys.orphans, keys.owners, keys.fence),
+        *(keys.subscription_holders, keys.orphans, keys.owners, keys.fence, keys.delivered),
     )
     return "admin/end_subscription", script_keys, (caller, number, mode, holder)
 
@@ -163,6 +163,17 @@ def match_call(keys: AdminKeys, known: str, skip: int, levels: Sequence[str]) ->
         keys.subscription_holders,
     )
     return "admin/match", script_keys, (known, skip, MATCHES_PER_CALL, *levels)
+
+
+def publishing_call(keys: AdminKeys, caller: str, topic_string: str, change: Literal[1, -1]) -> ScriptCall:
+    """Note that the connection *caller* has opened a topic for publications (1), or closed it (-1)."""
+    return "admin/publishing", (keys.owners, keys.fence), (caller, topic_string, change)
+
+
+def note_delivered_call(keys: AdminKeys, caller: str, counts: Iterable[tuple[str, int, int]]) -> ScriptCall:
+    """Note publications that were put: for each subscription its number, how many, when the last (ms since 1970)."""
+    script_keys = (keys.owners, keys.fence, keys.subscriptions, keys.delivered)
+    return "admin/note_delivered", script_keys, (caller, *(value for each in counts for value in each))
 
 
 def forget_orphan_call(keys: AdminKeys, queue: str) -> ScriptCall:

@@ -30,9 +30,11 @@ from sharedq.scripts.connections import (
     forget_decisions_call,
     wake_owner_call,
 )
+from sharedq.scripts.objects import note_delivered_call
 from sharedq.scripts.reads import server_ms
 from sharedq.session.async_puts import PendingPuts
 from sharedq.session.call_lock import Disconnected, Turns
+from sharedq.session.delivered import Delivered
 from sharedq.session.handle import Handle, StructureAccess
 from sharedq.session.put_status import PutStatus
 from sharedq.session.route import ReplyTo
@@ -102,6 +104,7 @@ class Connection:
         self.matcher = Matcher(group)
         #: Of the queues that publications were put on by the last ones: handles that need no close.
         self.destinations: dict[tuple[str, str], Handle] = {}
+        self.delivered = Delivered()
         #: A second connection of this program (`apart`).
         self.beside: Connection | None = None
         #: Temporary dynamic queues of closed handles that could not be deleted yet.
@@ -513,11 +516,19 @@ class Connection:
 
     def keep_alive(self) -> None:
         """Keep servers from closing this connection as idle. Any thread calls this from time to time."""
+        if self.delivered.is_waiting:
+            self.lock.if_free(self.tell_delivered)
         now_s = time.monotonic()
         # An internal connection never rests for long, and makes its calls without a turn.
         if not self.is_internal and now_s - self._kept_alive_s >= KEEP_ALIVE_S and not self._link.is_broken:
             self._kept_alive_s = now_s
             self.lock.if_free(self._link.keep_alive)
+
+    def tell_delivered(self) -> None:
+        """Tell the group what was put for subscriptions. It only counts: an error is no one's."""
+        for counts in self.delivered.take():
+            with suppress(MQIError):
+                self.call(*note_delivered_call(self.group.keys, self.token, counts))
 
     def has_lost_server(self) -> bool:
         """Whether a server has closed this connection. The thread that uses it asks, between two calls."""

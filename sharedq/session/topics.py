@@ -14,6 +14,7 @@ class TopicHandle:
 
     Attributes:
         topic_string: the whole topic string.
+        is_counted: the group counts it among the publishers.
     """
 
     number: int
@@ -21,6 +22,7 @@ class TopicHandle:
     object_name: str
     topic_string: str
     is_closed: bool = False
+    is_counted: bool = False
 
 
 @dataclass(slots=True)

@@ -5,7 +5,8 @@ Source: IBM MQ reference, "DEFINE TOPIC", "DEFINE SUB", "DISPLAY TPSTATUS", "DIS
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from igq.mqsc import messages
@@ -27,6 +28,7 @@ from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import ROOT_VALUES, Topic
 from sharedq.objects.repository import Repository
+from sharedq.objects.store.connections import publishers_of
 from sharedq.objects.store.topics import Match
 
 _SCOPES = ("QSGDISP", "CMDSCOPE")
@@ -183,8 +185,9 @@ def display_sub_status(command: Command, repository: Repository) -> list[str]:
     options = (*_SCOPES, "SUBID", "SUBTYPE", "DURABLE")
     request = read_request(command, options, keywords("SBSTATUS"), all_by_default=True)
     lines: list[str] = []
+    delivered = repository.topics.delivered()
     for match in _selected(command, repository):
-        record = [shown("SUB", match.subscription.name), *_status_of(match)]
+        record = [shown("SUB", match.subscription.name), *_status_of(match, delivered)]
         if request.where(record):
             lines += [messages.details(command), *two_columns(request.select(record, always=2))]
     return _found(lines, command)
@@ -211,14 +214,18 @@ def _selected(command: Command, repository: Repository) -> list[Match]:
     ]
 
 
-def _status_of(match: Match) -> Iterator[Shown]:
+def _status_of(match: Match, delivered: Mapping[str, tuple[int, datetime]]) -> Iterator[Shown]:
     subscription = match.subscription
+    count, last = delivered.get(subscription.number, (0, None))
     yield shown("SUBID", subscription.number)
     yield shown("ACTCONN", match.holder)
     yield shown("DURABLE", subscription.durable)
     yield shown("SUBTYPE", subscription.subscription_type)
     yield shown("SUBUSER", subscription.user_id)
     yield shown("TOPICSTR", subscription.topic_string)
+    yield shown("NUMMSGS", count)
+    yield shown("LMSGDATE", f"{last:%Y-%m-%d}" if last else "")
+    yield shown("LMSGTIME", f"{last:%H.%M.%S}" if last else "")
 
 
 def display_topic_status(command: Command, repository: Repository) -> list[str]:
@@ -243,7 +250,8 @@ def _nodes(command: Command, repository: Repository, retained: set[str]) -> Iter
         if literal_levels(topic_string, match.subscription.scheme) < 0:
             counts[topic_string] = counts.get(topic_string, 0) + 1
     named = {topic.topic_string: topic.name for topic in tree.by_name.values() if topic.topic_string}
-    nodes = {each for leaf in (*counts, *retained, *named) for each in ancestors_of(leaf)}
+    publishers = publishers_of(repository.group)
+    nodes = {each for leaf in (*counts, *retained, *named, *publishers) for each in ancestors_of(leaf)}
     of_tree = {each.keyword for each in Topic.attributes() if each.field in ROOT_VALUES}
     for node in sorted(nodes - {""}):
         if not is_matched(command.name, "TOPIC", node):
@@ -252,15 +260,17 @@ def _nodes(command: Command, repository: Repository, retained: set[str]) -> Iter
             shown("TPSTATUS", node),
             shown("ADMIN", named.get(node, "")),
             shown("RETAINED", "YES" if node in retained else "NO"),
+            shown("PUBCOUNT", publishers[node]),
             shown("SUBCOUNT", counts.get(node, 0)),
             *(each for each in shown_attributes(tree.at(node)) if each.keywords[0] in of_tree),
         ]
 
 
 def _subscribers(command: Command, repository: Repository) -> Iterator[list[Shown]]:
+    delivered = repository.topics.delivered()
     for match in repository.topics.subscriptions():
         if is_matched(command.name, "TOPIC", match.subscription.topic_string):
-            yield [shown("TPSTATUS", match.subscription.topic_string), *_status_of(match)]
+            yield [shown("TPSTATUS", match.subscription.topic_string), *_status_of(match, delivered)]
 
 
 def _found(lines: list[str], command: Command) -> list[str]:

@@ -63,6 +63,9 @@ _SUB_STATUS: Final = (
     _words("SUBTYPE", Param.SUB_TYPE, TYPES),
     _text("SUBUSER", Param.SUB_USER_ID, _USER),
     _text("TOPICSTR", Char.TOPIC_STRING),
+    _number("NUMMSGS", Param.MESSAGE_COUNT),
+    _text("LMSGDATE", Param.LAST_MSG_DATE, _DATE),
+    _text("LMSGTIME", Param.LAST_MSG_TIME, _TIME),
 )
 
 #: Object -> kind of report -> the figures that DISPLAY shows of it, in their order. The first ones are always shown.
@@ -187,6 +190,7 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
             _text("TPSTATUS", Char.TOPIC_STRING),
             _text("ADMIN", Char.ADMIN_TOPIC_NAME, _NAME),
             _words("RETAINED", Param.RETAINED_PUBLICATION, words.YES),
+            _number("PUBCOUNT", Int.PUB_COUNT),
             _number("SUBCOUNT", Int.SUB_COUNT),
             *(each for each in attributes_of(Topic) if each.field in ROOT_VALUES),
         ),

@@ -169,6 +169,8 @@ def _close_everything(connection: Connection) -> None:
         if not handle.is_closed:
             close_handle(connection, handle)
     close_subscriptions(connection)
+    if connection.delivered.is_waiting:
+        connection.tell_delivered()
     if connection.beside is not None:
         disconnect(connection.beside)
     delete_temporary_queues(connection, is_last=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from sharedq.calls.handles.subscriptions import topics_of
 from sharedq.logical.topic_strings import TOPIC_STRING_LENGTH, combined
 from sharedq.members.group import Group
@@ -10,6 +12,7 @@ from sharedq.mqi.constants import MQRC, CloseOption, OpenOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import PUT_CONTEXT, check_open_options
 from sharedq.mqi.structures import MQOD
+from sharedq.scripts.objects import publishing_call
 from sharedq.session.connection import Connection
 from sharedq.session.topics import TopicHandle
 
@@ -45,11 +48,15 @@ def topic_string_of(group: Group, verb: str, name: bytes, string: bytes) -> str:
     return whole
 
 
-def open_topic(connection: Connection, od: MQOD, options: OpenOption | int) -> TopicHandle:
+def open_topic(connection: Connection, od: MQOD, options: OpenOption | int, *, is_put1: bool = False) -> TopicHandle:
     """MQOPEN of a topic for publications. *od* returns the whole topic string.
 
+    Args:
+        is_put1: for one publication; the group is not told of the publisher then.
+
     Raises:
-        MQIError: 2085, 2425 as for `topic_string_of`; 2045, an option that is not for topics; 2046; 2161, quiescing.
+        MQIError: 2085, 2425 as for `topic_string_of`; 2045, an option that is not for topics; 2046; 2161, quiescing;
+            2009, the connection was shut out.
     """
     options = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", "")
     topic_string = topic_string_of(connection.group, "MQOPEN", od.object_name, od.object_string)
@@ -61,16 +68,30 @@ def open_topic(connection: Connection, od: MQOD, options: OpenOption | int) -> T
     if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", topic_string)
     od.res_object_string = topic_string.encode()
-    return TopicHandle(connection.next_handle_number(), options, _text(od.object_name), topic_string)
+    handle = TopicHandle(connection.next_handle_number(), options, _text(od.object_name), topic_string)
+    if options & OpenOption.OUTPUT and not is_put1:
+        _tell(connection, topic_string, 1)
+        handle.is_counted = True
+    return handle
 
 
-def close_topic(handle: TopicHandle, options: CloseOption | int = 0) -> None:
+def _tell(connection: Connection, topic_string: str, change: Literal[1, -1]) -> None:
+    reply = connection.call(*publishing_call(connection.group.keys, connection.token, topic_string, change))
+    if reply[0]:
+        raise connection.error(reply[0], "MQOPEN", topic_string)
+
+
+def close_topic(connection: Connection, handle: TopicHandle, options: CloseOption | int = 0) -> None:
     """MQCLOSE of a topic. Raises MQIError: 2019, it is closed already; 2045, options that are not for topics."""
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.topic_string)
     if whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", handle.topic_string):
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", handle.topic_string)
     handle.is_closed = True
+    if handle.is_counted:
+        _tell(connection, handle.topic_string, -1)
+    if connection.delivered.is_waiting:
+        connection.tell_delivered()
 
 
 def _text(name: bytes) -> str:

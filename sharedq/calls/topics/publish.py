@@ -133,6 +133,9 @@ def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, b
         publication = _Delivery(unit, known.topic, content, _context_options(options))
         _deliver(connection, publication, known, wanted, is_retained=bool(options & _RETAIN), in_unit=in_unit)
         is_delivered = bool(publication.stored)
+        connection.delivered.add(each.subscription.number for each in publication.stored if each.subscription)
+        if connection.delivered.is_due:
+            connection.tell_delivered()
     else:
         is_delivered = False
     if not sent.put_date:

@@ -389,6 +389,9 @@ def _send_retained(connection: Connection, subscription: Subscription, before: i
         for copy in copies:
             if copy.failure is not None:
                 raise copy.failure
+        connection.delivered.add(subscription.number for _ in copies)
+    if connection.delivered.is_due:
+        connection.tell_delivered()
     return len(wanted)
 
 

@@ -14,6 +14,7 @@ KEYS
   7  orphans   hash  managed queue without its subscription -> the manager that made it
   8  own       hash  registered connections
   9  fence     hash  dead incarnations, processes and connections
+  10 delivered  hash  subscription -> what was put for it
 ARGV
   1  caller  owner token of the caller: the holder, or its recoverer; "" for a command
   2  id
@@ -37,6 +38,7 @@ if mode == "close" then return { 0 } end
 
 redis.call("HINCRBY", group, "subscriptions", 1)
 redis.call("HDEL", subs, id)
+redis.call("HDEL", KEYS[10], id)
 if known.name ~= "" then redis.call("HDEL", names, known.name) end
 redis.call("ZREM", KEYS[5] .. known.place, id)
 local path, emptied = "", {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 
 from sharedq.members.group import Group
 from sharedq.objects.definitions.names import queue_of
 from sharedq.redis.keys import StructureKeys
+from sharedq.scripts.reads import pairs_like
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,14 @@ class ConnectionHandle:
     queue: str
     structure: str
     mode: str
+
+
+def publishers_of(group: Group) -> Counter[str]:
+    """Return how many times the connections of the group have each topic string open for publications."""
+    found = Counter[str]()
+    for _, text in pairs_like(group, "HSCAN", group.keys.owners):
+        found.update(json.loads(text).get("topics", {}))
+    return found
 
 
 def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:

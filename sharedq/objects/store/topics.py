@@ -151,6 +151,14 @@ class Topics:
         all_of_them.sort(key=lambda each: (each.name, each.number))
         return [Match(each, holders.get(each.number, "")) for each in all_of_them]
 
+    def delivered(self) -> dict[str, tuple[int, datetime]]:
+        """Map the numbers of subscriptions to how many publications were put for them, and when the last one was."""
+        found: dict[str, tuple[int, datetime]] = {}
+        for number, text in pairs_like(self._group, "HSCAN", self._keys.delivered):
+            count, last_ms = text.split()
+            found[number.decode()] = int(count), datetime.fromtimestamp(int(last_ms) / 1000, self._clock().tzinfo)
+        return found
+
     def named(self, name: str) -> Subscription | None:
         """Return the subscription of this name."""
         key = self._keys.subscription_names

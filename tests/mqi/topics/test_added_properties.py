@@ -18,6 +18,7 @@ from sharedq.mqi.structures import MQMD, MQSD
 from sharedq.properties.folders import folder_name
 from sharedq.properties.handle import MessageHandle
 from sharedq.properties.headers import read_chain
+from sharedq.session import delivered
 from tests.mqi.gets.test_long_messages_cost import commands_of
 from tests.mqi.topics.scene import NEW, bodies, open_input, publish
 from tests.support.members import TestGroup
@@ -195,7 +196,9 @@ def test_a_selector_of_a_get(group: TestGroup) -> None:
         assert connection.open("Q", OpenOption.INPUT_SHARED, selector=text).get().body == wanted
 
 
-def test_a_hundred_subscriptions_cost_no_more_calls(group: TestGroup) -> None:
+def test_a_hundred_subscriptions_cost_no_more_calls(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivered, "INTERVAL_S", float("inf"))
+
     def published(connection: QueueManagerConnection, topic_string: str) -> tuple[int, int]:
         publish(connection, topic_string, b"warm")
         commands = commands_of(group, lambda: publish(connection, topic_string, b"x" * 1000))

@@ -1,0 +1,28 @@
+--[[
+admin/publishing.lua - a connection opens a topic for publications (MQOPEN), or closes it.
+
+The topic strings stand with the connection, and go with it, however its program ends: DISPLAY TPSTATUS counts them.
+
+KEYS
+  1  own    hash  registered connections -> JSON
+  2  fence  hash  dead incarnations, processes and connections
+ARGV
+  1  caller  owner token
+  2  topic_string
+  3  change  1 opened | -1 closed
+REPLY       { 0 } | { reason }
+REASONS     2009 CONNECTION_BROKEN
+INVARIANTS  2 fencing
+MEMORY      refused when Redis is full
+COST        O(topic strings that the connection has open)
+USES        recoverer
+]]
+local own, caller, topic_string = KEYS[1], ARGV[1], ARGV[2]
+if is_shut_out(own, KEYS[2], caller, "") then return { MQRC.CONNECTION_BROKEN } end
+local info = cjson.decode(redis.call("HGET", own, caller))
+local topics = info.topics or {}
+local count = (topics[topic_string] or 0) + tonumber(ARGV[3])
+topics[topic_string] = count > 0 and count or nil
+info.topics = next(topics) and topics or nil
+redis.call("HSET", own, caller, cjson.encode(info))
+return { 0 }
