@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from igq import __version__
-from igq.cli import definitions, demo, drill, fsck, group, messages, monitoring, mqsc, pipeline, qmgr
-from igq.cli.console import serve as console
 from igq.cli.help import show_help_alone
-from igq.cli.shown import browse, events
-from igq.cli.tools import dead_letters, trace, triggers, unload
+
+#: Each command and its module.
+HOMES: Mapping[str, str] = {
+    "demo": "igq.cli.demo",
+    "group": "igq.cli.group",
+    "upgrade": "igq.cli.group",
+    "qmgr": "igq.cli.qmgr",
+    "mqsc": "igq.cli.mqsc",
+    "export": "igq.cli.definitions",
+    "diff": "igq.cli.definitions",
+    "put": "igq.cli.messages",
+    "get": "igq.cli.messages",
+    "browse": "igq.cli.shown.browse",
+    "dlq": "igq.cli.tools.dead_letters",
+    "unload": "igq.cli.tools.unload",
+    "load": "igq.cli.tools.unload",
+    "trace": "igq.cli.tools.trace",
+    "events": "igq.cli.shown.events",
+    "trigger-monitor": "igq.cli.tools.triggers",
+    "status": "igq.cli.monitoring",
+    "metrics": "igq.cli.monitoring",
+    "health": "igq.cli.monitoring",
+    "fsck": "igq.cli.fsck",
+    "drill": "igq.cli.drill",
+    "console": "igq.cli.console.serve",
+    "pipeline": "igq.cli.pipeline",
+}
 
 
-def build_app() -> typer.Typer:
-    """Build the ``igq`` command with all its subcommands."""
+def build_app(arguments: Sequence[str] = ()) -> typer.Typer:
+    """Build the ``igq`` command for *arguments*: with the commands of one module if they begin with one, else with all.
+
+    The modules of the other commands take as long to import as a put takes.
+    """
     app = typer.Typer(
         name="igq",
         help="Queue-sharing groups as IBM MQ for z/OS has them, on Redis or Valkey.",
@@ -24,9 +52,9 @@ def build_app() -> typer.Typer:
         epilog="Settings: IGQ_GROUP (QSG1), IGQ_REDIS_URL (unset: an embedded server), IGQ_DATA_DIR, IGQ_CONFIG.",
     )
     app.callback(invoke_without_command=True)(_global_options)
-    people = (mqsc, definitions, messages, browse, dead_letters, unload, trace, events, triggers, monitoring)
-    for command in (demo, group, qmgr, *people, fsck, drill, console, pipeline):
-        command.add_to(app)
+    only = HOMES.get(arguments[0]) if arguments else None
+    for home in [only] if only else dict.fromkeys(HOMES.values()):
+        import_module(home).add_to(app)
     return app
 
 

@@ -22,7 +22,9 @@ def run(arguments: list[str] | None) -> int:
         os.write(2, b"igq: standard output is closed\n") if sys.stderr is not None else None
         return FAILED
     try:
-        result = build_app()(args=arguments, standalone_mode=False, prog_name="igq")
+        result = build_app(sys.argv[1:] if arguments is None else arguments)(
+            args=arguments, standalone_mode=False, prog_name="igq"
+        )
         return result if isinstance(result, int) else 0
     except typer.Exit as error:
         return error.exit_code

@@ -21,7 +21,6 @@ from sharedq.messages.record import (
 from sharedq.messages.transmission import as_transmitted
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.conversion.messages import Converted, convert
 from sharedq.mqi.structures import MQMD
 
 # Looked up as a member, it costs a batch two microseconds.
@@ -140,6 +139,9 @@ class Message:
         if source == target or self.reason in _NEVER_CONVERTED or not (self.body and room):
             return
         is_cut = len(self.body) < self.data_length
+        # Most programs ask for no conversion, and its tables take long to import.
+        from sharedq.mqi.conversion.messages import Converted, convert
+
         converted = convert(self.body, md.format, source, target, room, may_cut=may_cut, is_cut=is_cut)
         if not isinstance(converted, Converted):
             if self.reason in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):

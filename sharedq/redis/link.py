@@ -23,7 +23,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.packing import Word, pack
-from sharedq.redis.script_source import load_script, script_names
+from sharedq.redis.script_source import load_script, mark_of_all, script_names
 
 Argument = Word
 Reply = Any
@@ -333,7 +333,7 @@ class Link:
                 if self.is_broken:
                     # `interrupt` came while this connected, so it did not see the connection.
                     self._break(redis.ConnectionError("interrupted"))
-                self._load_scripts(connection)
+                self._make_scripts_known(connection)
             return connection
         except SlotNotServedError as error:
             # Nothing was sent, and everything else on this link uses other servers.
@@ -351,18 +351,22 @@ class Link:
             self._deployment.forget()
             return self._deployment.locate(key)
 
-    def _load_scripts(self, connection: AbstractConnection) -> None:
-        """Load all scripts that the server does not know.
+    def _make_scripts_known(self, connection: AbstractConnection) -> None:
+        """Load the scripts unless the server knows them."""
+        # One name stands for all: to have every name, a program would put every script together.
+        (known,) = self._exchange(connection, pack("SCRIPT", "EXISTS", mark_of_all().sha), 1)
+        if not self._checked(known)[0]:
+            self._load_scripts(connection)
 
-        All of them, because in a write of several calls the first must not be unknown and the second known.
+    def _load_scripts(self, connection: AbstractConnection) -> None:
+        """Load all scripts.
+
+        All of them, because in a write of several calls the first must not be unknown and the second known. The mark
+        comes last: if this is cut off, the server does not know it.
         """
-        scripts = [load_script(name) for name in script_names()]
-        (known,) = self._exchange(connection, pack("SCRIPT", "EXISTS", *(script.sha for script in scripts)), 1)
-        self._checked(known)
-        # The sources are many times as long as their names, and the server's only thread compiles them.
-        missing = [script for script, is_known in zip(scripts, known, strict=True) if not is_known]
-        packed = b"".join(pack("SCRIPT", "LOAD", script.source) for script in missing)
-        for reply in self._exchange(connection, packed, len(missing)) if missing else ():
+        scripts = [*(load_script(name) for name in script_names()), mark_of_all()]
+        packed = b"".join(pack("SCRIPT", "LOAD", script.source) for script in scripts)
+        for reply in self._exchange(connection, packed, len(scripts)):
             self._checked(reply)
 
     def _exchange(self, connection: AbstractConnection, packed: bytes, count: int) -> list[Reply]:

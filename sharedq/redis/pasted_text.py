@@ -14,7 +14,10 @@ from importlib import resources
 _COMMENT = re.compile(r"--\[\[.*?\]\]|--[^\n]*", re.DOTALL)
 _CONSTANT = re.compile(r"^local ([A-Z_]+) = (.+)$", re.MULTILINE)
 _FUNCTION = re.compile(r"^local function (\w+)\(([^)]*)\)\n(.*?)^end$", re.MULTILINE | re.DOTALL)
+_CAPITALS = re.compile(r"(?<!\w)[A-Z_]+(?!\w)")
+_CALL = re.compile(r"(?<![\w.])(\w+)\(")
 _USE = re.compile(r"\bCONST\.([A-Z_]+)\b|\bINLINE\.(\w+)\(")
+_INLINE = re.compile(r"INLINE\.(\w+)\(")
 #: A text, a bracket, or a comma: the commas that separate arguments are outside the first two.
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[()\[\]{},]')
 #: An expression that needs no brackets wherever it stands.
@@ -51,10 +54,8 @@ def definitions() -> tuple[dict[str, str], dict[str, Inline]]:
     constants, inlines = dict(_CONSTANT.findall(code)), dict[str, Inline]()
     for name, parameters, body in _FUNCTION.findall(code):
         text = " ".join(line.strip() for line in body.splitlines())
-        for constant in constants:
-            text = re.sub(rf"(?<!\w){constant}(?!\w)", f"CONST.{constant}", text)
-        for known in inlines:
-            text = re.sub(rf"(?<![\w.]){known}\(", f"INLINE.{known}(", text)
+        text = _CAPITALS.sub(lambda match: f"CONST.{match[0]}" if match[0] in constants else match[0], text)
+        text = _CALL.sub(lambda match: f"INLINE.{match[0]}" if match[1] in inlines else match[0], text)
         text = _expanded(name, text, constants, inlines)
         if text.startswith("return "):
             text = text.removeprefix("return ")
@@ -71,6 +72,12 @@ def pasted(name: str, source: str) -> str:
         KeyError: it names something that is not defined, or gives a function too few or too many arguments.
     """
     return _expanded(name, source, *definitions())
+
+
+def pasted_functions(source: str) -> list[str]:
+    """Return the text of each function that *source* names, as `pasted` puts it there."""
+    inlines = definitions()[1]
+    return [inlines[name].text for name in _INLINE.findall(source) if name in inlines]
 
 
 def _expanded(name: str, source: str, constants: dict[str, str], inlines: dict[str, Inline]) -> str:

@@ -24,18 +24,18 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 from sharedq.mqi.constants import MQRC
-from sharedq.redis.pasted_text import pasted
+from sharedq.redis.pasted_text import pasted, pasted_functions
 
-_HEADER = re.compile(r"\A\s*--\[\[(.*?)\]\]", re.DOTALL)
 _USES = re.compile(r"^USES\s+(.+)$", re.MULTILINE)
 _IS_REFUSED_WHEN_FULL = re.compile(r"^MEMORY\s+refused", re.MULTILINE)
 _RIGHTS_ASKED_BY = re.compile(r"^RIGHTS\s+asked by (\S+)$", re.MULTILINE)
 _EXTENDS = re.compile(r"^EXTENDS (\S+)$", re.MULTILINE)
 #: The place in a script where the code of one that extends it stands.
 _EXTENSION = "\n-- EXTENSION\n"
-_COMMAND = re.compile(r'\bredis\.call\(\s*"([A-Z]+)"')
+_COMMAND = re.compile(r'redis\.call\(\s*"([A-Z]+)"')
 _COMMENT = re.compile(r"--.*")
 #: Checks whether the user may run the commands. A script that stops here has done nothing.
 _RIGHTS = """for _, command in ipairs({{ {commands} }}) do
@@ -74,18 +74,40 @@ def load_script(name: str) -> Script:
     asked = _asked(name)
     rights = [_RIGHTS.format(commands=", ".join(f'"{command}"' for command in asked))] if asked else []
     source = "\n".join([f"#!lua{flags}", *rights, *texts, ""])
-    return Script(name, header, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest(), asked)
+    return Script(name, header, source, _sha(source), asked)
+
+
+@cache
+def mark_of_all() -> Script:
+    """Return a script that does nothing: a server that knows it was given every script, this one as the last.
+
+    A program asks a server for it alone, and puts together only those scripts that it calls. It has another name where
+    the code of any script has changed, or how they are put together.
+    """
+    package = resources.files("sharedq")
+    texts = [_read(path) for path in _paths()]
+    makers = [(package / "redis" / name).read_bytes() for name in ("script_source.py", "pasted_text.py")]
+    whole = hashlib.sha1(b"\0".join([*(text.encode() for text in texts), *makers]), usedforsecurity=False)
+    source = f"#!lua flags=allow-oom\nreturn '{whole.hexdigest()}'\n"
+    return Script("", "", source, _sha(source), ())
+
+
+def _sha(source: str) -> str:
+    return hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
 
 
 def commands_of(name: str) -> tuple[str, ...]:
     """Return the Redis commands of the script *name* and of its prelude pieces, sorted."""
-    return tuple(sorted({command for text in _parts(name)[1] for command in _commands(text)}))
+    header, body = script_text(name)
+    texts = [body, *(split_header(piece, _read(f"prelude/{piece}.lua"))[1] for piece in _in_order(uses(header)))]
+    return tuple(sorted({command for text in texts for command in _commands(text)}))
 
 
 @cache
 def _commands(text: str) -> frozenset[str]:
-    # Most parts are prelude pieces, which are the same for many scripts.
-    return frozenset(_COMMAND.findall(_COMMENT.sub("", text)))
+    # Most texts are prelude pieces, which are the same for many scripts. Nothing is pasted for that: it takes long.
+    code = _COMMENT.sub("", text)
+    return frozenset(_COMMAND.findall("\n".join([code, *pasted_functions(code)])))
 
 
 def source_of(name: str) -> str:
@@ -101,7 +123,7 @@ def is_asked_for_by_attach(name: str) -> bool:
 @cache
 def _asker_of(name: str) -> str | None:
     """Return the script that checks the commands of the script *name*. None: it does so itself."""
-    match = _RIGHTS_ASKED_BY.search(_parts(name)[0])
+    match = _RIGHTS_ASKED_BY.search(script_text(name)[0])
     return match and match.group(1)
 
 
@@ -124,17 +146,24 @@ def _parts(name: str) -> tuple[str, list[str]]:
 @cache
 def script_names() -> tuple[str, ...]:
     """Return the names of all scripts, ``admin/...`` and ``structure/...``."""
-    root = resources.files("sharedq") / "lua"
-    return tuple(
-        sorted(
-            f"{folder}/{entry.name.removesuffix('.lua')}"
-            for folder in ("admin", "structure")
-            for entry in (root / folder).iterdir()
-            if entry.name.endswith(".lua")
-        )
-    )
+    return tuple(path.removesuffix(".lua") for path in _paths() if path.startswith(("admin/", "structure/")))
 
 
+@cache
+def _paths() -> tuple[str, ...]:
+    """Return the path of every file, sorted."""
+    root = _root()
+    folders = [entry for entry in root.iterdir() if entry.is_dir()]
+    found = [f"{folder.name}/{entry.name}" for folder in folders for entry in folder.iterdir()]
+    return tuple(sorted(path for path in ["pasted.lua", *found] if path.endswith(".lua")))
+
+
+@cache
+def _root() -> Traversable:
+    return resources.files("sharedq") / "lua"
+
+
+@cache
 def script_text(name: str) -> tuple[str, str]:
     """Return the header of a script and its code, with that of the script which it extends around it.
 
@@ -153,10 +182,10 @@ def script_text(name: str) -> tuple[str, str]:
 
 def split_header(name: str, text: str) -> tuple[str, str]:
     """Split a script's text into header comment and code."""
-    match = _HEADER.match(text)
-    if match is None:
+    header, end, code = text.partition("]]")
+    if not end or not header.lstrip().startswith("--[["):
         raise KeyError(f"{name}.lua has no header")
-    return match.group(1), text[match.end() :]
+    return header.lstrip().removeprefix("--[["), code
 
 
 def uses(header: str) -> tuple[str, ...]:
@@ -189,10 +218,10 @@ def _prelude(piece: str) -> str:
 
 @cache
 def _read(path: str) -> str:
-    entry = resources.files("sharedq") / "lua" / path
-    if not entry.is_file():
-        raise KeyError(f"there is no script {path}")
-    return entry.read_text(encoding="utf-8")
+    try:
+        return (_root() / path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise KeyError(f"there is no script {path}") from None
 
 
 def _condensed(name: str, source: str) -> str:

@@ -16,6 +16,7 @@ from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.link import ScriptCall
+from sharedq.redis.script_source import load_script, mark_of_all, script_names
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
 
@@ -131,3 +132,19 @@ def test_a_script_that_is_not_known_is_loaded_once_and_called_once(group: TestGr
     calls = client.info("commandstats")["cmdstat_evalsha"]
     assert (calls["calls"], calls["failed_calls"] + calls["rejected_calls"]) == (2, 1)
     assert on_queue(group, "Q") == [(b"1", 0)]
+
+
+def test_a_server_is_asked_for_one_script_and_gets_all_or_none(group: TestGroup) -> None:
+    """The mark is loaded last, so a load that was cut off leaves it unknown."""
+    client = group.group.client()
+    client.script_flush()
+    key = group.group.keys.group
+    group.group.new_link().command(key, "EXISTS", key)
+    loaded = [load_script(name).sha for name in script_names()]
+    assert all(client.script_exists(*loaded, mark_of_all().sha))
+
+    client.config_resetstat()
+    group.group.new_link().command(key, "EXISTS", key)
+    used = client.info("commandstats")
+    assert used["cmdstat_script|exists"]["calls"] == 1
+    assert "cmdstat_script|load" not in used

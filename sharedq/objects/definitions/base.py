@@ -27,7 +27,7 @@ Time = Annotated[str, Field(pattern=r"^(\d\d\.\d\d\.\d\d)?$")]
 class ObjectDefinition(BaseModel):
     """A definition of an object. ``kind`` is MQSC's word for it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kind: ClassVar[str]
     #: Fields that say when, not what. Comparisons of definitions ignore them.
