@@ -311,9 +311,9 @@ def _delete_made(connection: Connection, access: StructureAccess, owner: DeadOwn
             try:
                 repository.delete_made(keys.name, name, owner.token)
             except MQIError as error:
-                if error.reason not in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
+                if error.reason != MQRC.Q_NOT_EMPTY:
                     recoverer.give_up(owner.target, keys.name, error)
                     return
-                # Another program has the queue open or something uncommitted on it, so the queue stays.
+                # Another program has something uncommitted on the queue, so it stays.
                 log.warning("temporary_queue_not_deleted", queue=name, owner=owner.token, error=str(error))
                 repository.forget_made(keys.name, name, owner.token)

@@ -69,7 +69,7 @@ class _Look:
                 found |= _remains_of(contents, self.members)
         for field, structure, queue in self.members.lost_queues():
             there = self.structures.get(structure)
-            if there is not None and not {"ver", "shut"} & there.hash("q:", queue).keys():
+            if there is not None and not {"ver", "shut", "del"} & there.hash("q:", queue).keys():
                 key = self.members.contents.key("dir")
                 found.add(Finding(Kind.DIRECTORY, structure, key, field))
         # A wake list with a time to live goes away by itself.

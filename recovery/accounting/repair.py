@@ -235,7 +235,7 @@ class _Repair:
     def _delete_temporary(self, access: StructureAccess, finding: Finding) -> None:
         name, qmgr = split_key(access.keys.tag, finding.key)[1], access.keys.name.removeprefix(private_structure(""))
         try:
-            Repository(self.group, qmgr, caller=self.connection.token).delete_dynamic(name, purge=True)
+            Repository(self.group, qmgr, caller=self.connection.token).delete_made(access.keys.name, name, "")
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN:
                 raise

@@ -113,7 +113,7 @@ class Structure:
                 yield self._found(Kind.COUNTER, "q:", name, field, f"it says {said}, there are {counted}")
 
     def _is_known(self, name: str, queue: dict[str, str]) -> bool:
-        is_there = "ver" in queue or "gone" in queue or "shut" in queue
+        is_there = any(field in queue for field in ("ver", "gone", "shut", "del"))
         transmit_queue, separator, manager = name.partition(PART_SEPARATOR)
         if transmit_queue == SYSTEM_QSG_TRANSMIT_QUEUE:
             return is_there and (not separator or manager in self._members.names)
@@ -136,6 +136,14 @@ class Structure:
         is_temporary &= name not in self._members.managed_queues
         if is_temporary and name not in self.contents.values.get(("made:", queue.get("by", "")), ()):
             yield self._found(Kind.TEMPORARY, "q:", name)
+        # One that is deleted logically goes with the connection that closed the last handle.
+        if "del" in queue and not handles and name not in self._made:
+            yield self._found(Kind.TEMPORARY, "q:", name, "", "it is deleted logically, and not open")
+
+    @cached_property
+    def _made(self) -> set[str]:
+        """The queues that go with a connection."""
+        return {name for owner in self.contents.names("made:") for name in self.contents.values["made:", owner]}
 
     def _waiters(self, name: str) -> Iterator[Finding]:
         members = {state[1:] for state in self._own.values() if state[:1] == "W"}

@@ -272,37 +272,34 @@ class Repository:
             entry = self._finder.chosen(QueueLocal.kind, name, queue.disposition)
             return Located(name, entry.structure, queue, entry.version)
 
-    def delete_dynamic(self, name: str, *, purge: bool = False) -> None:
-        """MQCLOSE with MQCO_DELETE or MQCO_DELETE_PURGE.
+    def delete_dynamic(self, structure: str, name: str, *, purge: bool = False) -> None:
+        """Delete a dynamic queue logically, for an MQCLOSE with MQCO_DELETE or MQCO_DELETE_PURGE.
+
+        The caller closes its handle then, and deletes the queue itself (`delete_made`) if that was the last one.
 
         Raises:
-            MQIError: 2085, it is gone; 2045, it is not a dynamic queue; others as for `delete`.
+            MQIError: 2055, it has messages (unless *purge* is set) or uncommitted ones; 2009, the caller was shut out.
         """
-        located = self.lookup(name)
-        if located is None:
-            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQCLOSE", name)
-        definition = located.definition
-        if not isinstance(definition, QueueLocal) or definition.definition_type == "PREDEFINED":
-            raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", name, "it is not a dynamic queue")
-        self.delete(QueueLocal.kind, name, purge=purge)
-        if self._caller:
-            self.forget_made(located.structure, name, self._caller)
+        self._finder.queues.remove(structure, name, "purge" if purge else "delete", is_closing=True)
 
     def delete_made(self, structure: str, name: str, maker: str) -> None:
-        """Delete a queue that an MQOPEN of *maker* made from a model, or what is left of it, and forget that it did.
+        """Delete a queue that goes with *maker*, or what is left of it, and forget that it does.
+
+        An MQOPEN of *maker* made it from a model, or an MQCLOSE of *maker* was the last one of a queue that is deleted
+        logically. One that others have open is deleted logically, and goes with the last of them.
 
         Raises:
-            MQIError: 2042, it is open; 2055, it has uncommitted messages; 2009, the caller was shut out.
+            MQIError: 2055, it has uncommitted messages; 2009, the caller was shut out.
         """
         found = self._finder.directory.find(name, self.qmgr or "")
         try:
-            self._finder.queues.remove(structure, name, "purge", maker=maker)
+            is_gone = self._finder.queues.remove(structure, name, "purge", maker=maker)
         except MQIError as error:
             # It was deleted, and another connection has made it since.
             if error.reason != MQRC.OBJECT_CHANGED:
                 raise
-            found = (None, None)
-        for entry in found:
+            is_gone = False
+        for entry in found if is_gone else ():
             # An entry with another version belongs to another queue.
             if entry is not None and entry.structure == structure:
                 self._finder.directory.remove(entry)

@@ -40,7 +40,7 @@ def close_call(
     keys: StructureKeys, queue: QueueKeys, token: str, number: int, *, has_marks: bool, has_lock: bool
 ) -> ScriptCall:
     """Forget a handle, and end its marks and its lock, where it may have any."""
-    script_keys = [keys.owners, queue.queue, queue.handles, keys.holdings + token]
+    script_keys = [keys.owners, queue.queue, queue.handles, keys.holdings + token, keys.made + token]
     if has_marks or has_lock:
         script_keys += [queue.available, queue.marks, queue.marks_of]
     if has_lock:

@@ -63,7 +63,15 @@ def queue_states_call(queues: Sequence[QueueKeys]) -> ScriptCall:
 
 
 def delete_queue_call(
-    keys: StructureKeys, queue: QueueKeys, mode: str, version: str, closed_at: int | None, caller: str, maker: str
+    keys: StructureKeys,
+    queue: QueueKeys,
+    mode: str,
+    version: str,
+    closed_at: int | None,
+    caller: str,
+    maker: str,
+    *,
+    is_closing: bool,
 ) -> ScriptCall:
     """Delete a queue, empty it, or close a part of a partitioned one.
 
@@ -71,15 +79,15 @@ def delete_queue_call(
         closed_at: only close it, for definitions up to this version.
         caller: the connection whose call it is; "" for a command.
         maker: only a queue that an MQOPEN of this connection made.
+        is_closing: a handle of it is open, which the caller closes.
     """
     return (
         "structure/delete_queue",
         (
             *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
             *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks, keys.owners, keys.wake),
-            *((keys.made + caller,) if caller and not maker else ()),
         ),
-        (queue.name, mode, version, "" if closed_at is None else closed_at, caller, maker),
+        (queue.name, mode, version, "" if closed_at is None else closed_at, caller, maker, int(is_closing)),
     )
 
 

@@ -123,6 +123,13 @@ def make_a_permanent_queue(connection: QueueManagerConnection) -> None:
     connection.open("PERM", ALONE, dynamic_name="MADE.*").close(CloseOption.DELETE)
 
 
+def close_a_deleted_queue(connection: QueueManagerConnection) -> None:
+    queue = connection.open("PERM", ALONE, dynamic_name="MADE.*")
+    other = connection.open(queue.resolved_name, OpenOption.OUTPUT)
+    queue.close(CloseOption.DELETE)
+    other.close()
+
+
 def leave_a_temporary_queue(connection: QueueManagerConnection) -> None:
     connection.open("TEMP", ALONE, dynamic_name="MADE.*")
     connection.disconnect()
@@ -196,8 +203,12 @@ PAIRS = {
         make_a_permanent_queue,
         (
             *("structure/define_queue", "admin/define_object", "structure/open"),
-            *("structure/delete_queue", "admin/remove_object", "structure/forget_made"),
+            *("structure/delete_queue", "structure/close", "admin/remove_object", "structure/forget_made"),
         ),
+    ),
+    "close a deleted queue": Pair(
+        close_a_deleted_queue,
+        ("structure/delete_queue", "structure/close", "admin/remove_object", "structure/forget_made"),
     ),
     "leave a temporary queue": Pair(
         leave_a_temporary_queue,
@@ -306,7 +317,7 @@ def test_nothing_is_left_of_a_program_that_is_killed(
 
 def made_for_good(name: str, script: str, fault: str) -> int:
     """A permanent queue stays from the moment in which it is open to the moment of its deletion."""
-    if name != "make a permanent queue":
+    if name not in ("make a permanent queue", "close a deleted queue"):
         return 0
     return int(script == ("structure/open" if fault in AFTER else "structure/delete_queue"))
 

@@ -117,7 +117,7 @@ def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> Q
     try:
         route = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
     except MQIError as error:
-        if error.reason == MQRC.CONNECTION_BROKEN:
+        if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.Q_DELETED):
             raise
         raise error_for(MQRC.OBJECT_CHANGED, verb, handle.object_name, str(error)) from error
     if not route.leads_where(handle.definition.route):

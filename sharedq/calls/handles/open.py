@@ -61,6 +61,8 @@ OBJECT_KINDS: Final[Mapping[int, str]] = {
 #: structure/open answers this if a definition that the name led through has changed.
 _CHANGED = 1
 _DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
+#: structure/close answers this about the last handle of a queue that is deleted logically.
+_GOES = 1
 #: One of the checks: the definition of the transmit queue, for which these messages are too long.
 TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
 #: How many times MQOPEN resolves a name whose way changes meanwhile.
@@ -370,8 +372,8 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
         logical order is not finished.
 
     Raises:
-        MQIError: 2019 the handle is closed already; 2045, 2046 refused options, or Redis refuses the call (2035, 2192,
-            2195, 2346), and it stays open; 2055, 2042 MQCO_DELETE cannot be done, and it is closed.
+        MQIError: 2019, the handle is closed already. After any other it stays open: 2045, 2046 refused options; 2055
+            MQCO_DELETE or MQCO_DELETE_PURGE cannot be done now; 2035, 2192, 2195, 2346 Redis refuses the call.
     """
     options = whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name)
     may_delete = handle.is_temporary or (handle.definition.facts.is_permanent_dynamic and not handle.destination)
@@ -379,37 +381,54 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     if handle.is_temporary or options & _DELETES:
         # Messages on their way there keep the queue from being deleted.
         flush_pending(connection)
+    if options & _DELETES and not handle.is_temporary:
+        _delete(connection, handle, purge=bool(options & CloseOption.DELETE_PURGE))
     if handle.puts.other_way is not None:
         close_handle(connection, handle.puts.other_way)
         handle.puts.other_way = None
-    _give_back(connection, handle)
+    goes = _give_back(connection, handle)
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
     if handle.structure.has_failed:
         return check_close(handle.order).reason
-    if handle.is_temporary:
+    if handle.is_temporary or goes:
         connection.temporary_queues.append((handle.structure, handle.name))
         delete_temporary_queues(connection)
-    elif options & _DELETES:
-        # A maker that was shut out since the handle was closed deletes nothing.
-        Repository(connection.group, connection.qmgr_name, caller=connection.token).delete_dynamic(
-            handle.name, purge=bool(options & CloseOption.DELETE_PURGE)
-        )
     return check_close(handle.order).reason
 
 
-def _give_back(connection: Connection, handle: Handle) -> None:
-    """Let the structure forget the handle with its lock and its marks, unless the structure has failed."""
+def _delete(connection: Connection, handle: Handle, *, purge: bool) -> None:
+    """Delete a permanent dynamic queue logically: its last handle, which may be this one, takes it along."""
     if handle.structure.has_failed:
         return
+    repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
+    try:
+        repository.delete_dynamic(handle.structure.keys.name, handle.name, purge=purge)
+    except MQIError as error:
+        # Where it has failed nothing of the queue is left.
+        if error.reason != MQRC.CONNECTION_BROKEN or not connection.has_lost(handle.structure):
+            raise
+
+
+def _give_back(connection: Connection, handle: Handle) -> bool:
+    """Let the structure forget the handle with its lock and its marks, unless the structure has failed.
+
+    Returns:
+        Whether it was the last handle of a queue that is deleted logically: this connection has to delete that.
+    """
+    if handle.structure.has_failed:
+        return False
     has_marks, has_lock = handle.gets.may_hold_marks, handle.gets.may_hold_lock
     keys, queue, token = handle.structure.keys, handle.queue, connection.token
+    call = close_call(keys, queue, token, handle.number, has_marks=has_marks, has_lock=has_lock)
     try:
-        connection.checked_call(*close_call(keys, queue, token, handle.number, has_marks=has_marks, has_lock=has_lock))
+        (reason,) = connection.call(*call)
     except MQIError:
         # Where it has failed nothing of the handle is left.
         if connection.has_entered(handle.structure):
             raise
+        return False
+    return bool(reason == _GOES)
 
 
 def close_object(handle: ObjectHandle, options: CloseOption | int = 0) -> None:
@@ -431,13 +450,14 @@ def _check_close(handle: Handle | ObjectHandle, options: int, *, may_delete: boo
 
 
 def delete_temporary_queues(connection: Connection, *, is_last: bool = False) -> None:
-    """Delete the temporary dynamic queues whose creating handles are closed.
+    """Delete the dynamic queues that go with handles of the connection, which are closed.
 
-    One that has uncommitted messages, or that somebody else has open, or where Redis refuses it, stays until the next
-    close, or the end of the connection.
+    These are temporary ones that it has made, of which those that others have open are deleted logically; and those
+    that are deleted logically and that it closed last. One that has uncommitted messages, or where Redis refuses it,
+    stays until the next close, or the end of the connection.
 
     Args:
-        is_last: the connection ends; one that others use stays from now on.
+        is_last: the connection ends; one that has uncommitted messages stays from now on.
     """
     repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
     left = []
@@ -447,7 +467,7 @@ def delete_temporary_queues(connection: Connection, *, is_last: bool = False) ->
             if not access.has_failed:
                 repository.delete_made(structure, name, connection.token)
         except MQIError as error:
-            if is_last and error.reason in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
+            if is_last and error.reason == MQRC.Q_NOT_EMPTY:
                 repository.forget_made(structure, name, connection.token)
             elif error.reason != MQRC.CONNECTION_BROKEN:
                 left.append((access, name))

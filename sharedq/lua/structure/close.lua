@@ -6,22 +6,23 @@ KEYS
   2  queue     hash  counters
   3  handles   hash  open handles
   4  holdings  set   what the caller holds
-  5  available  zset  ids by score; this and what follows only for a handle that may have marked or locked something
-  6  marks      hash  message id -> holders of marks
-  7  marks_base base  marks by holder
-  8  messages   hash  message id -> record; this and what follows only for a handle that may have locked something
-  9  index      zset  selection index
-  10 waiters    zset  waiting gets
-  11 expiry     zset  expiry times
-  12 wake_base  base  keys that waiting connections block on
-  13 groups     hash  what is there of groups
-  14 members    zset  members of groups, by score
-  15 locks      hash  what handles have locked
+  5  made      set   queues that go with the caller
+  6  available  zset  ids by score; this and what follows only for a handle that may have marked or locked something
+  7  marks      hash  message id -> holders of marks
+  8  marks_base base  marks by holder
+  9  messages   hash  message id -> record; this and what follows only for a handle that may have locked something
+  10 index      zset  selection index
+  11 waiters    zset  waiting gets
+  12 expiry     zset  expiry times
+  13 wake_base  base  keys that waiting connections block on
+  14 groups     hash  what is there of groups
+  15 members    zset  members of groups, by score
+  16 locks      hash  what handles have locked
 ARGV
   1  owner
   2  queue_name
   3  handle
-REPLY       { 0 } | { reason }
+REPLY       { 0 } | { 1 } it was the last handle of a queue that is deleted logically: the caller deletes that | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing, 5 position
 COST        O(1); messages that it has locked * log depth; of a handle that marked messages up to 1000 of those
@@ -31,15 +32,15 @@ local own, owner = KEYS[1], ARGV[1]
 if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
 local handle = owner .. "#" .. ARGV[3]
 local queue = {
-    name = ARGV[2], q = KEYS[2], h = KEYS[3], a = KEYS[5], k = KEYS[6],
-    i = KEYS[9], w = KEYS[10], g = KEYS[13], r = KEYS[14], l = KEYS[15],
+    name = ARGV[2], q = KEYS[2], h = KEYS[3], a = KEYS[6], k = KEYS[7],
+    i = KEYS[10], w = KEYS[11], g = KEYS[14], r = KEYS[15], l = KEYS[16],
 }
-local marks = queue.k and marks_of(queue, KEYS[7])
-if queue.l then unlock(queue, KEYS[8], own, KEYS[11], KEYS[12], handle, marks) end
+local marks = queue.k and marks_of(queue, KEYS[8])
+if queue.l then unlock(queue, KEYS[9], own, KEYS[12], KEYS[13], handle, marks) end
 local is_last_together = give_back_handle(queue, handle)
 if marks then
     marks.end_holder(handle)
     if is_last_together then marks.end_holder("C") end
 end
 redis.call("SREM", KEYS[4], ARGV[2] .. "\n" .. ARGV[3])
-return { 0 }
+return { note_deleted(queue, KEYS[5]) and 1 or 0 }

@@ -15,7 +15,7 @@ ARGV
   4  maker       owner token of the connection whose MQOPEN of a model this is; from now on its recovery finds the queue
   5  queue_name  with a maker
 REPLY       { 0, version, 1 created or 0 replaced, former definition or "" } | { reason, version }
-REASONS     2009 CONNECTION_BROKEN | 2100 OBJECT_ALREADY_EXISTS | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
+REASONS     2009 CONNECTION_BROKEN | 2100 OBJECT_ALREADY_EXISTS | 2201 NAME_IN_USE (it is deleted logically) | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
 INVARIANTS  2 fencing (of the maker), 5 position (what is on the queue keeps its place)
 MEMORY      refused when Redis is full
 COST        O(1)
@@ -24,7 +24,8 @@ USES        fence, idle
 local queue = { q = KEYS[2], a = KEYS[3], h = KEYS[4] }
 local definition, idle_field, maker = ARGV[2], ARGV[3], ARGV[4]
 if maker and is_fenced(KEYS[5], maker) then return { MQRC.CONNECTION_BROKEN, "" } end
-local known = redis.call("HMGET", queue.q, "ver", "def")
+local known = redis.call("HMGET", queue.q, "ver", "def", "del")
+if known[3] then return { MQRC.NAME_IN_USE, "" } end
 if known[1] then
     if ARGV[1] == "new" then return { MQRC.OBJECT_ALREADY_EXISTS, known[1] } end
     local reason = why_not_idle(queue, idle_field, known[2], definition)

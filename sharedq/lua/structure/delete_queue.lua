@@ -4,6 +4,10 @@ structure/delete_queue.lua - delete or clear a local queue: in one moment it is 
 The messages leave the queue together, by renaming its sets; their bodies go afterwards, in chunks
 (structure/discard.lua). The sets put aside are noted, so that a crash in between loses track of nothing.
 
+A dynamic queue that an MQCLOSE deletes while others have it open is deleted logically: it has no definition any more, so
+every call through their handles is refused, and it goes with what is on it when the last of them is closed. Until then
+nothing is defined in its place.
+
 KEYS
   1  sequence   string  counter
   2  queue      hash    version, definition, counters
@@ -18,7 +22,6 @@ KEYS
   11 marks      hash    what is left of marks; and base of what a mover has marked
   12 own        hash    registered owners (the fence)
   13 wake_base  base    keys that waiting connections block on
-  14 made       set     queues that go with the caller; only of an MQCLOSE, which takes it out of the directory, too
 ARGV
   1  queue_name
   2  mode      delete: refused unless empty | purge: delete with what is on it | clear: empty it
@@ -28,9 +31,10 @@ ARGV
                its messages stay, until all parts are closed and the rest goes. "" otherwise
   5  caller    owner token of the connection whose MQCLOSE this is; "" for a command
   6  maker     "" or the only connection whose queue may be deleted: an MQOPEN of it made the queue
-REPLY       { 0, numbers of what was set aside } | { reason }
+  7  is_closing  1: an MQCLOSE of a handle that is still open: it is deleted logically
+REPLY       { 0, numbers of what was set aside } | { 1 } it is deleted logically, and open | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
-            | 2041 OBJECT_CHANGED (another version, or maker)
+            | 2041 OBJECT_CHANGED (another version, or maker); a queue that is deleted logically is 2042 to a command
 INVARIANTS  1 one state, 2 fencing, 4 bounded
 COST        O(1); waiters, where they have no handle
 USES        fence, idle, waiting
@@ -38,15 +42,28 @@ USES        fence, idle, waiting
 local queue = { name = ARGV[1], q = KEYS[2], a = KEYS[3], w = KEYS[6], h = KEYS[7] }
 local trash, mode = KEYS[8], ARGV[2]
 if ARGV[5] ~= "" and is_fenced(KEYS[12], ARGV[5]) then return { MQRC.CONNECTION_BROKEN } end
-local version, closed = redis.call("HGET", queue.q, "ver"), ARGV[4]
+local state, closed, LOGICALLY = redis.call("HMGET", queue.q, "ver", "del", "lk"), ARGV[4], 1
+local version, is_closing, has_handles = state[1], ARGV[7] == "1", redis.call("HLEN", queue.h) > 0
+if state[2] and (has_handles or mode == "clear") then
+    return { ARGV[5] == "" and MQRC.OBJECT_IN_USE or LOGICALLY }
+end
 -- Defined again, with what it held.
 if mode == "rest" and version then return { 0 } end
 if version then
     if ARGV[3] ~= "" and version ~= ARGV[3] then return { MQRC.OBJECT_CHANGED } end
     if (ARGV[6] or "") ~= "" and redis.call("HGET", queue.q, "by") ~= ARGV[6] then return { MQRC.OBJECT_CHANGED } end
-    if redis.call("HLEN", queue.h) > 0 then return { MQRC.OBJECT_IN_USE } end
+    local is_logical = is_closing or (has_handles and (ARGV[6] or "") ~= "")
+    if has_handles and not is_logical then return { MQRC.OBJECT_IN_USE } end
     if uncommitted(queue) > 0 then return { MQRC.Q_NOT_EMPTY } end
-    if mode == "delete" and not is_empty(queue) then return { MQRC.Q_NOT_EMPTY } end
+    if mode == "delete" and not (is_empty(queue) and tonumber(state[3] or 0) == 0) then return { MQRC.Q_NOT_EMPTY } end
+    if is_logical then
+        redis.call("HDEL", queue.q, "ver", "def")
+        redis.call("HSET", queue.q, "del", "1")
+        return { LOGICALLY }
+    end
+elseif state[2] then
+    -- The last handle has been closed.
+    mode = "purge"
 elseif closed == "" and mode ~= "rest" then
     if mode == "clear" then return { MQRC.UNKNOWN_OBJECT_NAME } end
     -- Deleted before, by a command that did not come to its end. The caller goes on to take the name out of the directory,
@@ -77,8 +94,6 @@ redis.call("UNLINK", KEYS[4], KEYS[5], KEYS[11], KEYS[11] .. "\nM\na", KEYS[11] 
 if mode ~= "clear" then
     local gone = redis.call("HGET", queue.q, "gone")
     redis.call("UNLINK", queue.q, queue.w)
-    -- For the caller's recovery, until the directory does not have it any more.
-    if KEYS[14] then redis.call("SADD", KEYS[14], queue.name) end
     if gone then redis.call("HSET", queue.q, "gone", gone) end
 end
 return reply

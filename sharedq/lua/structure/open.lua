@@ -18,7 +18,7 @@ ARGV
   5  detail     what DISPLAY QSTATUS TYPE(HANDLE) shows (JSON)
   6.. what the handle checks: a field of versions, and the value it must have
 REPLY       { 0, version, definition } | { 1 } the name has to be resolved again | { reason }
-REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2042 OBJECT_IN_USE
+REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2052 Q_DELETED | 2042 OBJECT_IN_USE
 INVARIANTS  2 fencing
 COST        O(1), and definitions on the way
 USES        fence
@@ -30,8 +30,8 @@ if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
 for position = FIRST, #ARGV, 2 do
     if (redis.call("HGET", KEYS[5], ARGV[position]) or "") ~= ARGV[position + 1] then return { CHANGED } end
 end
-local state = redis.call("HMGET", queue, "ver", "def", "ip", "xo", "iq")
-if not state[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
+local state = redis.call("HMGET", queue, "ver", "def", "ip", "xo", "iq", "del")
+if not state[1] then return { state[6] and MQRC.Q_DELETED or MQRC.UNKNOWN_OBJECT_NAME } end
 
 if string.find(mode, "[iI]") then
     local definition = cjson.decode(state[2])

@@ -63,6 +63,7 @@ for position = names_end + 1, #ARGV do
         unlock(queue, KEYS[7], own, KEYS[8], KEYS[6], owner .. "#" .. handle, marks)
         marks.end_holder(owner .. "#" .. handle)
         if give_back_handle(queue, owner .. "#" .. handle) then marks.end_holder("C") end
+        note_deleted(queue, KEYS[10])
     end
 end
 if redis.call("EXISTS", holdings) == 1 then return { MORE } end

@@ -29,7 +29,8 @@ def alter_local(finder: Finder, structure: str, name: str, changes: Mapping[str,
     while True:
         stored = finder.queues.read(structure, [name]).get(name)
         if stored is None:
-            gone = error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name, f"{structure} does not have it")
+            reason = MQRC.Q_DELETED if finder.queues.is_deleted(structure, name) else MQRC.UNKNOWN_OBJECT_NAME
+            gone = error_for(reason, "", name, f"{structure} does not have it")
             raise why_not_there(finder.group, structure, name) or gone
         altered = _altered(stored.definition, changes).altered_at(finder.clock())
         if finder.queues.alter(structure, stored, altered):

@@ -57,13 +57,15 @@ class Finder:
         """Return the definition that *name* means.
 
         Raises:
-            MQIError: 2343, it is private and shared; 2373, its structure has failed; 2346, the structure is being
-                recovered.
+            MQIError: 2343, it is private and shared; 2052, it is deleted logically; 2373, its structure has failed;
+                2346, the structure is being recovered.
         """
         while (entry := self.locate(name)) is not None:
             located = self.located(entry)
             if located is not None:
                 return located
+            if self.queues.is_deleted(entry.structure, name):
+                raise error_for(MQRC.Q_DELETED, "", name, "it is still open")
             told = failure_of(self.group, entry.structure)
             failure = why_not_there(self.group, entry.structure, name)
             if failure is not None and self.locate(name) == entry:

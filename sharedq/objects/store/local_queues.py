@@ -27,6 +27,8 @@ from sharedq.scripts.queues import (
 from sharedq.scripts.reads import trigger_holder
 
 _CHANGED = 1
+#: structure/delete_queue answers this about a queue that is deleted logically.
+_LOGICALLY = 1
 #: The one attribute that changes only while the queue is empty and closed.
 _IDLE_FIELD = "index_type"
 _STATES_PER_CALL = 100
@@ -188,13 +190,19 @@ class LocalQueues:
         version: str = "",
         closed_at: int | None = None,
         maker: str = "",
-    ) -> None:
+        is_closing: bool = False,
+    ) -> bool:
         """Delete the queue or empty it. It is no error to delete a queue that is not there.
 
         Args:
             mode: ``rest`` deletes a part that was closed, with its messages.
             closed_at: only close a part of a partitioned queue, for definitions up to this version.
-            maker: delete only a queue that an MQOPEN of this connection made.
+            maker: delete only a queue that an MQOPEN of this connection made. If others have it open, it is deleted
+                logically.
+            is_closing: delete it logically. The caller has a handle of it open, which it closes then.
+
+        Returns:
+            Whether it is gone. It stays until its last handle is closed if it is deleted logically.
 
         Raises:
             MQIError: 2042, it is open; 2055, it is not empty, or has uncommitted messages; 2041, it has another
@@ -202,12 +210,23 @@ class LocalQueues:
         """
         keys = self._group.structure(structure)
         reason, *numbers = self._group.call(
-            *delete_queue_call(keys, keys.queue(name), mode, version, closed_at, self._caller, maker)
+            *delete_queue_call(
+                keys, keys.queue(name), mode, version, closed_at, self._caller, maker, is_closing=is_closing
+            )
         )
+        if reason == _LOGICALLY:
+            self.wake_waiters(structure, name)
+            return False
         if reason:
             raise _refusal(reason, queue_of(name))
         for number in numbers:
             self._discard(keys, str(number))
+        return True
+
+    def is_deleted(self, structure: str, name: str) -> bool:
+        """Whether the queue is deleted logically: it is not defined any more, and is still open."""
+        key = self._group.structure(structure).queue(name).queue
+        return bool(self._group.command(key, "HEXISTS", key, "del"))
 
     def forget_made(self, structure: str, maker: str, names: Sequence[str]) -> None:
         """Keep these queues when *maker* goes.
@@ -248,5 +267,9 @@ class LocalQueues:
 
 
 def _refusal(reason: int, name: str) -> Exception:
-    details = {MQRC.OBJECT_IN_USE: "it is open", MQRC.Q_NOT_EMPTY: "it holds messages or uncommitted work"}
+    details = {
+        MQRC.OBJECT_IN_USE: "it is open",
+        MQRC.Q_NOT_EMPTY: "it holds messages or uncommitted work",
+        MQRC.NAME_IN_USE: "a dynamic queue of that name is deleted, and still open",
+    }
     return error_for(MQRC(reason), "", name, details.get(MQRC(reason), ""))

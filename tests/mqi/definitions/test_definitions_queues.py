@@ -345,11 +345,8 @@ def test_dynamic_queues_are_made_from_models_and_deleted_by_name(group: TestGrou
         with refused(MQRC.DYNAMIC_Q_NAME_ERROR):
             repository.create_dynamic(private, name)
     assert len(repository.create_dynamic(private, "X" * 32 + "*").name) == 48
-    repository.delete_dynamic(first.name)
+    repository.delete("QLOCAL", first.name)
     assert repository.lookup(first.name) is None
-    group.define_shared("FIXED")
-    with refused(MQRC.OPTION_NOT_VALID_FOR_TYPE):
-        repository.delete_dynamic("FIXED")
 
 
 def test_display_shows_what_is_meant_and_counts_it(group: TestGroup) -> None:

@@ -165,9 +165,8 @@ def test_an_asynchronous_put_prevents_the_deletion_of_a_queue(
         other.close()
     assert reason_of(queue, options) == MQRC.Q_NOT_EMPTY
     connection.commit()
-    again = connection.open(queue.handle.name, BOTH)
-    assert again.get().body == b"on its way"
-    assert again.close(DELETE) == MQRC.NONE
+    assert queue.get().body == b"on its way"
+    assert queue.close(DELETE) == MQRC.NONE
     assert not exists(models, queue)
 
 
