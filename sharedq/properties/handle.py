@@ -48,6 +48,7 @@ from sharedq.properties.names import (
     kept_name,
     settable_name,
 )
+from sharedq.properties.ordered import OrderedProperties, Place
 from sharedq.properties.values import Value, checked, converted, type_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -121,8 +122,8 @@ class MessageHandle:
         self._in_use = threading.RLock()
         self.md = MQMD(version=2)
         self._is_validated = options != CreateHandleOption.NO_VALIDATION
-        self._properties: list[Property] = []
-        self._cursor: Property | None = None
+        self._properties = OrderedProperties()
+        self._cursor: Place | None = None
         #: Whether it has taken the properties of a message.
         self.is_filled = False
 
@@ -139,7 +140,7 @@ class MessageHandle:
 
     def take(self, properties: list[Property], md: MQMD) -> None:
         """Have these properties and a copy of this descriptor instead of what it had; the cursor begins anew."""
-        self._properties, self._cursor, self.md = properties, None, replace(md, version=2)
+        self._properties, self._cursor, self.md = OrderedProperties(properties), None, replace(md, version=2)
         self.is_filled = True
 
     @contextmanager
@@ -185,18 +186,18 @@ class MessageHandle:
             self._set_field(kept.removeprefix(DESCRIPTOR), type_, value)
             return
         made = Property(kept, type_, value, MQPD() if descriptor is None else replace(descriptor))
-        if options & (_UNDER | _AFTER | _BEFORE):
-            at = self._cursor_place("MQSETMP") + bool(options & _AFTER)
+        same = None if options else self._properties.first_of(kept)
+        cursor = self._cursor_place("MQSETMP") if options & (_UNDER | _AFTER | _BEFORE) else None
+        replaced = cursor if options & _UNDER else same
+        other = self._properties.mixed_with(kept, replaced)
+        if other is not None:
+            raise error_for(MQRC.MIXED_CONTENT_NOT_ALLOWED, "MQSETMP", "", f"{kept[:80]} and {other[:80]}")
+        if replaced is not None:
+            self._properties.replace(replaced, made)
+        elif cursor is None:
+            self._properties.insert(made, self._properties.last)
         else:
-            at = len(self._properties) if options & _APPEND else self._place_of(kept)
-        replaced = at if options & _UNDER or (not options and at < len(self._properties)) else None
-        self._refuse_mixed(kept, replaced)
-        if replaced is None:
-            self._properties.insert(at, made)
-        else:
-            if self._cursor is self._properties[at]:
-                self._cursor = made
-            self._properties[at] = made
+            self._properties.insert(made, cursor if options & _AFTER else cursor.before)
 
     @_alone("MQDLTMP")
     def delete(self, name: str, *, options: DeletePropertyOption | int = 0) -> None:
@@ -209,19 +210,20 @@ class MessageHandle:
         if options & ~_DELETE_AT_CURSOR:
             raise error_for(MQRC.OPTIONS_ERROR, "MQDLTMP", "", f"options {options:#x}")
         if options:
-            at = self._cursor_place("MQDLTMP")
+            place = self._cursor_place("MQDLTMP")
         else:
             check_length(name, "MQDLTMP")
-            at = self._place_of(_inquired_names(name)[0])
-            if at == len(self._properties):
+            found = self._properties.first_of(_inquired_names(name)[0])
+            if found is None:
                 raise _not_available("MQDLTMP", name)
-        if self._properties[at] is self._cursor:
+            place = found
+        self._properties.remove(place)
+        if place is self._cursor:
             self._cursor = None
-        del self._properties[at]
 
     def clear(self) -> None:
         """Delete all properties; the descriptor stays."""
-        self._properties, self._cursor = [], None
+        self._properties, self._cursor = OrderedProperties(), None
 
     def _set_field(self, field: str, type_: PropertyType, value: Value) -> None:
         name, wanted = DESCRIPTOR_FIELDS[field]
@@ -240,23 +242,10 @@ class MessageHandle:
         refuse_structure(MQMD, MQRC.MD_ERROR, changed, "MQSETMP")
         self.md = changed
 
-    def _place_of(self, name: str) -> int:
-        """Where the first property of that name is; after the last one if there is none."""
-        return next((at for at, each in enumerate(self._properties) if each.name == name), len(self._properties))
-
-    def _cursor_place(self, verb: str) -> int:
-        for at, each in enumerate(self._properties):
-            if each is self._cursor:
-                return at
-        raise error_for(MQRC.PROPERTY_NOT_AVAILABLE, verb, "", "no property is under the cursor")
-
-    def _refuse_mixed(self, name: str, replaced: int | None) -> None:
-        """Refuse a name that would make an element have a value and elements in it."""
-        full = full_name(name)
-        for at, each in enumerate(self._properties):
-            other = full_name(each.name)
-            if at != replaced and (other.startswith(full + ".") or full.startswith(other + ".")):
-                raise error_for(MQRC.MIXED_CONTENT_NOT_ALLOWED, "MQSETMP", "", f"{name[:80]} and {each.name[:80]}")
+    def _cursor_place(self, verb: str) -> Place:
+        if self._cursor is None or not self._cursor.is_listed:
+            raise error_for(MQRC.PROPERTY_NOT_AVAILABLE, verb, "", "no property is under the cursor")
+        return self._cursor
 
     # -- inquiring ---------------------------------------------------------------------------------------------
 
@@ -286,47 +275,47 @@ class MessageHandle:
         check_length(name, "MQINQMP")
         if WILDCARD in name[:-1]:
             raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQINQMP", "", f"{name[:80]}: % can only be the last character")
-        found = self._found(name, options)
+        place = self._found(name, options)
+        found = place.property
         type_, value = found.type_, found.value
         if options & _CONVERT_TYPE:
             type_ = PropertyType(int(wanted)) or type_
             value = converted(found.type_, found.value, type_)
-        self._cursor = found
+        self._cursor = place
         return Inquired(found.name, type_, value, replace(found.descriptor), found.unknown_type)
 
     def get(self, name: str, default: Value = None) -> Value:
         """The value of a property; *default* if there is none of that name."""
         text(name, MQRC.PROPERTY_NAME_ERROR, "MQINQMP", "the name")
         for each in _inquired_names(name):
-            for found in self._candidates(each):
-                return found.value
+            found = self._first_match(each, None)
+            if found is not None:
+                return found.property.value
         return default
 
-    def _found(self, name: str, options: int) -> Property:
+    def _found(self, name: str, options: int) -> Place:
         if options & _AT_CURSOR:
             if self._cursor is None:
                 raise error_for(MQRC.PROPERTY_NOT_AVAILABLE, "MQINQMP", "", "no property is under the cursor")
             return self._cursor
         for each in _inquired_names(name):
-            candidates = self._candidates(each)
-            if options & _NEXT and self._cursor is not None:
-                places = [at for at, one in enumerate(candidates) if one.name == self._cursor.name]
-                if each.startswith(DESCRIPTOR):
-                    candidates = candidates[places[0] + 1 :] if places else candidates
-                else:
-                    candidates = self._after_cursor(each)
-            if candidates:
-                return candidates[0]
+            found = self._first_match(each, self._cursor if options & _NEXT else None)
+            if found is not None:
+                return found
         raise _not_available("MQINQMP", name)
 
-    def _candidates(self, name: str) -> list[Property]:
+    def _first_match(self, name: str, after: Place | None) -> Place | None:
+        """Return the first property that a kept name means. With *after*: the next one, if that is among them."""
         if name.startswith(DESCRIPTOR):
-            return [self._field(field) for field in DESCRIPTOR_FIELDS if _matches(name, DESCRIPTOR + field)]
-        return [each for each in self._properties if _matches(name, each.name)]
-
-    def _after_cursor(self, name: str) -> list[Property]:
-        at = next((at for at, each in enumerate(self._properties) if each is self._cursor), -1)
-        return [each for each in self._properties[at + 1 :] if _matches(name, each.name)]
+            fields = [DESCRIPTOR + field for field in DESCRIPTOR_FIELDS if _matches(name, DESCRIPTOR + field)]
+            if after is not None and after.property.name in fields:
+                del fields[: fields.index(after.property.name) + 1]
+            return Place(self._field(fields[0].removeprefix(DESCRIPTOR))) if fields else None
+        if after is None or not after.is_listed:
+            if not name.endswith(WILDCARD):
+                return self._properties.first_of(name)
+            after = None
+        return next((each for each in self._properties.places(after) if _matches(name, each.property.name)), None)
 
     def _field(self, field: str) -> Property:
         name, type_ = DESCRIPTOR_FIELDS[field]
@@ -389,7 +378,7 @@ class MessageHandle:
             raise _not_available("MQMHBUF", name)
         buffer = with_properties(md, b"", found)
         if options & HandleToBufferOption.DELETE_PROPERTIES:
-            self._properties = [each for each in self._properties if not _matches(wanted, each.name)]
+            self._properties = OrderedProperties(each for each in self._properties if not _matches(wanted, each.name))
             self._cursor = None
         return buffer
 
