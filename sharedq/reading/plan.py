@@ -13,7 +13,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal
-from sharedq.objects.repository import Repository
+from sharedq.objects.repository import Located, Repository
 from sharedq.objects.store.parts import parts_of
 from sharedq.reading.queue import Place, ReadRange, Wanted
 
@@ -35,22 +35,25 @@ def find_places(group: Group, queue: str, qmgr: str = "") -> list[Place]:
     if qmgr and group.member(qmgr) is None:
         raise error_for(MQRC.Q_MGR_NAME_ERROR, "", qmgr)
     repository = Repository(group, qmgr or None)
-    located = repository.lookup(queue)
-    if located is not None and isinstance(located.definition, QueueAlias):
-        _check_may_get(queue, located.definition)
-        target = located.definition.target
-        located = repository.lookup(target)
-        if located is None:
-            raise error_for(MQRC.UNKNOWN_ALIAS_BASE_Q, "", queue, f"its target is {target!r}")
-    if located is None:
-        where = f"at {qmgr}" if qmgr else "among the shared ones; a private queue needs its manager's name too"
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", queue, f"no such queue {where}")
-    if not isinstance(located.definition, QueueLocal):
-        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "", queue, "only local queues can be read")
-    _check_may_get(queue, located.definition)
-    places = [(located.structure, located.name)]
-    if located.name == SYSTEM_QSG_TRANSMIT_QUEUE:
-        places = [*parts_of(group, qmgr)]
+    named, located = repository.lookup(queue), list[Located | None]()
+    if named is not None and isinstance(named.definition, QueueAlias):
+        _check_may_get(queue, named.definition)
+        for target in named.definition.targets:
+            located.append(repository.lookup(target))
+            if located[-1] is None:
+                raise error_for(MQRC.UNKNOWN_ALIAS_BASE_Q, "", queue, f"its target is {target!r}")
+    else:
+        located.append(named)
+    places = list[tuple[str, str]]()
+    for each in located:
+        if each is None:
+            where = f"at {qmgr}" if qmgr else "among the shared ones; a private queue needs its manager's name too"
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", queue, f"no such queue {where}")
+        if not isinstance(each.definition, QueueLocal):
+            raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "", queue, "only local queues can be read")
+        _check_may_get(queue, each.definition)
+        is_parted = each.name == SYSTEM_QSG_TRANSMIT_QUEUE
+        places += parts_of(group, qmgr) if is_parted else [(each.structure, each.name)]
     return [Place(name, structure, group.structure_number(structure)) for structure, name in places]
 
 

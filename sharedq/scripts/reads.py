@@ -147,6 +147,11 @@ def queue_definition(reader: Reader, queue: QueueKeys) -> tuple[bytes, bytes] | 
     return None if version is None else (version, definition)
 
 
+def open_input_count(reader: Reader, queue: QueueKeys) -> int:
+    """Return how many handles have the queue open for input."""
+    return int(reader.command(queue.queue, "HGET", queue.queue, "ip") or 0)
+
+
 def trigger_holder(reader: Reader, keys: StructureKeys) -> bytes | None:
     """Return the connection that writes a structure's trigger messages; empty: none yet. None: none is needed."""
     token: bytes | None = reader.command(keys.versions, "HGET", keys.versions, "TRIGGER")

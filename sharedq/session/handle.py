@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sharedq.logical import UNUSED, HandleOrder
 from sharedq.messages.context import Context
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import QueueKeys, StructureKeys
 from sharedq.selectors.selector import Selector
 from sharedq.session.facts import QueueFacts, lowest_cap
@@ -120,8 +121,14 @@ class LastPut:
 class Puts:
     """The memory of a handle for its puts."""
 
-    #: How messages go that are too long for the shared transmission queue, once there was one.
-    other_way: Handle | None = None
+    #: The other ways of messages, once there was one that went there (`sharedq.calls.handles.ways`).
+    ways: dict[Place, Handle] = field(default_factory=dict)
+    #: MQOO_BIND_ON_GROUP or MQOO_BIND_NOT_FIXED where each put chooses among the queues of an alias; else 0.
+    binding: int = 0
+    #: Counts the choices that nothing decides.
+    turn: int = 0
+    #: The GroupId of the group that the next put begins, where it has decided the way already.
+    next_group_id: bytes = b""
     #: An asynchronous put through it failed, perhaps for a definition that it does not know.
     may_be_stale: bool = False
     #: The AlternateUserId that it was opened with: the user in the context of messages.

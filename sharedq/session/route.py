@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias, QueueModel, QueueRemote
+from sharedq.objects.store.parts import Place
 
 #: Begins the name of an IGQ attribute among the names that handles check; the manager's name follows.
 IGQ_PREFIX = "IGQ "
@@ -27,6 +28,7 @@ class Route:
         model: the model to create a dynamic queue from, when the name was a model queue's.
         is_temporary: it was made for this open, and goes with its close.
         is_permanent: it was made for this open, and stays once it is open.
+        spread: the places of the queues that an alias with SPREAD stands for. ``structure`` and ``queue`` are one.
     """
 
     structure: str
@@ -39,6 +41,7 @@ class Route:
     model: QueueModel | None = None
     is_temporary: bool = False
     is_permanent: bool = False
+    spread: tuple[Place, ...] = ()
 
     @property
     def checked(self) -> tuple[str, ...]:
@@ -70,17 +73,22 @@ class Route:
         return self._ends == other._ends
 
     def by_part_of(self, other: Route) -> Route:
-        """This route, through the part of SYSTEM.QSG.TRANSMIT.QUEUE that the *other* goes through to the same end.
+        """This route, through the part of SYSTEM.QSG.TRANSMIT.QUEUE that the *other* goes through to the same end, or
+        to the same one of the queues of an alias with SPREAD.
 
-        A handle keeps to one part, so that its messages keep their order.
+        A handle keeps to one, so that its messages keep their order.
         """
         return replace(self, structure=other.structure, queue=other.queue) if self.leads_where(other) else self
 
     @property
     def _ends(self) -> tuple[str, ...]:
         names = (definition.name for definition in self.path)
-        # Whichever part it is, what is sent arrives at the same queue.
-        place = (SYSTEM_QSG_TRANSMIT_QUEUE,) if self.is_intra_group else (self.structure, self.queue)
+        place: tuple[str, ...] = (self.structure, self.queue)
+        if self.is_intra_group:
+            # Whichever part it is, what is sent arrives at the same queue.
+            place = (SYSTEM_QSG_TRANSMIT_QUEUE,)
+        # Any change of the queues of an alias with SPREAD may send what belongs together elsewhere.
+        place = tuple(name for each in self.spread for name in each) or place
         return (*place, self.destination, self.target_qmgr, self.igq_of, *names)
 
 

@@ -66,6 +66,9 @@ def find_arrival(connection: Connection, name: bytes) -> Arrival | None:
         # Or it is no name, or no definition.
         connection.check()
         return None
+    if route.spread:
+        # Each message may go to another queue.
+        return None
     facts = again.definition.facts
     if again.definition.route != route or again.destination or facts.is_put_inhibited or facts.is_transmission:
         return None

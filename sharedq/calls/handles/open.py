@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
-from sharedq.calls.routes.refresh import refresh_definition
-from sharedq.calls.routes.resolve import conventional_route, read_versions, resolve, resolve_checked
+from sharedq.calls.routes.resolve import check_route, resolve, resolve_checked
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical import check_close
 from sharedq.mqi.arguments import whole
@@ -21,9 +23,10 @@ from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_object_name
 from sharedq.objects.definitions.processes import Process
 from sharedq.objects.repository import NAMED_OBJECTS, Repository
+from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import private_structure
 from sharedq.scripts.handles import close_call, open_call
-from sharedq.scripts.reads import queue_definition
+from sharedq.scripts.reads import open_input_count, queue_definition
 from sharedq.selectors.selector import Selector, selector_for
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Definition, Gets, Handle, ObjectHandle, StructureAccess
@@ -49,6 +52,22 @@ _NOT_FOR_REMOTE = (
     | OpenOption.SET
 )
 _INQUIRE = int(OpenOption.INQUIRE)
+_INPUT = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE)
+_BY_MESSAGE = int(OpenOption.BIND_NOT_FIXED | OpenOption.BIND_ON_GROUP)
+_DEFAULT_BINDS = {"OPEN": 0, "NOTFIXED": int(OpenOption.BIND_NOT_FIXED), "GROUP": int(OpenOption.BIND_ON_GROUP)}
+#: A call that is refused for one of these has done nothing, and another queue of an alias with SPREAD may do.
+NEXT_MAY_TAKE_IT = frozenset(
+    {
+        MQRC.PUT_INHIBITED,
+        MQRC.Q_FULL,
+        MQRC.Q_DELETED,
+        MQRC.UNKNOWN_OBJECT_NAME,
+        MQRC.STORAGE_MEDIUM_FULL,
+        MQRC.CF_STRUC_FAILED,
+        MQRC.CF_STRUC_IN_USE,
+        MQRC.CF_NOT_AVAILABLE,
+    }
+)
 #: The version of MQOD that has a selection string, and the open options that go with one.
 _VERSION_WITH_SELECTOR = 4
 _SELECTING = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE)
@@ -63,8 +82,6 @@ _CHANGED = 1
 _DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
 #: structure/close answers this about the last handle of a queue that is deleted logically.
 _GOES = 1
-#: One of the checks: the definition of the transmit queue, for which these messages are too long.
-TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
 #: How many times MQOPEN resolves a name whose way changes meanwhile.
 RESOLUTIONS_MAX = 100
 
@@ -147,7 +164,10 @@ def _open_name(
     """Resolve the name and open where it leads; resolve it again where that has changed in between."""
     missing: MQIError | None = None
     for _ in range(RESOLUTIONS_MAX):
-        route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
+        route = resolve(connection, name, qmgr_name, opened_at)
+        if route.spread:
+            return _open_any_of(connection, route, name, qmgr_name, opened_at, options)
+        route, checks = check_route(connection, route, name, qmgr_name, opened_at)
         if route.model is not None:
             if not may_create:
                 raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
@@ -155,7 +175,7 @@ def _open_name(
         if route.destination and (options & _NOT_FOR_REMOTE or (options & _INQUIRE and route.definition is None)):
             raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
         try:
-            handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
+            handle = open_route(connection, name, qmgr_name, opened_at, route, checks, options)
         except MQIError as error:
             # The queue was deleted since the name was resolved. Or its structure has failed, and this connection has
             # entered it afterwards.
@@ -171,6 +191,50 @@ def _open_name(
         if handle is not None:
             return handle
     raise missing or error_for(MQRC.OBJECT_IN_USE, "MQOPEN", name, "the definitions on its way change all the time")
+
+
+def _open_any_of(
+    connection: Connection, route: Route, name: str, qmgr_name: str, opened_at: str, options: int
+) -> Handle:
+    """Open one of the queues of an alias with SPREAD: for input the one with the fewest getters, else any that can be
+    used. That is the queue of a handle with MQOO_BIND_ON_OPEN.
+    """
+    refusal: MQIError | None = None
+    for place in _in_order(connection, route, options):
+        known = replace(route, structure=place.structure, queue=place.queue)
+        try:
+            for _ in range(RESOLUTIONS_MAX):
+                now, checks = resolve_checked(connection, name, qmgr_name, opened_at, known)
+                handle = open_route(connection, name, qmgr_name, opened_at, now, checks, options)
+                if handle is not None:
+                    handle.puts.binding = _binding(now, options)
+                    return handle
+        except MQIError as error:
+            if error.reason not in NEXT_MAY_TAKE_IT:
+                raise
+            refusal = refusal or error
+    raise refusal or error_for(MQRC.OBJECT_IN_USE, "MQOPEN", name, "the definitions on its way change all the time")
+
+
+def _in_order(connection: Connection, route: Route, options: int) -> Sequence[Place]:
+    places = random.sample(route.spread, len(route.spread))
+    if not options & _INPUT:
+        return places
+    getters: dict[Place, int] = {}
+    for place in places:
+        # One whose structure cannot be used is refused when it is opened.
+        with suppress(MQIError):
+            access = connection.access(place.structure)
+            getters[place] = open_input_count(connection, access.keys.queue(place.queue))
+    return sorted(places, key=lambda place: getters.get(place, 0))
+
+
+def _binding(route: Route, options: int) -> int:
+    """The binding of the puts of a handle, if each of them chooses a queue."""
+    if not options & OpenOption.OUTPUT:
+        return 0
+    alias = route.path[-1]
+    return options & _BY_MESSAGE or (0 if options & OpenOption.BIND_ON_OPEN else _DEFAULT_BINDS[alias.def_bind])
 
 
 def _check_names(name: str, qmgr_name: str) -> None:
@@ -210,7 +274,7 @@ def open_object(connection: Connection, od: MQOD, options: OpenOption | int) -> 
     return ObjectHandle(name or qmgr, kind)
 
 
-def _open_route(
+def open_route(
     connection: Connection,
     name: str,
     qmgr_name: str,
@@ -298,55 +362,6 @@ def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, open
     return _handle(connection, access, route, checks, name, qmgr_name, opened_at, options, found)
 
 
-def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
-    """Return the handle for a put of *length* bytes. A message too long for SYSTEM.QSG.TRANSMIT.QUEUE goes through the
-    conventional transmission queue, if there is one.
-
-    Raises:
-        MQIError: 2041, the handle's name leads elsewhere now; 2373, 2346 the other way's structure has failed.
-    """
-    if not handle.is_intra_group or length <= handle.definition.facts.max_msg_length:
-        return handle
-    if handle.puts.other_way is None or handle.puts.other_way.structure.has_failed:
-        assert handle.definition.route is not None
-        try:
-            route = conventional_route(connection, handle.definition.route, handle.opened_at)
-        except MQIError as error:
-            if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
-                raise
-            return handle
-        checks = _checks_elsewhere(connection, handle, route)
-        name, qmgr_name = handle.object_name, handle.object_q_mgr_name
-        handle.puts.other_way = _open_route(
-            connection, name, qmgr_name, handle.opened_at, route, checks, handle.options
-        )
-        if handle.puts.other_way is None:
-            raise _leads_elsewhere(handle)
-        handle.puts.other_way.puts.alternate_user = handle.puts.alternate_user
-    return handle.puts.other_way
-
-
-def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> tuple[str, ...]:
-    """Return the versions that *handle* checks, as the structure of *route* has them: IGQ, the definitions that its
-    name led through, and that of SYSTEM.QSG.TRANSMIT.QUEUE.
-
-    An ALTER changes the directory and the queue first, the structures last. If both are unchanged now, no ALTER had
-    reached the structure when it answered.
-    """
-    checked = (*route.checked, TRANSMIT_QUEUE_CHECKED)
-    values = read_versions(connection, connection.access(route.structure).keys, checked)
-    refresh_definition(connection, handle)
-    assert handle.definition.route is not None
-    now = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
-    if not now.leads_where(handle.definition.route):
-        raise _leads_elsewhere(handle)
-    return tuple(part for pair in zip(checked, values, strict=True) for part in pair)
-
-
-def _leads_elsewhere(handle: Handle) -> MQIError:
-    return error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, "its name leads elsewhere now")
-
-
 def _mark_interval_ms(connection: Connection) -> int:
     return Repository(connection.group, connection.qmgr_name).qmgr_attributes(connection.qmgr_name).mark_interval_ms
 
@@ -383,9 +398,10 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
         flush_pending(connection)
     if options & _DELETES and not handle.is_temporary:
         _delete(connection, handle, purge=bool(options & CloseOption.DELETE_PURGE))
-    if handle.puts.other_way is not None:
-        close_handle(connection, handle.puts.other_way)
-        handle.puts.other_way = None
+    while handle.puts.ways:
+        place, way = next(iter(handle.puts.ways.items()))
+        close_handle(connection, way)
+        del handle.puts.ways[place]
     goes = _give_back(connection, handle)
     handle.is_closed = True
     connection.handles.pop(handle.number, None)

@@ -76,7 +76,9 @@ def split_up(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
         position = put_position(result.order.puts, options, md, len(body), for_transmission=is_remote)
         if not isinstance(position, PutPosition):
             raise error_for(position, "MQPUT", handle.object_name)
-        group_id = new_identifier(connection.origin) if position.group_id is None else position.group_id
+        group_id = position.group_id
+        if group_id is None:
+            group_id = handle.puts.next_group_id or new_identifier(connection.origin)
         segments = split(body, position.msg_flags, facts.max_msg_length, offset=position.offset)
         if not isinstance(segments, list):
             detail = f"{len(body)} bytes, MAXMSGL({facts.max_msg_length})"

@@ -14,7 +14,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from sharedq.calls.handles.open import close_handle, find_queue, for_length
+from sharedq.calls.handles.open import close_handle, find_queue
+from sharedq.calls.handles.ways import for_length
 from sharedq.calls.put.store import Messages, store_many
 from sharedq.log import LibraryLogger
 from sharedq.messages.dead_letter import dead_lettered
@@ -168,7 +169,8 @@ def _put(
     try:
         store_many(connection, way, messages, MQPMO(options=_PUT), in_unit, is_whole=True, kept=[])
     finally:
-        if handle.puts.other_way is not None and not connection.is_ended:
+        for other_way in handle.puts.ways.values():
             # If the close is refused, it stays open until the connection ends. That does not affect the reports.
             with suppress(MQIError):
-                close_handle(connection, handle.puts.other_way)
+                if not connection.is_ended:
+                    close_handle(connection, other_way)

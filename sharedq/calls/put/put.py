@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import groupby, islice
 from typing import TypeVar
 
-from sharedq.calls.handles.open import for_length
+from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT
+from sharedq.calls.handles.ways import common_key, for_length, places_for, way_to
 from sharedq.calls.put.confirm import CONFIRMS_ARRIVAL, confirm_arrival
 from sharedq.calls.put.store import Messages, check_unit_room, store_many, store_one
 from sharedq.calls.unit.pending import flush_pending, put_later
@@ -15,6 +18,7 @@ from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import PUT_CONTEXT, check_put_context, check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.objects.store.parts import Place
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
@@ -47,11 +51,17 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
 
 
 def _put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
+    def put_on(way: Handle) -> MQRC:
+        return _put_here(connection, way, md, pmo, body, in_unit)
+
+    if handle.puts.binding:
+        return _put_on_any(connection, handle, places_for(connection, handle, md, int(pmo.options)), in_unit, put_on)
+    way = for_length(connection, handle, len(body)) if handle.is_intra_group else handle
+    return _by_way(connection, handle, way, in_unit, put_on)
+
+
+def _put_here(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
     options = int(pmo.options)
-    if handle.is_intra_group:
-        way = for_length(connection, handle, len(body))
-        if way is not handle:
-            return _by_way(connection, handle, way, in_unit, lambda: _put(connection, way, md, pmo, body, in_unit))
     is_confirmed = md.report & CONFIRMS_ARRIVAL
     if in_unit and _is_asynchronous(connection, handle, options) and not is_confirmed:
         return put_later(connection, handle, [(md, body)], options)
@@ -72,7 +82,8 @@ def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQ
     """Put messages on one queue: each script call's batch is stored whole or not at all.
 
     Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none: a refusal leaves the
-    unit of work as it was.
+    unit of work as it was. Of an alias with SPREAD that holds for each run of messages that belong together; messages
+    that may go anywhere go to one queue.
 
     Raises:
         MQIError: as for ``put``.
@@ -86,16 +97,26 @@ def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQ
 
 
 def _put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, in_unit: bool) -> MQRC:
-    options = int(pmo.options)
-    if handle.is_intra_group and messages:
+    def put_on(way: Handle, messages: Messages = messages) -> MQRC:
+        return _put_many_here(connection, way, messages, pmo, in_unit)
+
+    if not handle.puts.binding or not messages:
         # One way for all of them, which keeps their order.
-        way = for_length(connection, handle, max(len(body) for _, body in messages))
-        if way is not handle:
+        longest = max([len(body) for _, body in messages], default=0) if handle.is_intra_group else 0
+        return _by_way(connection, handle, for_length(connection, handle, longest), in_unit, put_on)
+    warning = MQRC.NONE
+    for _, group in groupby(messages, key=lambda each: common_key(handle, each[0])):
+        run = list(group)
+        places = places_for(connection, handle, run[0][0], int(pmo.options))
+        # Outside a unit of work a refusal may come after some were stored, so only one queue is tried.
+        tried = places if in_unit else islice(places, 1)
+        warned = _put_on_any(connection, handle, tried, in_unit, partial(put_on, messages=run))
+        warning = warning or warned
+    return warning
 
-            def call() -> MQRC:
-                return _put_many(connection, way, messages, pmo, in_unit)
 
-            return _by_way(connection, handle, way, in_unit, call)
+def _put_many_here(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, in_unit: bool) -> MQRC:
+    options = int(pmo.options)
     is_confirmed = any(md.report & CONFIRMS_ARRIVAL for md, _ in messages)
     if in_unit and _is_asynchronous(connection, handle, options) and not is_confirmed:
         return put_later(connection, handle, messages, options)
@@ -115,11 +136,31 @@ def _put_many(connection: Connection, handle: Handle, messages: Messages, pmo: M
     return warning
 
 
-def _by_way(connection: Connection, handle: Handle, way: Handle, in_unit: bool, call: Callable[[], MQRC]) -> MQRC:
-    """Make the *call*, which puts by another way than the handle's own, and goes on with the handle's group."""
+def _put_on_any(
+    connection: Connection, handle: Handle, places: Iterator[Place], in_unit: bool, put_on: Callable[[Handle], MQRC]
+) -> MQRC:
+    """Put on the first of *places*, queues of an alias with SPREAD, that takes it."""
+    refusal: MQIError | None = None
+    for place in places:
+        try:
+            return _by_way(connection, handle, way_to(connection, handle, place), in_unit, put_on)
+        except MQIError as error:
+            if error.reason not in NEXT_MAY_TAKE_IT:
+                raise
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
+
+
+def _by_way(
+    connection: Connection, handle: Handle, way: Handle, in_unit: bool, put_on: Callable[[Handle], MQRC]
+) -> MQRC:
+    """Put by the handle's own way or another one, which goes on with the handle's group."""
+    if way is handle:
+        return put_on(handle)
     way.order = handle.order
     try:
-        return call()
+        return put_on(way)
     finally:
         # A put that was refused in its middle has put something, too.
         connection.unit.retain(handle, "puts", way.order, in_unit=in_unit)
@@ -169,7 +210,7 @@ def _apart(messages: Messages) -> Messages:
 
 def _check(connection: Connection, handle: Handle, options: int, count: int) -> bool:
     """Refuse what no definition need be asked for; whether the puts belong to the unit of work."""
-    if handle.structure.has_failed:
+    if handle.structure.has_failed and not handle.puts.binding:
         connection.check_usable(handle)
     reason = check_put_options(options)
     if reason:

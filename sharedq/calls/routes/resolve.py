@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -12,6 +13,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueModel, QueueRemote
 from sharedq.objects.repository import Located, Repository
+from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import StructureKeys, private_structure
 from sharedq.session.connection import Connection
 from sharedq.session.route import Route, _Path
@@ -63,11 +65,16 @@ def resolve_checked(
         known: the route of a handle that is open by that name (`Route.by_part_of`).
     """
     route = resolve(connection, name, qmgr_name, opened_at)
-    if known is not None:
-        route = route.by_part_of(known)
+    return check_route(connection, route if known is None else route.by_part_of(known), name, qmgr_name, opened_at)
+
+
+def check_route(
+    connection: Connection, route: Route, name: str, qmgr_name: str, opened_at: str
+) -> tuple[Route, tuple[str, ...]]:
+    """As `resolve_checked`, for the *route* that was just resolved."""
     while route.checked:
         values = read_versions(connection, connection.access(route.structure).keys, route.checked)
-        again = resolve(connection, name, qmgr_name, opened_at).by_part_of(known or route)
+        again = resolve(connection, name, qmgr_name, opened_at).by_part_of(route)
         if again == route:
             return route, tuple(part for pair in zip(route.checked, values, strict=True) for part in pair)
         route = again
@@ -93,6 +100,8 @@ def _resolve_here(view: _View, name: str, path: _Path) -> Route:
         return Route("", name, model=definition)
     if any(known.name == name for known in path):
         raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", name, "its definition leads back to itself")
+    if isinstance(definition, QueueAlias) and definition.spread:
+        return _any_of(view, definition, (*path, definition))
     if isinstance(definition, QueueAlias):
         target = view.repository.lookup(definition.target)
         if target is None:
@@ -103,6 +112,19 @@ def _resolve_here(view: _View, name: str, path: _Path) -> Route:
             raise error_for(MQRC.ALIAS_BASE_Q_TYPE_ERROR, "MQOPEN", name, f"its target is {definition.target!r}")
         return _local(view, target, (*path, definition))
     return _remote(view, definition, path)
+
+
+def _any_of(view: _View, alias: QueueAlias, path: _Path) -> Route:
+    """The route to one of the queues of an alias with SPREAD. Whether its structure can be used is not asked."""
+    places: list[Place] = []
+    for name in alias.targets:
+        found = view.repository.locate(name)
+        if found is None:
+            raise error_for(MQRC.UNKNOWN_ALIAS_BASE_Q, "MQOPEN", alias.name, f"one of its targets is {name!r}")
+        if found.kind != QueueLocal.kind or found.is_partitioned:
+            raise error_for(MQRC.ALIAS_BASE_Q_TYPE_ERROR, "MQOPEN", alias.name, f"one of its targets is {name!r}")
+        places.append(Place(found.structure, name))
+    return Route(*random.choice(places), path=path, spread=tuple(places))
 
 
 def _local(view: _View, located: Located, path: _Path) -> Route:

@@ -14,8 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from sharedq.calls.handles.open import find_queue, for_length
+from sharedq.calls.handles.open import find_queue
 from sharedq.calls.handles.subscriptions import delete_orphans, topics_of
+from sharedq.calls.handles.ways import for_length
 from sharedq.calls.outgoing.descriptor import check_descriptor, check_properties, prepare
 from sharedq.calls.outgoing.segments import copy_fields
 from sharedq.calls.put.store import check_unit_room

@@ -381,3 +381,5 @@ class CharSelector(IntEnum):
     AMQP_VERSION = 2136
     AMQP_SSL_CIPHER_SUITES = 2137
     STREAM_QUEUE_NAME = 2138
+    #: Where the numbers of users begin.
+    USER_LIST = 4000

@@ -11,17 +11,18 @@ from sharedq.objects.store.structures import announce
 def announce_definition(finder: Finder, name: str, version: int, former: AnyQueue | None, qmgr: str) -> None:
     """Tell every structure that *name*, which *qmgr* knew as *former*, has another definition now, or none.
 
-    Puts compare what the structures are told. For gets, the target of an alias then has a new version, so that its
+    Puts compare what the structures are told. For gets, the targets of an alias then have a new version, so that its
     getters and waiters look at the definitions again.
     """
     announce(finder.group, f"DEF {name}", str(version))
     if not isinstance(former, QueueAlias):
         return
-    private, shared = finder.directory.find(former.target, qmgr)
-    target = private or shared
-    # The group keeps the versions of the shared transmission queue, and no getter goes through an alias to it.
-    if target is not None and target.kind == QueueLocal.kind and not target.is_partitioned:
-        finder.queues.renew_version(target.structure, target.name)
+    for each in former.targets:
+        private, shared = finder.directory.find(each, qmgr)
+        target = private or shared
+        # The group keeps the versions of the shared transmission queue, and no getter goes through an alias to it.
+        if target is not None and target.kind == QueueLocal.kind and not target.is_partitioned:
+            finder.queues.renew_version(target.structure, target.name)
 
 
 def spread_definition(finder: Finder, master: Entry) -> None:

@@ -14,20 +14,11 @@ from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
 from sharedq.objects.definitions.attributes import Mqsc
 from sharedq.objects.definitions.base import Description, NamedObject
-from sharedq.objects.definitions.names import check_object_name
+from sharedq.objects.definitions.names import check_names
 from sharedq.objects.definitions.queues import Name
 
-#: The most names of a list.
-NAMES_MAX: Final = 256
 #: The first word of a number is the one that is shown.
 _TYPES: Final = MappingProxyType({"NONE": 0, "QUEUE": 1, "Q": 1, "CLUSTER": 2, "AUTHINFO": 4})
-
-
-def _check_names(names: str) -> str:
-    listed = names.split(",") if names else []
-    if len(listed) > NAMES_MAX:
-        raise ValueError(f"a namelist has at most {NAMES_MAX} names")
-    return ",".join(map(check_object_name, listed))
 
 
 class Namelist(NamedObject):
@@ -37,7 +28,7 @@ class Namelist(NamedObject):
 
     name: Annotated[Name, Mqsc("NAMELIST", Char.NAMELIST_NAME, is_output=True, length=48)]
     description: Annotated[Description, Mqsc("DESCR", Char.NAMELIST_DESC, length=64)] = ""
-    names: Annotated[str, AfterValidator(_check_names), Mqsc("NAMES", Char.NAMES, length=48, is_list=True)] = ""
+    names: Annotated[str, AfterValidator(check_names), Mqsc("NAMES", Char.NAMES, length=48, is_list=True)] = ""
     namelist_type: Annotated[Literal[0, 1, 2, 4], Mqsc("NLTYPE", Int.NAMELIST_TYPE, _TYPES)] = 0
 
     @property

@@ -11,6 +11,9 @@ SYSTEM_QSG_TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
 #: Separates its name and a manager's in the name of a part in an application structure. No object name contains it.
 PART_SEPARATOR = "@"
 
+#: The most names of a list.
+NAMES_MAX = 256
+
 _OBJECT_NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
 _STRUCTURE_NAME = re.compile(r"[A-Z][A-Z0-9]{0,11}")
 
@@ -60,3 +63,11 @@ def is_generic(pattern: str) -> bool:
 def matches(pattern: str, name: str) -> bool:
     """Whether *pattern*, a name or a generic name, means *name*."""
     return name.startswith(pattern[:-1]) if is_generic(pattern) else name == pattern
+
+
+def check_names(names: str) -> str:
+    """Check each of several names, with commas between them: see `check_object_name`."""
+    listed = names.split(",") if names else []
+    if len(listed) > NAMES_MAX:
+        raise ValueError(f"there can be at most {NAMES_MAX} names")
+    return ",".join(map(check_object_name, listed))

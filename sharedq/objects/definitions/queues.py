@@ -21,6 +21,7 @@ from sharedq.objects.definitions.attributes import Mqsc
 from sharedq.objects.definitions.base import Date, Description, ObjectDefinition, Time
 from sharedq.objects.definitions.names import (
     SYSTEM_QSG_TRANSMIT_QUEUE,
+    check_names,
     check_object_name,
     check_optional_name,
     check_optional_structure,
@@ -276,12 +277,15 @@ class QueueModel(_Stored):
 
 
 class QueueAlias(_Clustered):
-    """Another name for a queue."""
+    """Another name for a queue; with ``spread``, for several local queues that share the messages."""
 
     kind: ClassVar[str] = "QALIAS"
 
     get: Annotated[Allowed, Mqsc("GET", Int.INHIBIT_GET, words.ALLOWED)] = "ENABLED"
     target: Annotated[OptionalName, Mqsc("TARGET", Char.BASE_OBJECT_NAME, length=48)] = ""
+    #: IBM MQ has no such attribute. It is what a cluster queue has several instances for.
+    spread: Annotated[str, AfterValidator(check_names), Mqsc("SPREAD", Char.USER_LIST, length=48, is_list=True)] = ""
+    def_bind: Annotated[Literal["OPEN", "NOTFIXED", "GROUP"], Mqsc("DEFBIND", Int.DEF_BIND, words.BIND)] = "OPEN"
     target_type: Annotated[
         Literal["QUEUE", "TOPIC"],
         Mqsc("TARGTYPE", Int.BASE_TYPE, words.TARGET_TYPE, instead="the target of an alias is a queue"),
@@ -292,6 +296,19 @@ class QueueAlias(_Clustered):
     @model_validator(mode="after")
     def _is_not_shared(self) -> QueueAlias:
         return _not_shared(self)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of its queues, in their order."""
+        return (self.target, *(self.spread.split(",") if self.spread else ()))
+
+    @model_validator(mode="after")
+    def _is_spread_over_queues(self) -> QueueAlias:
+        if self.spread and (not self.target or len(set(self.targets)) < len(self.targets)):
+            raise ValueError("SPREAD names further queues than TARGET, each once")
+        if self.spread and self.target_type != "QUEUE":
+            raise ValueError("SPREAD needs TARGTYPE(QUEUE)")
+        return self
 
 
 class QueueRemote(_Clustered):

@@ -30,7 +30,7 @@ def test_the_table_fits_the_models(inert: Inert) -> None:
 
 
 #: Their fields have names that mean other things elsewhere.
-COMMON = ("STATQ", "ACCTQ", "SUBSCOPE", "SELECTOR", "PSPROP", "CLUSTER")
+COMMON = ("STATQ", "ACCTQ", "SUBSCOPE", "SELECTOR", "PSPROP", "CLUSTER", "DEFBIND")
 NAMED = [inert for inert in INERT if inert.keyword not in COMMON]
 
 
