@@ -15,7 +15,7 @@ from sharedq.objects.definitions.queues import QUEUE_KINDS, AnyQueue, QueueLocal
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import NAMED_OBJECTS, Repository
-from sharedq.objects.store.authorities import Authorities, AuthorityRecord
+from sharedq.objects.store.authorities import AuthorityRecord, all_records
 from sharedq.objects.store.directory import Directory
 from sharedq.objects.store.local_queues import LocalQueues
 
@@ -53,13 +53,18 @@ class Item:
     def identity(self) -> tuple[str, ...]:
         """Two items with the same identity are two states of one object."""
         scope = "PRIVATE" if self.disposition in ("QMGR", "COPY") else self.disposition
-        return (self.kind, self.name, scope, self.qmgr, self.principal)
+        return (self.kind, self.name, scope or self.object_type, self.qmgr, self.principal)
+
+    @property
+    def object_type(self) -> str:
+        """OBJTYPE of an authority record; empty for other kinds."""
+        return self.definition.object_type if isinstance(self.definition, AuthorityRecord) else ""
 
     @property
     def title(self) -> str:
         """Its name for people: ``QLOCAL(ORDERS) QSGDISP(QMGR) of QM1``."""
         if self.kind == AUTHORITY:
-            return f"{self.kind} PROFILE({self.name}) PRINCIPAL({self.principal})"
+            return f"{self.kind} PROFILE({self.name}) OBJTYPE({self.object_type}) PRINCIPAL({self.principal})"
         if self.kind == QueueManagerAttributes.kind:
             return f"{self.kind} {self.name}"
         shown = f"{self.kind}({self.name})"
@@ -107,7 +112,7 @@ def read_catalog(group: Group) -> Catalog:
     items += [_queue(queue.definition, queue.qmgr) for queue in queues]
     items += _topics(repository)
     items += [_manager(repository, member.name) for member in group.members()]
-    items += [_record(record) for record in Authorities(group).records()]
+    items += [_record(record) for record in all_records(group)]
     return Catalog(sorted(items, key=_order), left_out)
 
 
@@ -129,7 +134,7 @@ def read_named(group: Group, kind: str, name: str) -> list[Item]:
     elif kind in (Topic.kind, Subscription.kind):
         found = (each for each in _topics(repository) if each.kind == kind and each.name == name)
     elif kind == AUTHORITY:
-        found = (_record(each) for each in Authorities(group).records() if each.profile == name)
+        found = (_record(each) for each in all_records(group) if each.profile == name)
     else:
         found = _queues_named(group, name)
     return sorted(found, key=_order)
@@ -177,8 +182,8 @@ def _record(record: AuthorityRecord) -> Item:
     return Item(AUTHORITY, record.profile, record, principal=record.principal)
 
 
-def _order(item: Item) -> tuple[int, str, str, str, str]:
-    return KINDS.index(item.kind), item.name, item.disposition, item.qmgr, item.principal
+def _order(item: Item) -> tuple[int, str, str, str, str, str]:
+    return KINDS.index(item.kind), item.name, item.disposition, item.qmgr, item.object_type, item.principal
 
 
 def is_dynamic(item: Item) -> bool:

@@ -111,7 +111,7 @@ class _Writer:
         if isinstance(definition, AuthorityRecord):
             yield f"SET {AUTHORITY}"
             yield f"PROFILE({quoted(definition.profile)})"
-            yield "OBJTYPE(QUEUE)"
+            yield f"OBJTYPE({definition.object_type})"
             yield f"PRINCIPAL({quoted(definition.principal)})"
             yield f"AUTHADD({','.join(definition.authorities) or 'NONE'})"
             return

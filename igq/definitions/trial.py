@@ -125,8 +125,9 @@ class TrialExecutor:
     def _identities(self, command: Command) -> set[tuple[str, ...]]:
         """Return the identity of the object that a command is about."""
         if command.object_type == AUTHORITY:
-            principal = find_parameter(command, "PRINCIPAL")
-            return {(AUTHORITY, self._name(command), "", "", principal.value if principal is not None else "")}
+            found = (find_parameter(command, keyword) for keyword in ("OBJTYPE", "PRINCIPAL"))
+            object_type, principal = (each.value if each is not None else "" for each in found)
+            return {(AUTHORITY, self._name(command), object_type, "", principal)}
         if command.object_type in (
             CFStruct.kind,
             *NAMED_OBJECTS,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from igq.mqsc import messages
 from igq.mqsc.actions.authority import AUTHORITIES
+from igq.mqsc.language.attribute_values import find_parameter
 from igq.mqsc.language.parser import Command, MqscSyntaxError, Parameter
 
 #: Without these the command would be about something else.
@@ -33,7 +34,7 @@ def pass_over(command: Command, error: MqscSyntaxError) -> PassedOver | None:
         return None
     if (command.object_type, parameter.keyword) in _SUBJECTS:
         what = f"{command.verb} {command.object_type} with {_shown(parameter)}"
-        reason = "only authority records of users for queues are supported here"
+        reason = "only authority records of users for queues and topics are supported here"
         return PassedOver(messages.COMMAND_PASSED_OVER.format(parameter.line, what, reason), None)
     if error.unknown:
         # The values of a WHERE are not parameters.
@@ -54,10 +55,12 @@ def _without(command: Command, parameter: Parameter, reason: str) -> PassedOver:
 def _without_authorities(command: Command, parameter: Parameter) -> PassedOver:
     """Keep the authorities that igq knows. A record of others only would say that the user may not put."""
     values = parameter.values or ()
-    known = tuple(word for word in values if word in AUTHORITIES)
-    other = replace(parameter, values=tuple(word for word in values if word not in AUTHORITIES))
+    kind = find_parameter(command, "OBJTYPE")
+    words = AUTHORITIES.get(kind.value if kind is not None else "", {})
+    known = tuple(word for word in values if word in words)
+    other = replace(parameter, values=tuple(word for word in values if word not in words))
     others = tuple(each for each in command.parameters if each is not parameter)
-    reason = "only the authority to put is supported here"
+    reason = "only PUT for queues, and PUB, SUB and RESUME for topics, are supported here"
     if not known and not any(each.keyword in _CHANGES for each in others):
         what = f"{command.verb} {command.object_type} with {_shown(other)}"
         return PassedOver(messages.COMMAND_PASSED_OVER.format(parameter.line, what, reason), None)

@@ -35,7 +35,7 @@ ADMIN_TYPES = {
     **dict.fromkeys(
         (
             *("group", "members", "procs", "own", "fence", "tags", "decisions", "prepared", "recoveries", "agents"),
-            *("structures", "failures", "qmgr", "aut", "dir", "prc", "nl"),
+            *("structures", "failures", "qmgr", "aut", "auttopic", "dir", "prc", "nl"),
             *("topics", "subs", "subnames", "subtree", "subheld", "subput", "orphans"),
         ),
         "hash",

@@ -88,6 +88,7 @@ class AdminKeys:
     qmgr: str
     directory: str
     authorities: str
+    topic_authorities: str
     topics: str
     subscriptions: str
     subscription_names: str
@@ -176,6 +177,7 @@ def admin_keys(group: str) -> AdminKeys:
         qmgr=f"{tag}:qmgr",
         directory=f"{tag}:dir",
         authorities=f"{tag}:aut",
+        topic_authorities=f"{tag}:auttopic",
         topics=f"{tag}:topics",
         subscriptions=f"{tag}:subs",
         subscription_names=f"{tag}:subnames",

@@ -70,14 +70,14 @@ def alter_qmgr_call(keys: AdminKeys, qmgr: str, known: bytes, attributes: str, *
     return "admin/alter_qmgr", (keys.group, keys.qmgr, keys.members), (qmgr, known, attributes, int(is_igq))
 
 
-def set_authority_call(keys: AdminKeys, field: str, add: str, remove: str) -> ScriptCall:
-    """Change an authority record."""
-    return "admin/set_authority", (keys.group, keys.authorities), (field, add, remove)
+def set_authority_call(keys: AdminKeys, records: str, field: str, add: str, remove: str) -> ScriptCall:
+    """Change an authority record. *records* is the key of those for its object type."""
+    return "admin/set_authority", (keys.group, records), (field, add, remove)
 
 
-def remove_authority_call(keys: AdminKeys, field: str) -> ScriptCall:
-    """Delete an authority record."""
-    return "admin/remove_authority", (keys.group, keys.authorities), (field,)
+def remove_authority_call(keys: AdminKeys, records: str, field: str) -> ScriptCall:
+    """Delete an authority record. *records* is the key of those for its object type."""
+    return "admin/remove_authority", (keys.group, records), (field,)
 
 
 def define_named_call(key: str, name: str, expected: bytes, definition: str) -> ScriptCall:
@@ -165,9 +165,17 @@ def match_call(keys: AdminKeys, known: str, skip: int, levels: Sequence[str]) ->
     return "admin/match", script_keys, (known, skip, MATCHES_PER_CALL, *levels)
 
 
-def publishing_call(keys: AdminKeys, caller: str, topic_string: str, change: Literal[1, -1]) -> ScriptCall:
-    """Note that the connection *caller* has opened a topic for publications (1), or closed it (-1)."""
-    return "admin/publishing", (keys.owners, keys.fence), (caller, topic_string, change)
+def publishing_call(
+    keys: AdminKeys, caller: str, topic_string: str, change: Literal[1, 0, -1], *, is_authorized: bool
+) -> ScriptCall:
+    """Note that the connection *caller* has opened a topic for publications (1), or closed it (-1).
+
+    Args:
+        change: 0: ask only whether its authority has to be checked.
+        is_authorized: it was checked, or need not be.
+    """
+    script_keys = (keys.owners, keys.fence, keys.topic_authorities)
+    return "admin/publishing", script_keys, (caller, topic_string, change, int(is_authorized))
 
 
 def note_delivered_call(keys: AdminKeys, caller: str, counts: Iterable[tuple[str, int, int]]) -> ScriptCall:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from sharedq.calls.handles.subscriptions import topics_of
+from sharedq.calls.topics.authority import check_authority, user_of
 from sharedq.logical.topic_strings import TOPIC_STRING_LENGTH, combined
 from sharedq.members.group import Group
 from sharedq.mqi.arguments import whole
@@ -12,6 +13,7 @@ from sharedq.mqi.constants import MQRC, CloseOption, OpenOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import PUT_CONTEXT, check_open_options
 from sharedq.mqi.structures import MQOD
+from sharedq.objects.store.authorities import PUBLISH
 from sharedq.scripts.objects import publishing_call
 from sharedq.session.connection import Connection
 from sharedq.session.topics import TopicHandle
@@ -22,6 +24,8 @@ _ALLOWED = (
     | int(OpenOption.BIND_ON_OPEN | OpenOption.BIND_NOT_FIXED | OpenOption.BIND_ON_GROUP)
     | int(OpenOption.RESOLVE_LOCAL_TOPIC | OpenOption.NO_MULTICAST)
 )
+#: An answer of admin/publishing: there are authority records to look at.
+_TO_CHECK = 1
 
 
 def topic_string_of(group: Group, verb: str, name: bytes, string: bytes) -> str:
@@ -56,7 +60,7 @@ def open_topic(connection: Connection, od: MQOD, options: OpenOption | int, *, i
 
     Raises:
         MQIError: 2085, 2425 as for `topic_string_of`; 2045, an option that is not for topics; 2046; 2161, quiescing;
-            2009, the connection was shut out.
+            2009, the connection was shut out; 2035, its user may not publish there.
     """
     options = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", "")
     topic_string = topic_string_of(connection.group, "MQOPEN", od.object_name, od.object_string)
@@ -69,16 +73,22 @@ def open_topic(connection: Connection, od: MQOD, options: OpenOption | int, *, i
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", topic_string)
     od.res_object_string = topic_string.encode()
     handle = TopicHandle(connection.next_handle_number(), options, _text(od.object_name), topic_string)
-    if options & OpenOption.OUTPUT and not is_put1:
-        _tell(connection, topic_string, 1)
-        handle.is_counted = True
+    if options & OpenOption.OUTPUT:
+        change: Literal[0, 1] = 0 if is_put1 else 1
+        if _tell(connection, topic_string, change, is_authorized=False) == _TO_CHECK:
+            user = user_of(od.alternate_user_id, is_alternate=bool(options & OpenOption.ALTERNATE_USER_AUTHORITY))
+            check_authority(connection.group, "MQOPEN", topic_string, user, (PUBLISH,))
+            _tell(connection, topic_string, change, is_authorized=True)
+        handle.is_counted = bool(change)
     return handle
 
 
-def _tell(connection: Connection, topic_string: str, change: Literal[1, -1]) -> None:
-    reply = connection.call(*publishing_call(connection.group.keys, connection.token, topic_string, change))
-    if reply[0]:
+def _tell(connection: Connection, topic_string: str, change: Literal[1, 0, -1], *, is_authorized: bool) -> int:
+    keys, token = connection.group.keys, connection.token
+    reply = connection.call(*publishing_call(keys, token, topic_string, change, is_authorized=is_authorized))
+    if reply[0] not in (0, _TO_CHECK):
         raise connection.error(reply[0], "MQOPEN", topic_string)
+    return int(reply[0])
 
 
 def close_topic(connection: Connection, handle: TopicHandle, options: CloseOption | int = 0) -> None:
@@ -89,7 +99,7 @@ def close_topic(connection: Connection, handle: TopicHandle, options: CloseOptio
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", handle.topic_string)
     handle.is_closed = True
     if handle.is_counted:
-        _tell(connection, handle.topic_string, -1)
+        _tell(connection, handle.topic_string, -1, is_authorized=True)
     if connection.delivered.is_waiting:
         connection.tell_delivered()
 

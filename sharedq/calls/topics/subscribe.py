@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from sharedq.calls.handles.open import close_handle, delete_temporary_queues, open_queue
 from sharedq.calls.handles.subscriptions import close_subscription, topics_of
+from sharedq.calls.topics.authority import check_authority, user_of
 from sharedq.calls.topics.open import topic_string_of
 from sharedq.calls.topics.publish import copy_for, is_selected, put_copies
 from sharedq.calls.topics.retained import Retained, all_retained, retained_at
@@ -32,6 +33,7 @@ from sharedq.objects.definitions.queues import QueueModel
 from sharedq.objects.definitions.subscriptions import MANAGED, Subscription
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import Repository
+from sharedq.objects.store.authorities import RESUME, SUBSCRIBE
 from sharedq.properties.publications import Publication
 from sharedq.redis.keys import private_structure
 from sharedq.selectors.selector import selector_for
@@ -76,10 +78,10 @@ def subscribe(connection: Connection, sd: MQSD, queue: Handle | None = None) -> 
         The subscription. Its ``queue`` is the handle of a destination that this call opened.
 
     Raises:
-        MQIError: 2019 no usable queue; 2046 options; 2085, 2425 topic; 2428 there is none; 2429 another connection has
-            it open; 2432 it exists; 2436 not durable there; 2440 no name; 2459, 2504, 2519, 2551 the selection string;
-            2503 the topic inhibits subscriptions; 2509, 2510, 2512, 2524 what cannot be altered; 2161 quiescing; 2017
-            MAXHANDS.
+        MQIError: 2019 no usable queue; 2035 the user may not; 2046 options; 2085, 2425 topic; 2428 there is none; 2429
+            another connection has it open; 2432 it exists; 2436 not durable there; 2440 no name; 2459, 2504, 2519, 2551
+            the selection string; 2503 the topic inhibits subscriptions; 2509, 2510, 2512, 2524 what cannot be altered;
+            2161 quiescing; 2017 MAXHANDS.
     """
     refuse_structure(MQSD, MQRC.SD_ERROR, sd, "MQSUB")
     options = _check_options(connection, sd, queue)
@@ -91,9 +93,19 @@ def subscribe(connection: Connection, sd: MQSD, queue: Handle | None = None) -> 
     if known is not None and not options & (_S.RESUME | _S.ALTER):
         raise error_for(MQRC.SUB_ALREADY_EXISTS, "MQSUB", name)
     if known is not None:
+        _check_user(connection, sd, options, known.topic_string)
         return _resume(connection, sd, options, known, queue)
     topic_string = topic_string_of(connection.group, "MQSUB", sd.object_name, sd.object_string)
+    _check_user(connection, sd, options & ~int(_S.RESUME), topic_string)
     return _create(connection, sd, options, name, topic_string, queue)
+
+
+def _check_user(connection: Connection, sd: MQSD, options: int, topic_string: str) -> None:
+    """Check the authority of the user. An authority to subscribe is one to resume, too. Raises MQIError: 2035."""
+    is_resumed = options & _S.RESUME and not options & _S.ALTER
+    wanted = (RESUME, SUBSCRIBE) if is_resumed else (SUBSCRIBE,)
+    user = user_of(sd.alternate_user_id, is_alternate=bool(options & _S.ALTERNATE_USER_AUTHORITY))
+    check_authority(connection.group, "MQSUB", topic_string, user, wanted)
 
 
 def _check_options(connection: Connection, sd: MQSD, queue: Handle | None) -> int:

@@ -6,11 +6,13 @@ The topic strings stand with the connection, and go with it, however its program
 KEYS
   1  own    hash  registered connections -> JSON
   2  fence  hash  dead incarnations, processes and connections
+  3  authorities  hash  authority records for topics
 ARGV
   1  caller  owner token
   2  topic_string
-  3  change  1 opened | -1 closed
-REPLY       { 0 } | { reason }
+  3  change      1 opened | -1 closed | 0 look only
+  4  authorized  1 the caller has looked at the authority records
+REPLY       { 0 } | { 1 } nothing is done, for there are authority records to look at | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing
 MEMORY      refused when Redis is full
@@ -19,6 +21,8 @@ USES        recoverer
 ]]
 local own, caller, topic_string = KEYS[1], ARGV[1], ARGV[2]
 if is_shut_out(own, KEYS[2], caller, "") then return { MQRC.CONNECTION_BROKEN } end
+if ARGV[4] == "0" and redis.call("EXISTS", KEYS[3]) == 1 then return { 1 } end
+if ARGV[3] == "0" then return { 0 } end
 local info = cjson.decode(redis.call("HGET", own, caller))
 local topics = info.topics or {}
 local count = (topics[topic_string] or 0) + tonumber(ARGV[3])

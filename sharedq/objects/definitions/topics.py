@@ -176,6 +176,10 @@ class TopicTree:
         if BASE_TOPIC in self.by_name:
             self._by_string[""] = self.by_name[BASE_TOPIC]
 
+    def names_above(self, topic_string: str) -> list[str]:
+        """Return the names of the administrative topics at a topic string and above it, the nearest first."""
+        return [found.name for each in ancestors_of(topic_string) if (found := self._by_string.get(each)) is not None]
+
     def at(self, topic_string: str) -> Topic:
         """Return the attributes in force at a topic string. Its name is that of the nearest administrative topic."""
         above = [found for each in ancestors_of(topic_string) if (found := self._by_string.get(each)) is not None]

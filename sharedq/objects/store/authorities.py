@@ -1,17 +1,20 @@
-"""The authority records of the group: the users' authorities to put on queues.
+"""The authority records of the group: the users' authorities to put on queues, and to publish and subscribe to topics.
 
-While there are none, nothing is checked. Records change in the administration structure first. Afterwards every
-structure is told their version, so that an agent that moves messages without reading them learns of a change in the
-script that would have moved the next one. If a command is cut off in between, the same command completes it.
+While there are none for an object type, nothing is checked of it. Records change in the administration structure first.
+Afterwards every structure is told the version of those for queues, so that an agent that moves messages without reading
+them learns of a change in the script that would have moved the next one. If a command is cut off in between, the same
+command completes it.
 
-Source: IBM MQ reference, "SET AUTHREC", "DISPLAY AUTHREC". Of its authorities igq knows PUT, of its object types
-    queues.
+Source: IBM MQ reference, "SET AUTHREC", "DISPLAY AUTHREC". Of its authorities igq knows PUT for queues; PUB, SUB and
+    RESUME for topics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -24,23 +27,27 @@ from sharedq.scripts.objects import remove_authority_call, set_authority_call
 
 #: The structures' name for the version of the authority records.
 AUTHORITIES = "AUT"
-#: The authority that an MQPUT needs.
-PUT = "PUT"
+#: The authority that an MQPUT needs, and those that publications, new or altered, and resumed subscriptions need.
+PUT, PUBLISH, SUBSCRIBE, RESUME = "PUT", "PUB", "SUB", "RESUME"
+QUEUE, TOPIC = "QUEUE", "TOPIC"
+#: Object type -> the authorities that there are for it.
+KNOWN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({QUEUE: (PUT,), TOPIC: (PUBLISH, SUBSCRIBE, RESUME)})
 #: Bytes of a user id in a message descriptor.
 USER_ID_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class AuthorityRecord:
-    """The authorities of one user for the queues of one profile: a queue's name, or its beginning and ``*``."""
+    """The authorities of one user for the objects of one profile: an object's name, or its beginning and ``*``."""
 
     profile: str
     principal: str
     authorities: tuple[str, ...] = ()
+    object_type: str = QUEUE
 
 
 class AuthorityTable:
-    """The records as they were at one moment. Pure."""
+    """The records for one object type, as they were at one moment. Pure."""
 
     def __init__(self, records: Iterable[AuthorityRecord]) -> None:
         self._of: dict[str, list[AuthorityRecord]] = {}
@@ -51,25 +58,27 @@ class AuthorityTable:
         return bool(self._of)
 
     def may_put(self, principal: str, queue: str) -> bool:
-        """Whether *principal* may put on *queue*. Its record with the most specific profile decides."""
-        found = [record for record in self._of.get(principal, ()) if matches(record.profile, queue)]
-        if not found:
-            return False
-        best = max(found, key=lambda record: (not is_generic(record.profile), len(record.profile)))
-        return PUT in best.authorities
+        """Whether *principal* may put on *queue*."""
+        return PUT in self.authorities(principal, queue)
+
+    def authorities(self, principal: str, name: str) -> tuple[str, ...]:
+        """Return what *principal* may do with an object. Its record with the most specific profile decides."""
+        found = [record for record in self._of.get(principal, ()) if matches(record.profile, name)]
+        best = max(found, key=lambda record: (not is_generic(record.profile), len(record.profile)), default=None)
+        return () if best is None else best.authorities
 
 
 class Authorities:
-    """Reads and changes the records."""
+    """Reads and changes the records for one object type."""
 
-    def __init__(self, group: Group) -> None:
-        self._group = group
+    def __init__(self, group: Group, object_type: str = QUEUE) -> None:
+        self._group, self._type = group, object_type
+        self._key = {QUEUE: group.keys.authorities, TOPIC: group.keys.topic_authorities}[object_type]
 
     def records(self) -> list[AuthorityRecord]:
         """Every record, by profile and user."""
-        key = self._group.keys.authorities
-        flat = [part.decode() for part in self._group.command(key, "HGETALL", key)]
-        return sorted(_parse(field, text) for field, text in zip(flat[::2], flat[1::2], strict=True))
+        flat = [part.decode() for part in self._group.command(self._key, "HGETALL", self._key)]
+        return sorted(_parse(field, text, self._type) for field, text in zip(flat[::2], flat[1::2], strict=True))
 
     def table(self) -> AuthorityTable:
         """Return the records in force."""
@@ -77,8 +86,7 @@ class Authorities:
 
     def exist(self) -> bool:
         """Whether there are any records, so that authorities are checked."""
-        key = self._group.keys.authorities
-        return bool(self._group.command(key, "HLEN", key))
+        return bool(self._group.command(self._key, "HLEN", self._key))
 
     def change(self, profile: str, principal: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> None:
         """SET AUTHREC. When it returns, no message moves by the previous records.
@@ -87,11 +95,12 @@ class Authorities:
             ValueError: the profile or the user is invalid.
         """
         field = f"{check_profile(profile)}\n{check_principal(principal)}"
-        self._announce(self._group.call(*set_authority_call(self._group.keys, field, " ".join(add), " ".join(remove))))
+        call = set_authority_call(self._group.keys, self._key, field, " ".join(add), " ".join(remove))
+        self._announce(self._group.call(*call))
 
     def delete(self, profile: str, principal: str) -> None:
         """DELETE AUTHREC. Raises MQIError: 2085, there is no such record."""
-        reply = self._group.call(*remove_authority_call(self._group.keys, f"{profile}\n{principal}"))
+        reply = self._group.call(*remove_authority_call(self._group.keys, self._key, f"{profile}\n{principal}"))
         if reply[0]:
             raise error_for(MQRC(reply[0]), "", profile, f"{principal} has no record of this profile")
         self._announce(reply)
@@ -102,7 +111,14 @@ class Authorities:
         return (known or b"").decode()
 
     def _announce(self, reply: Reply) -> None:
-        announce(self._group, AUTHORITIES, str(reply[1]))
+        # A topic is looked at when a program opens it.
+        if self._type == QUEUE:
+            announce(self._group, AUTHORITIES, str(reply[1]))
+
+
+def all_records(group: Group) -> list[AuthorityRecord]:
+    """Return the records for every object type, those for queues first."""
+    return [record for object_type in KNOWN for record in Authorities(group, object_type).records()]
 
 
 def users_of_members(details: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
@@ -118,7 +134,7 @@ def users_of_members(details: Mapping[str, Mapping[str, object]]) -> dict[str, s
 
 
 def check_profile(profile: str) -> str:
-    """Return *profile* if it is a queue's name, or the beginning of names and ``*``.
+    """Return *profile* if it is the name of an object, or the beginning of names and ``*``.
 
     Raises:
         ValueError: it is neither.
@@ -126,7 +142,7 @@ def check_profile(profile: str) -> str:
     try:
         return profile if profile == "*" else check_object_name(profile.removesuffix("*")) and profile
     except ValueError:
-        raise ValueError(f"PROFILE({profile}): a queue's name, or the beginning of names and *") from None
+        raise ValueError(f"PROFILE({profile}): the name of an object, or the beginning of names and *") from None
 
 
 def check_principal(principal: str) -> str:
@@ -140,6 +156,6 @@ def check_principal(principal: str) -> str:
     return principal
 
 
-def _parse(field: str, text: str) -> AuthorityRecord:
+def _parse(field: str, text: str, object_type: str) -> AuthorityRecord:
     profile, _, principal = field.partition("\n")
-    return AuthorityRecord(profile, principal, tuple(text.split()))
+    return AuthorityRecord(profile, principal, tuple(text.split()), object_type)

@@ -57,7 +57,7 @@ def test_prune_names_what_the_file_does_not_have(
     assert diff(tmp_path, text, "--prune") == 1
     assert capsys.readouterr().out.splitlines() == [
         "not in wanted.mqsc: QLOCAL(B) QSGDISP(QMGR) of QM1",
-        "not in wanted.mqsc: AUTHREC PROFILE(A) PRINCIPAL(u)",
+        "not in wanted.mqsc: AUTHREC PROFILE(A) OBJTYPE(QUEUE) PRINCIPAL(u)",
     ]
 
 

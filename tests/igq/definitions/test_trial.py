@@ -125,7 +125,7 @@ def test_attributes_of_a_manager_and_authorities(group: TestGroup) -> None:
 
     assert "IGQ1007I: Would alter QMGR QM1" in lines
     assert "   DEADQ( ) -> DEADQ(X)" in lines
-    assert "IGQ1007I: Would define AUTHREC PROFILE(Q) PRINCIPAL(u)" in lines
+    assert "IGQ1007I: Would define AUTHREC PROFILE(Q) OBJTYPE(QUEUE) PRINCIPAL(u)" in lines
     assert "IGQ1008I: Would change nothing." in lines
 
 

@@ -216,16 +216,18 @@ def test_the_group_is_inquired_member_by_member(asked: Asked) -> None:
     assert {each[Param.Q_MGR_STATUS] for each in items} == {2}
 
 
-def test_authority_records_are_set_inquired_and_deleted(asked: Asked) -> None:
+@pytest.mark.parametrize(("kind", "authorities"), [(1, [11]), (8, [19, 20])])
+def test_authority_records_are_set_inquired_and_deleted(asked: Asked, kind: int, authorities: list[int]) -> None:
     record: dict[int, Any] = {
         Param.AUTH_PROFILE_NAME: "T.*",
-        Param.OBJECT_TYPE: 1,
+        Param.OBJECT_TYPE: kind,
         Param.PRINCIPAL_ENTITY_NAMES: ["anna"],
     }
-    asked.items(PCFCommand.SET_AUTH_REC, {**record, Param.AUTH_ADD_AUTHS: [11]})
+    asked.items(PCFCommand.SET_AUTH_REC, {**record, Param.AUTH_ADD_AUTHS: authorities})
 
     (item,) = asked.items(PCFCommand.INQUIRE_AUTH_RECS, {Param.AUTH_PROFILE_NAME: "T.*", Param.AUTH_OPTIONS: 32})
-    assert (item[Param.ENTITY_NAME], item[Param.ENTITY_TYPE], item[Param.AUTHORIZATION_LIST]) == ("anna", 1, [11])
+    assert (item[Param.ENTITY_NAME], item[Param.ENTITY_TYPE], item[Param.OBJECT_TYPE]) == ("anna", 1, kind)
+    assert item[Param.AUTHORIZATION_LIST] == authorities
     asked.items(PCFCommand.DELETE_AUTH_REC, record)
     assert asked.reason(PCFCommand.INQUIRE_AUTH_RECS)[0] == MQRCCF.NONE_FOUND
 

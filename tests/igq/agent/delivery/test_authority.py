@@ -408,7 +408,7 @@ def test_records_are_set_shown_and_deleted_by_mqsc(group: TestGroup) -> None:
         "SET AUTHREC PROFILE(A) OBJTYPE(QUEUE) PRINCIPAL(B) GROUP(C) AUTHADD(PUT)",
         "SET QLOCAL(A)",
         "DELETE AUTHREC PROFILE(A) OBJTYPE(QUEUE)",
-        "DISPLAY AUTHREC OBJTYPE(TOPIC)",
+        "DISPLAY AUTHREC OBJTYPE(PROCESS)",
     ],
 )
 def test_an_invalid_command_is_a_syntax_error_and_changes_nothing(group: TestGroup, command: str) -> None:
