@@ -39,7 +39,15 @@ QUEUES: Final = {
 
 #: MQAT_UNIX and MQAT_QMGR.
 _APPL_TYPE, APPL_TYPE_QMGR = 6, 7
-_QMGR_TYPE, _STRUCTURE_TYPE = 5, 10
+#: MQSC's words for objects that are no queues. IBM MQ has no type for a subscription.
+_OBJECT_TYPES: Final[Mapping[str, ObjectType]] = {
+    "QMGR": ObjectType.Q_MGR,
+    "CFSTRUCT": ObjectType.CF_STRUC,
+    "NAMELIST": ObjectType.NAMELIST,
+    "PROCESS": ObjectType.PROCESS,
+    "TOPIC": ObjectType.TOPIC,
+    "SUB": ObjectType.NONE,
+}
 
 
 class OwnReason(IntEnum):
@@ -194,8 +202,7 @@ def text(parameter: int, value: str, length: int = 0) -> MQCFST:
 
 def _object(definition: ObjectDefinition) -> Iterable[Parameter]:
     """Type and name of an object, and each of its attributes."""
-    kinds: Mapping[str, int] = {"QMGR": _QMGR_TYPE, "CFSTRUCT": _STRUCTURE_TYPE}
-    yield MQCFIN(PCFParameter.OBJECT_TYPE, kinds.get(definition.kind, int(ObjectType.Q)))
+    yield MQCFIN(PCFParameter.OBJECT_TYPE, int(_OBJECT_TYPES.get(definition.kind, ObjectType.Q)))
     for attribute in definition.attributes():
         if attribute.mqsc.selector is not None:
             yield as_parameter(attribute, getattr(definition, attribute.field))

@@ -24,10 +24,12 @@ from sharedq.mqi.pcf.structures import PCFError, PCFMessage
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from sharedq.objects.definitions.base import ObjectDefinition
+from sharedq.objects.definitions.inert import MODELS
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.names import matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS
-from sharedq.objects.repository import Repository
+from sharedq.objects.definitions.topics import Topic
+from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.redis.keys import private_structure
 from sharedq.scripts.reads import stream_length
 from sharedq.session.connection import Connection
@@ -39,11 +41,6 @@ _LOOKS_PER_READING = 4
 _NOTES_PER_CALL = 100
 #: Messages of the log that say that the manager ends.
 _ENDS: Final = ("CSQY002I", "CSQY009I")
-_MODELS: Final[Mapping[str, type[ObjectDefinition]]] = {
-    **QUEUE_KINDS,
-    "QMGR": QueueManagerAttributes,
-    "CFSTRUCT": CFStruct,
-}
 
 
 class EventWriter:
@@ -119,6 +116,13 @@ class EventWriter:
             objects += [queue.definition for queue in queues]
         if wanted in ("ALL", CFStruct.kind):
             objects += [each for each in self._repository.structures() if matches(pattern, each.name)]
+        if wanted in ("ALL", Topic.kind):
+            named = self._repository.topics.tree().by_name.values()
+            objects += [each for each in named if matches(pattern, each.name)]
+        for kind in NAMED_OBJECTS:
+            if wanted in ("ALL", kind):
+                found = self._repository.named_objects(kind).all()
+                objects += [each for each in found if matches(pattern, each.name)]
         giver = Giver.of(note.fields)
         for each in objects:
             told = formats.configuration("refresh", self._qmgr, giver, None, each)
@@ -223,7 +227,7 @@ def _from_note(note: Note, qmgr: str) -> Iterator[PCFMessage]:
         if fields["is_told"]:
             yield _of_command(qmgr, Giver.of(fields), fields)
     elif note.kind == "config":
-        model = _MODELS[fields["object"]]
+        model = MODELS[fields["object"]]
         before, after = (model.from_json(text) if text else None for text in (fields["before"], fields["after"]))
         yield from formats.configuration(fields["action"], qmgr, Giver.of(fields), before, after)
     else:

@@ -27,6 +27,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS
+from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.objects.store.finder import Chosen
 
@@ -308,7 +309,8 @@ class Executor:
         command.check_keywords(("TYPE", "OBJECT", "NAME", "CMDSCOPE"))
         if not read_choice(command, "TYPE", ("CONFIGEV",), ""):
             raise MqscSyntaxError(command.line, command.shown, "TYPE(CONFIGEV)")
-        kinds = ("ALL", "QUEUE", *QUEUE_KINDS, QueueManagerAttributes.kind, CFStruct.kind)
+        others = (QueueManagerAttributes.kind, CFStruct.kind, Topic.kind, *NAMED_OBJECTS)
+        kinds = ("ALL", "QUEUE", *QUEUE_KINDS, *others)
         wanted = read_choice(command, "OBJECT", kinds, "ALL")
         name = find_parameter(command, "NAME")
         repository, qmgr = self._repository, self._repository.qmgr or ""

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from igq.agent.progress.wake import wake_agent, wake_movers
 from igq.errors import CommandError
+from igq.mqsc.actions.scope import managers_of
 from igq.mqsc.executor import Answer, Commands, Executor, run
 from igq.mqsc.language.lines import split_commands
 from igq.mqsc.language.parser import Command
@@ -54,11 +55,12 @@ def noted_for(group: Group, qmgr: str, giver: Giver | None = None) -> Callable[[
     """Return what is called with a command that begins, and returns what is called with its result: it is noted."""
 
     def begin(text: str) -> Callable[[str], None]:
-        words = words_of(text)
+        words, runs_at = words_of(text), managers_of(text, Repository(group, qmgr))
         # DISPLAY of one kind of queue is the inquiry of all kinds.
         number = 0 if words is None else words.number or PCFCommand.INQUIRE_Q
         is_display = words is not None and words.verb == "DISPLAY"
-        return CommandNote(group, qmgr, text, giver, number=int(number), is_display=is_display).end
+        note = CommandNote(group, qmgr, text, giver, runs_at=runs_at, number=int(number), is_display=is_display)
+        return note.end
 
     return begin
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Final
@@ -30,7 +30,9 @@ class CommandNote:
     CMDEV decides that as it is now, and for ALTER QMGR also as that leaves it. A command that failed causes no event.
 
     Args:
+        qmgr: the manager that it is given to, which logs it.
         command: its text. Passwords in URLs are masked.
+        runs_at: the managers that do it, by CMDSCOPE, and tell of it; default: *qmgr*.
         number: MQCMD_*, 0 where there is none.
         is_display: CMDEV(NODISPLAY) passes it over.
         request: of a command by message, as the event tells it. Its inquiries are not logged.
@@ -43,6 +45,7 @@ class CommandNote:
         command: str,
         giver: Giver | None = None,
         *,
+        runs_at: Sequence[str] = (),
         number: int = 0,
         is_display: bool = False,
         request: PCFMessage | None = None,
@@ -50,13 +53,20 @@ class CommandNote:
         self._group, self._qmgr, self._giver = group, qmgr, giver or Giver()
         self._command, self._number, self._is_display = command, number, is_display
         self._request = request
-        self._is_asked_for = self._is_told()
+        self._runs_at = tuple(runs_at) or (qmgr,)
+        self._asked_before = {each for each in self._runs_at if self._is_told(each)}
 
     def end(self, result: str) -> None:
         """Note the command with its result, in one line."""
-        is_asked_for = self._is_asked_for or (self._number == PCFCommand.CHANGE_Q_MGR and self._is_told())
+        for qmgr in dict.fromkeys((self._qmgr, *self._runs_at)):
+            self._note(qmgr, result)
+
+    def _note(self, qmgr: str, result: str) -> None:
+        is_asked_for = qmgr in self._asked_before or (
+            self._number == PCFCommand.CHANGE_Q_MGR and qmgr in self._runs_at and self._is_told(qmgr)
+        )
         is_told = is_asked_for and not result.startswith(_NOT_DONE)
-        is_logged = self._request is None or not self._is_display
+        is_logged = qmgr == self._qmgr and (self._request is None or not self._is_display)
         if not is_told and not is_logged:
             return
         fields = {
@@ -69,11 +79,11 @@ class CommandNote:
         }
         if self._request is not None and is_told:
             fields["request"] = write(self._request).hex()
-        leave_note(self._group, self._qmgr, "command", "", fields)
+        leave_note(self._group, qmgr, "command", "", fields)
 
-    def _is_told(self) -> bool:
+    def _is_told(self, qmgr: str) -> bool:
         try:
-            asked = Repository(self._group, self._qmgr).qmgr_attributes(self._qmgr).command_event
+            asked = Repository(self._group, qmgr).qmgr_attributes(qmgr).command_event
         except (MQIError, DeploymentError):
             return False
         return asked == "ENABLED" or (asked == "NODISPLAY" and not self._is_display)

@@ -104,6 +104,7 @@ class Processor:
             self._qmgr,
             request.command.shown,
             giver,
+            runs_at=names,
             number=message.header.command,
             is_display=request.command.verb == "DISPLAY",
             request=replica(message, representation),

@@ -12,6 +12,7 @@ from igq.web.access.gate import Identity
 from igq.web.access.roles import check_command
 from igq.web.site import Site
 from sharedq.members.event_notes import Giver
+from sharedq.mqi.constants.pcf import EventOrigin
 
 #: MQRCCF_COMMAND_FAILED.
 COMMAND_FAILED = 3008
@@ -33,7 +34,7 @@ async def give_commands(
     """
     shown = commands.shown if isinstance(commands, Command) else commands
     logged = f"{qmgr}: {shown[:_LONGEST_LOGGED]}"
-    giver = Giver(identity.user, identity.host, appl_name)
+    giver = Giver(identity.user, identity.host, appl_name, origin=int(EventOrigin.REST))
     try:
         answers = await site.work(
             answer_commands, site.settings, qmgr, commands, partial(check_command, identity), giver

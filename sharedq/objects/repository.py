@@ -39,6 +39,8 @@ from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal, QueueModel
+from sharedq.objects.definitions.subscriptions import Subscription
+from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.failures import why_not_there
 from sharedq.objects.store.finder import Chosen, Finder, Located
@@ -366,11 +368,18 @@ class Repository:
         self._managers.announce_igq(qmgr)
 
     def definition(self, kind: str, name: str, disposition: Chosen | None = None) -> ObjectDefinition | None:
-        """Return the definition of a queue, a structure or a manager; None if there is none of this kind."""
+        """Return the definition of an object, or of a subscription by its name or number; None if there is none."""
         if kind == QueueManagerAttributes.kind:
             return self.qmgr_attributes(name)
         if kind == CFStruct.kind:
             return next((each for each in self.structures() if each.name == name), None)
+        if kind == Topic.kind:
+            return self.topics.tree().by_name.get(name)
+        if kind == Subscription.kind:
+            return self.topics.named(name) or self.topics.numbered(name)
+        if kind in NAMED_OBJECTS:
+            named: NamedObject | None = self.named_objects(kind).named(name)
+            return named
         entry = self._finder.find_chosen(name, disposition)
         if entry is None or entry.kind != kind:
             return None

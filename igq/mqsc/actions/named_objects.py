@@ -15,6 +15,7 @@ from igq.mqsc.language.parser import Command
 from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.objects.configuration_notes import noting
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.base import NamedObject, parse_definition
 from sharedq.objects.definitions.namelists import Namelist
@@ -31,22 +32,26 @@ def define_named(command: Command, repository: Repository) -> list[str]:
     like = find_parameter(command, "LIKE")
     definition = parse_definition(NAMED_OBJECTS[command.object_type], values | {"name": command.name})
     is_replace = read_flag(command, "REPLACE", "NOREPLACE")
-    repository.named_objects(command.object_type).define(
-        definition, replace=is_replace, like=like.value if like else ""
-    )
+    with noting(repository, "create", command.object_type, command.name):
+        repository.named_objects(command.object_type).define(
+            definition, replace=is_replace, like=like.value if like else ""
+        )
     return []
 
 
 def alter_named(command: Command, repository: Repository) -> list[str]:
     """ALTER."""
-    repository.named_objects(command.object_type).alter(command.name, _values(command, ()))
+    values = _values(command, ())
+    with noting(repository, "change", command.object_type, command.name):
+        repository.named_objects(command.object_type).alter(command.name, values)
     return []
 
 
 def delete_named(command: Command, repository: Repository) -> list[str]:
     """DELETE."""
     command.check_keywords(_SCOPES)
-    repository.named_objects(command.object_type).delete(command.name)
+    with noting(repository, "delete", command.object_type, command.name):
+        repository.named_objects(command.object_type).delete(command.name)
     return []
 
 

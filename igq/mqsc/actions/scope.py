@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from igq.mqsc import messages
 from igq.mqsc.language.attribute_values import find_parameter
-from igq.mqsc.language.parser import Command, MqscSyntaxError
+from igq.mqsc.language.lines import split_commands
+from igq.mqsc.language.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
 from igq.operations.shutdown import UP, has_lease
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
@@ -43,6 +44,17 @@ def scope_of(command: Command, repository: Repository) -> str:
     if repository.group.member(named) is None:
         raise command.error(scope, "CMDSCOPE(' '), CMDSCOPE(*) or CMDSCOPE(a queue manager of the group)")
     return named
+
+
+def managers_of(text: str, repository: Repository) -> list[str]:
+    """Return the managers that CMDSCOPE of a command names; none where it has none, or is wrong."""
+    if "CMDSCOPE" not in text.upper():
+        return []
+    try:
+        scopes = [scope_of(parse_command(source), repository) for source in split_commands([text])]
+    except (MqscSyntaxError, UnsupportedCommandError):
+        return []
+    return [each for scope in scopes for each in (active_members(repository) if scope == EVERYWHERE else [scope])]
 
 
 def active_members(repository: Repository) -> list[str]:

@@ -22,10 +22,11 @@ from sharedq.calls.topics.subscribe import define_managed_subscription, define_s
 from sharedq.logical.topic_strings import ancestors_of, is_matched, literal_levels
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.objects.configuration_notes import noting
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.base import ObjectDefinition, parse_definition
 from sharedq.objects.definitions.names import is_generic, matches
-from sharedq.objects.definitions.subscriptions import Subscription
+from sharedq.objects.definitions.subscriptions import Subscription, end_of
 from sharedq.objects.definitions.topics import ROOT_VALUES, Topic
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.connections import publishers_of
@@ -48,20 +49,24 @@ def define_topic(command: Command, repository: Repository) -> list[str]:
         raise MqscSyntaxError(command.line, command.shown, "TOPICSTR(topic string)")
     like = find_parameter(command, "LIKE")
     topic = parse_definition(Topic, values | {"name": command.name})
-    repository.topics.define(topic, replace=is_replace, like=like.value if like else "")
+    with noting(repository, "create", Topic.kind, command.name):
+        repository.topics.define(topic, replace=is_replace, like=like.value if like else "")
     return []
 
 
 def alter_topic(command: Command, repository: Repository) -> list[str]:
     """ALTER TOPIC."""
-    repository.topics.alter(command.name, _topic_values(command, ()))
+    values = _topic_values(command, ())
+    with noting(repository, "change", Topic.kind, command.name):
+        repository.topics.alter(command.name, values)
     return []
 
 
 def delete_topic(command: Command, repository: Repository) -> list[str]:
     """DELETE TOPIC."""
     command.check_keywords((*_SCOPES, "TYPE", "AUTHREC"))
-    repository.topics.delete(command.name)
+    with noting(repository, "delete", Topic.kind, command.name):
+        repository.topics.delete(command.name)
     return []
 
 
@@ -89,13 +94,21 @@ def define_sub(command: Command, repository: Repository) -> list[str]:
     managed = values.get("destination_class") == "MANAGED"
     if not managed and not values.get("destination"):
         raise MqscSyntaxError(command.line, command.shown, "DEST(queue) or DESTCLAS(MANAGED)")
-    subscription = parse_definition(Subscription, values | {"name": command.name})
-    if not managed:
-        define_subscription(repository, subscription)
-        return []
-    with _connected(repository, "DEFINE SUB") as connection:
-        define_managed_subscription(connection.connection, subscription)
+    if repository.giver is not None:
+        values.setdefault("user_id", repository.giver.user[:12])
+    subscription = parse_definition(Subscription, values | _end(values) | {"name": command.name})
+    with noting(repository, "create", Subscription.kind, command.name):
+        if not managed:
+            define_subscription(repository, subscription)
+            return []
+        with _connected(repository, "DEFINE SUB") as connection:
+            define_managed_subscription(connection.connection, subscription)
     return []
+
+
+def _end(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return when a subscription ends, if EXPIRY is given: it counts from the command."""
+    return {"expires_ms": end_of(values["expiry"])} if "expiry" in values else {}
 
 
 def alter_sub(command: Command, repository: Repository) -> list[str]:
@@ -112,14 +125,18 @@ def _alter(command: Command, repository: Repository, values: dict[str, Any]) -> 
             raise ValueError(f"{keyword}({values[field]}): it cannot be altered")
     if known.is_managed and ("destination" in values or "destination_q_mgr" in values):
         raise ValueError("DEST and DESTQMGR: its queue is managed")
-    repository.topics.alter_subscription(known.number, {name: values[name] for name in values if name not in fixed})
+    changes = {name: values[name] for name in values if name not in fixed} | _end(values)
+    with noting(repository, "change", Subscription.kind, known.number):
+        repository.topics.alter_subscription(known.number, changes)
     return []
 
 
 def delete_sub(command: Command, repository: Repository) -> list[str]:
     """DELETE SUB, with its managed queue."""
     command.check_keywords((*_SCOPES, "SUBID"))
-    repository.topics.remove(_subscription(command, repository).number)
+    number = _subscription(command, repository).number
+    with noting(repository, "delete", Subscription.kind, number):
+        repository.topics.remove(number)
     delete_orphans(repository.group)
     return []
 

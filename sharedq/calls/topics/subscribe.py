@@ -9,7 +9,6 @@ Source: IBM MQ reference, "MQSUB", "MQSUBRQ", "MQSD".
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -26,11 +25,11 @@ from sharedq.messages.context import new_identifier, user_identifier
 from sharedq.mqi.arguments import refuse_structure
 from sharedq.mqi.constants import MQRC, CloseOption, OpenOption, RequestOption, SubOption
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, NULL_ID, UNLIMITED_EXPIRY
+from sharedq.mqi.limits import MAX_EXPIRY, NULL_ACCOUNTING_TOKEN, NULL_ID, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQOD, MQSD, MQSRO
 from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.queues import QueueModel
-from sharedq.objects.definitions.subscriptions import MANAGED, Subscription
+from sharedq.objects.definitions.subscriptions import MANAGED, Subscription, end_of
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.authorities import RESUME, SUBSCRIBE
@@ -59,7 +58,6 @@ _OPENED: Final = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE | OpenOption.IN
 _RECEIVES: Final = int(
     OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
 )
-_MS_PER_TENTH: Final = 100
 #: Prefixes of the names of managed queues.
 _DURABLE, _NON_DURABLE = f"{MANAGED}DURABLE.*", f"{MANAGED}NDURABLE.*"
 #: Retained publications that one unit of work brings, at most.
@@ -305,8 +303,8 @@ def _alterable(sd: MQSD, options: int) -> dict[str, Any]:
         "priority": sd.pub_priority,
         "is_on_request": "YES" if options & _S.PUBLICATIONS_ON_REQUEST else "NO",
         "scope": "QMGR" if options & _S.SCOPE_QMGR else "ALL",
-        "expiry": max(sd.sub_expiry, UNLIMITED_EXPIRY),
-        "expires_ms": 0 if sd.sub_expiry < 0 else int(time.time() * 1000) + sd.sub_expiry * _MS_PER_TENTH,
+        "expiry": min(max(sd.sub_expiry, UNLIMITED_EXPIRY), MAX_EXPIRY),
+        "expires_ms": end_of(sd.sub_expiry),
     }
     if options & _S.SET_CORREL_ID:
         values["destination_correl_id"] = sd.sub_correl_id.ljust(len(NULL_ID), b"\0").hex().upper()

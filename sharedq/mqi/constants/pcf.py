@@ -282,6 +282,7 @@ class PCFParameter(IntEnum):
     CONNECTION_COUNT = 1230
     CHINIT_STATUS = 1232
     CMD_SERVER_STATUS = 1233
+    EXPIRY = 1244
     Q_TYPES = 1261
     TOPIC_ATTRS = 1269
     PUBSUB_PROPERTIES = 1271
@@ -409,3 +410,4 @@ class EventOrigin(IntEnum):
     CONSOLE = 1
     MSG = 3
     MQSET = 4
+    REST = 8

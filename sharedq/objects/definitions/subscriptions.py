@@ -5,6 +5,7 @@ Source: IBM MQ reference, "DEFINE SUB", "DISPLAY SUB", "MQSD".
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from pydantic import AfterValidator, Field
 from sharedq.logical.topic_strings import literal_levels, place_of
 from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants.pcf import PCFParameter as Param
-from sharedq.mqi.limits import UNLIMITED_EXPIRY
+from sharedq.mqi.limits import MAX_EXPIRY, UNLIMITED_EXPIRY
 from sharedq.objects.definitions.attributes import Mqsc
 from sharedq.objects.definitions.base import Date, ObjectDefinition, Time
 from sharedq.objects.definitions.queues import OptionalName, YesNo
@@ -38,6 +39,8 @@ _ON_REQUEST: Final = _words(YES=1, NO=2)
 _SCOPE: Final = _words(QMGR=1, ALL=2)
 _USER: Final = _words(FIXED=1, ANY=2)
 _SCHEME: Final = _words(CHAR=1, TOPIC=2)
+_EXPIRY: Final = _words(UNLIMITED=UNLIMITED_EXPIRY)
+_MS_PER_TENTH: Final = 100
 _ALL_MEMBERS: Final = "publications of every member come"
 _NO_PRIORITY: Final = -2
 _HEX_24 = Annotated[str, Field(pattern=r"^[0-9A-F]{48}$")]
@@ -52,6 +55,15 @@ def _check_priority(number: int) -> int:
     if number == _NO_PRIORITY:
         raise ValueError("a number from 0 to 9, or ASPUB or ASQDEF expected")
     return number
+
+
+def end_of(expiry: int) -> int:
+    """Return when a subscription ends that is made or altered now, ms since 1970; 0: never.
+
+    Args:
+        expiry: SubExpiry, in tenths of a second.
+    """
+    return 0 if expiry < 0 else int(time.time() * 1000) + expiry * _MS_PER_TENTH
 
 
 class Subscription(ObjectDefinition):
@@ -107,7 +119,9 @@ class Subscription(ObjectDefinition):
     ] = "ALL"
     variable_user: Annotated[Literal["ANY", "FIXED"], Mqsc("VARUSER", Param.VARIABLE_USER_ID, _USER)] = "ANY"
     scheme: Annotated[Literal["TOPIC", "CHAR"], Mqsc("WSCHEMA", Param.WILDCARD_SCHEMA, _SCHEME)] = "TOPIC"
-    expiry: int = UNLIMITED_EXPIRY
+    expiry: Annotated[int, Field(ge=UNLIMITED_EXPIRY, le=MAX_EXPIRY), Mqsc("EXPIRY", Param.EXPIRY, _EXPIRY)] = (
+        UNLIMITED_EXPIRY
+    )
     expires_ms: int = 0
     creation_date: Annotated[Date, Mqsc("CRDATE", Char.CREATION_DATE, is_output=True, length=12)] = ""
     creation_time: Annotated[Time, Mqsc("CRTIME", Char.CREATION_TIME, is_output=True, length=8)] = ""

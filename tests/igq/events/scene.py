@@ -23,13 +23,13 @@ EVENTS = ["performance", "inhibit", "local", "remote", "authority", "start_stop"
 
 
 class Events:
-    """The events of QM1."""
+    """The events of one manager."""
 
-    def __init__(self, group: TestGroup) -> None:
+    def __init__(self, group: TestGroup, qmgr: str = "QM1") -> None:
         self.group, self.said = group, list[tuple[str, dict[str, Any]]]()
-        self.reader = group.connect("QM1")
-        connection = group.connect("QM1").connection
-        self.writer = EventWriter(group.group, "QM1", lambda: connection, self._say)
+        self.reader = group.connect(qmgr)
+        connection = group.connect(qmgr).connection
+        self.writer = EventWriter(group.group, qmgr, lambda: connection, self._say)
 
     def _say(self, message_id: str, **fields: Any) -> None:
         self.said.append((message_id, fields))

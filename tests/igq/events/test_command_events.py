@@ -255,6 +255,55 @@ def test_definitions_are_told_before_and_after(events: Events) -> None:
     assert found[0][0]["inhibitPut"] == "ENABLED"
 
 
+@pytest.mark.rule(
+    "mqi/events", "Topics, subscriptions, processes and namelists cause configuration events as queues do."
+)
+@pytest.mark.parametrize(
+    ("kind", "define", "change", "word"),
+    [
+        ("PROCESS", "APPLICID(a)", "APPLICID(b)", "applId"),
+        ("NAMELIST", "NAMES(A)", "NAMES(A,B)", "names"),
+        ("TOPIC", "TOPICSTR(x)", "DESCR(b)", "topicDesc"),
+        ("SUB", "TOPICSTR(x) DEST(Q)", "USERDATA(b)", "subUserData"),
+    ],
+)
+def test_other_definitions_are_told(events: Events, kind: str, define: str, change: str, word: str) -> None:
+    events.group.define_shared("Q")
+    output = mqsc(
+        events.group,
+        f"DEFINE {kind}(A) {define}",
+        f"ALTER {kind}(A) {change}",
+        f"DEFINE {kind}(A) {define} REPLACE",
+        f"DEFINE {kind}(A) {define}",
+        f"DELETE {kind}(A)",
+    )
+    assert output.count("CSQ9022I") == 4, output
+    found = [fields for fields, _ in events.read(formats.CONFIG_QUEUE)]
+    assert [fields["reasonName"].removeprefix("MQRC_CONFIG_") for fields in found] == [
+        *("CREATE_OBJECT", *["CHANGE_OBJECT"] * 4, "DELETE_OBJECT"),
+    ]
+    assert {fields["objectType"] for fields in found} == {{"PROCESS": 3, "NAMELIST": 2, "TOPIC": 8, "SUB": 0}[kind]}
+    assert found[1][word] != found[2][word], sorted(found[1])
+
+
+@pytest.mark.rule("mqi/events", "A command with CMDSCOPE is told of at each manager that does it.")
+def test_events_of_commands_with_cmdscope(events: Events) -> None:
+    events.group.add_member("QM2")
+    events.group.repository("QM2").alter_qmgr("QM2", {"command_event": "ENABLED"})
+    other = Events(events.group, "QM2")
+    mqsc(
+        events.group,
+        "DEFINE QLOCAL(A) CMDSCOPE(QM2)",
+        "ALTER QMGR DESCR(x) CMDSCOPE(*)",
+        "DEFINE QLOCAL(B)",
+        "DEFINE QLOCAL(A) CMDSCOPE(QM2)",
+        "DEFINE QLOCAL(C) CMDSCOPE(NONE)",
+    )
+    first, both, own = "DEFINE QLOCAL(A) CMDSCOPE(QM2)", "ALTER QMGR DESCR(x) CMDSCOPE(*)", "DEFINE QLOCAL(B)"
+    assert (told_commands(events), told_commands(other)) == ([both, own], [first, both])
+    assert (len(events.said), other.said) == (5, [])
+
+
 def test_unknown_notes_do_no_harm(events: Events) -> None:
     for body in ({}, {"reason": "x"}):
         for kind in ("refused", "config", "later"):
@@ -276,7 +325,8 @@ def test_a_refresh_tells_of_each_object(events: Events) -> None:
     assert found[0]["maxQDepth"] == 7
     mqsc(events.group, "REFRESH QMGR TYPE(CONFIGEV)")
     kinds = {fields["objectType"] for fields, _ in events.read(formats.CONFIG_QUEUE)}
-    assert len(kinds) == 3
+    # MQOT_TOPIC and those of queues, the manager and structures.
+    assert len(kinds) == 4
 
 
 def test_a_refresh_is_refused_where_nobody_hears_it(events: Events) -> None:

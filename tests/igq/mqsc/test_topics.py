@@ -48,6 +48,22 @@ def test_topics_are_defined_altered_displayed_and_deleted(mqsc: Run) -> None:
     assert "SYSTEM.BASE.TOPIC" in mqsc("DISPLAY TOPIC(*)")
 
 
+@pytest.mark.rule(
+    "mqi/topics", "EXPIRY of a subscription counts from the command that gives it; then nothing comes any more."
+)
+@pytest.mark.parametrize("destination", ["DEST(Q)", "DESTCLAS(MANAGED)"])
+def test_expiry_of_a_subscription(group: TestGroup, mqsc: Run, destination: str) -> None:
+    group.define_structure()
+    group.define_shared("Q")
+    mqsc(f"DEFINE SUB(S) TOPICSTR(a) {destination}", f"DEFINE SUB(T) TOPICSTR(a) {destination} EXPIRY(36000)")
+    assert "EXPIRY(UNLIMITED)" in mqsc("DISPLAY SUB(S) EXPIRY")
+    assert "EXPIRY(36000)" in mqsc("DISPLAY SUB(T)")
+    mqsc("ALTER SUB(S) EXPIRY(0)", "DEFINE SUB(T) TOPICSTR(a) EXPIRY(UNLIMITED) REPLACE")
+    publish(group.connect(), "A", b"1")
+    assert [each.subscription.name for each in group.repository("QM1").topics.subscriptions()] == ["T"]
+    mqsc("DEFINE SUB(U) TOPICSTR(a) DEST(Q) EXPIRY(-2)", status=10)
+
+
 def test_attributes_that_do_nothing_are_told_of(mqsc: Run) -> None:
     assert "IGQ1011W" in mqsc("DEFINE TOPIC(T) TOPICSTR('t') MCAST(ENABLED)")
 
