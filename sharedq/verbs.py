@@ -19,6 +19,7 @@ from sharedq.calls.handles import open as opening
 from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.handles.subscriptions import close_subscription
 from sharedq.calls.put import put as putting
+from sharedq.calls.put.distribution import close_list, open_list, put_list
 from sharedq.calls.put.extension import put_message
 from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.topics import open as topics
@@ -70,11 +71,11 @@ from sharedq.properties.values import Value, length_of
 from sharedq.redis.deployment import DeploymentError
 from sharedq.session import message_handles
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle, ObjectHandle
+from sharedq.session.handle import Handle, ListHandle, ObjectHandle
 from sharedq.session.topics import SubscriptionHandle, TopicHandle
 
 T = TypeVar("T")
-AnyHandle = Handle | ObjectHandle | TopicHandle
+AnyHandle = Handle | ObjectHandle | TopicHandle | ListHandle
 Outcome = tuple[MQCC, MQRC]
 
 #: Of MQCNO and MQSTS. Later ones of MQCNO also say how a client reaches a manager, and what it is
@@ -84,6 +85,8 @@ _CNO_VERSIONS, _STS_VERSIONS = range(1, 9), range(1, 3)
 _VERSION_WITH_TAG = 3
 #: The versions of MQPMO and MQGMO that have message handles, and of MQGMO that has ReturnedLength.
 _PMO_WITH_HANDLES, _GMO_WITH_HANDLE, _GMO_WITH_LENGTH = 3, 4, 3
+#: The version of MQOD and of MQPMO that has records of a distribution list.
+_VERSION_WITH_RECORDS = 2
 #: MQSR_ACTION_PUBLICATION.
 _ACTION_PUBLICATION = 1
 _UNLOCK = int(GetOption.UNLOCK)
@@ -127,10 +130,14 @@ def mqdisc(connection: Connection) -> Outcome:
 
 
 def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[AnyHandle | None, MQCC, MQRC]:
-    """MQOPEN of a queue, a topic, or, for MQINQ, of the queue manager, a process definition or a namelist."""
+    """MQOPEN of a queue, a topic or a distribution list; or, for MQINQ, of the queue manager, a process definition or a
+    namelist."""
 
     def call() -> AnyHandle:
         OD.check(od)
+        if _is_list(od):
+            connection.check()
+            return open_list(connection, od, options)
         if od.object_type == ObjectType.TOPIC:
             connection.check()
             return topics.open_topic(connection, od, options)
@@ -139,7 +146,10 @@ def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[AnyHandle | 
             return opening.open_object(connection, od, options)
         return opening.open_queue(connection, od, options)
 
-    return outcome_of(connection, call)
+    handle, comp_code, reason = outcome_of(connection, call)
+    if isinstance(handle, ListHandle):
+        return handle, *_with_warning(handle.warning, comp_code, reason)
+    return handle, comp_code, reason
 
 
 def mqclose(connection: Connection, handle: AnyHandle | SubscriptionHandle, options: int = 0) -> Outcome:
@@ -149,6 +159,8 @@ def mqclose(connection: Connection, handle: AnyHandle | SubscriptionHandle, opti
         if isinstance(handle, Handle):
             return opening.close_handle(connection, handle, options)
         connection.check()
+        if isinstance(handle, ListHandle):
+            return close_list(connection, handle, options)
         if isinstance(handle, TopicHandle):
             topics.close_topic(connection, handle, options)
         elif isinstance(handle, SubscriptionHandle):
@@ -170,7 +182,9 @@ def mqput(connection: Connection, handle: AnyHandle, md: MQMD, pmo: MQPMO, body:
         PMO.check(pmo)
         MD.check(md)
         refuse_data("MQPUT", "", body)
-        target = handle if isinstance(handle, TopicHandle) else _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT)
+        target = handle if isinstance(handle, TopicHandle | ListHandle) else _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT)
+        if pmo.recs_present and pmo.version >= _VERSION_WITH_RECORDS and not isinstance(target, ListHandle):
+            raise error_for(MQRC.RECS_PRESENT_ERROR, "MQPUT", target.object_name, "it is no distribution list")
         has_handles = pmo.version >= _PMO_WITH_HANDLES and _has_handles(pmo)
         if not has_handles and not is_extended(md):
             return _send(connection, target, pmo, md, body)
@@ -194,7 +208,7 @@ def mqput(connection: Connection, handle: AnyHandle, md: MQMD, pmo: MQPMO, body:
 def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
     """MQPUT1: open, put one message, close."""
 
-    def call() -> tuple[Handle | TopicHandle, MQOD, MQPMO]:
+    def call() -> tuple[Handle | TopicHandle | ListHandle, MQOD, MQPMO]:
         OD.check(od)
         PMO.check(pmo)
         MD.check(md)
@@ -204,6 +218,11 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
             raise error_for(refused, "MQPUT1", "")
         open_options, put_options = split_put1_options(int(pmo.options))
         opened, given = replace(od), replace(pmo, options=put_options)
+        if _is_list(od):
+            connection.check()
+            of_list = open_list(connection, opened, open_options, pmo.response_records)
+            of_list.responses = od.response_records
+            return of_list, opened, given
         if od.object_type == ObjectType.TOPIC:
             connection.check()
             return topics.open_topic(connection, opened, open_options, is_put1=True), opened, given
@@ -217,6 +236,8 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
     if outcome[0] != MQCC.FAILED:
         for told, now in ((pmo, given), (od, opened)):
             told.resolved_q_name, told.resolved_q_mgr_name = now.resolved_q_name, now.resolved_q_mgr_name
+            told.known_dest_count, told.unknown_dest_count = now.known_dest_count, now.unknown_dest_count
+            told.invalid_dest_count = now.invalid_dest_count
         od.resolved_type = opened.resolved_type
     closed = mqclose(connection, handle)
     return closed if outcome[0] == MQCC.OK else outcome
@@ -542,10 +563,16 @@ def mqstat(connection: Connection, sts: MQSTS, status_type: int = ASYNC_ERROR) -
     return _locked(connection, call)
 
 
-def _send(connection: Connection, target: Handle | TopicHandle, pmo: MQPMO, md: MQMD, body: bytes) -> MQRC:
+def _send(connection: Connection, target: Handle | TopicHandle | ListHandle, pmo: MQPMO, md: MQMD, body: bytes) -> MQRC:
     if isinstance(target, TopicHandle):
         return publish(connection, target, md, pmo, body)
+    if isinstance(target, ListHandle):
+        return put_list(connection, target, md, pmo, body)
     return putting.put(connection, target, md, pmo, body)
+
+
+def _is_list(od: MQOD) -> bool:
+    return bool(od.recs_present) and od.version >= _VERSION_WITH_RECORDS
 
 
 def _has_handles(pmo: MQPMO) -> bool:

@@ -6,7 +6,8 @@ with sharedq.connect("EWR") as connection, connection.open("FLIGHTS", OpenOption
 """
 
 from sharedq.api.connection import QueueManagerConnection, connect, group_for
+from sharedq.api.distribution import DistributionList
 from sharedq.api.queue import Queue
 from sharedq.api.topics import Subscription, Topic
 
-__all__ = ["Queue", "QueueManagerConnection", "Subscription", "Topic", "connect", "group_for"]
+__all__ = ["DistributionList", "Queue", "QueueManagerConnection", "Subscription", "Topic", "connect", "group_for"]

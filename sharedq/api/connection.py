@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from types import TracebackType
 
+from sharedq.api.distribution import DistributionList
 from sharedq.api.queue import Queue, refuse_put
 from sharedq.api.topics import Subscription, Topic
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles.connect import connect_to, disconnect
+from sharedq.calls.put.distribution import open_list
 from sharedq.calls.topics import open as topics
 from sharedq.calls.topics import subscribe as subscribing
 from sharedq.calls.unit import in_doubt
@@ -26,7 +28,7 @@ from sharedq.mqi.constants import (
 )
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import check_put_options, split_put1_options
-from sharedq.mqi.structures import MQMD, MQOD, MQSD
+from sharedq.mqi.structures import MQMD, MQOD, MQOR, MQRR, MQSD
 from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.settings.loader import load_settings
@@ -129,6 +131,27 @@ class QueueManagerConnection:
         od.object_name, od.object_q_mgr_name = _name(name), _name(qmgr_name)
         with self.connection.lock:
             return Queue(self.connection, opening.open_queue(self.connection, od, options, may_create=may_create))
+
+    def open_list(
+        self, destinations: Iterable[str | tuple[str, str]], options: OpenOption | int = OpenOption.OUTPUT
+    ) -> DistributionList:
+        """MQOPEN of a distribution list: a put goes to all of its queues, in one unit of work.
+
+        Args:
+            destinations: names of queues, each by itself or with the name of its queue manager.
+
+        Raises:
+            MQIError: what every one of them was refused for, or 2136 if for different reasons. If some are open, the
+                list's `warning` is 2136, and its `responses` tell the rest.
+        """
+        refuse_other(Iterable, MQRC.OBJECT_RECORDS_ERROR, destinations, "MQOPEN", "")
+        pairs = [(each, "") if isinstance(each, str) else each for each in destinations]
+        records = [MQOR(_name(queue), _name(qmgr)) for queue, qmgr in pairs]
+        responses = [MQRR() for _ in records]
+        od = MQOD(version=2, recs_present=len(records), object_records=records, response_records=responses)
+        with self.connection.lock:
+            self.connection.check()
+            return DistributionList(self.connection, open_list(self.connection, od, options), responses)
 
     def open_topic(
         self, topic_string: str = "", *, name: str = "", options: OpenOption | int = OpenOption.OUTPUT

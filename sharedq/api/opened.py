@@ -6,10 +6,10 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle
+from sharedq.session.handle import Handle, ListHandle
 from sharedq.session.topics import SubscriptionHandle, TopicHandle
 
-_H = TypeVar("_H", bound=Handle | TopicHandle | SubscriptionHandle)
+_H = TypeVar("_H", bound=Handle | ListHandle | TopicHandle | SubscriptionHandle)
 
 
 class Opened(Generic[_H]):

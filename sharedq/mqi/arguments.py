@@ -33,7 +33,8 @@ class _Fields:
 
 @cache
 def _fields_of(structure: type) -> _Fields:
-    types = {each.name: type(each.default) for each in fields(structure) if each.default is not None}
+    # The call that reads a record of a distribution list checks it.
+    types = {each.name: type(each.default) for each in fields(structure) if isinstance(each.default, int | bytes | str)}
     packed = [name for name, kind in types.items() if not issubclass(kind, str)]
     letters = ["1s" if issubclass(types[name], bytes) else "q" if name in _WIDE else "i" for name in packed]
     texts = tuple(name for name in types if name not in packed)

@@ -14,6 +14,7 @@ Source: IBM MQ reference, "Data types used in the MQI".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, NULL_CONN_TAG, NULL_ID, NULL_MSG_TOKEN
@@ -99,13 +100,46 @@ class MQPMO:
     new_msg_handle: int = 0
     action: int = 0
     pub_level: int = 9
+    put_msg_records: Sequence[MQPMR] = ()
+    response_records: Sequence[MQRR] = ()
+
+
+@dataclass(slots=True)
+class MQOR:
+    """Object record: one destination of a distribution list."""
+
+    object_name: bytes = b""
+    object_q_mgr_name: bytes = b""
+
+
+@dataclass(slots=True)
+class MQRR:
+    """Response record: the outcome for one destination, if the destinations have different ones (2136)."""
+
+    comp_code: int = 0
+    reason: int = 0
+
+
+@dataclass(slots=True)
+class MQPMR:
+    """Put message record: fields of the message for one destination. PutMsgRecFields (MQPMRF_*) says which count.
+
+    The identifiers among them return what the message was given.
+    """
+
+    msg_id: bytes = NULL_ID
+    correl_id: bytes = NULL_ID
+    group_id: bytes = NULL_ID
+    feedback: int = 0
+    accounting_token: bytes = NULL_ACCOUNTING_TOKEN
 
 
 @dataclass(slots=True)
 class MQOD:
     """Object descriptor: what is opened, and (version 3) what its name was resolved to.
 
-    ``selection_string`` (version 4) is text: a pointer in IBM's layout, which ``sharedq.mqi.wire`` leaves out.
+    ``selection_string`` (version 4) is text: a pointer in IBM's layout, which ``sharedq.mqi.wire`` leaves out, as it
+    does the records of a distribution list (version 2).
     """
 
     version: int = 1
@@ -126,6 +160,8 @@ class MQOD:
     #: Of a topic: its string, below that of the topic object that is named; and what was made of both.
     object_string: bytes = b""
     res_object_string: bytes = b""
+    object_records: Sequence[MQOR] = ()
+    response_records: Sequence[MQRR] = ()
 
 
 @dataclass(slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sharedq.logical import UNUSED, HandleOrder
 from sharedq.messages.context import Context
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.structures import MQMD, MQRR
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import QueueKeys, StructureKeys
 from sharedq.selectors.selector import Selector
@@ -241,3 +242,37 @@ class ObjectHandle:
     object_name: str
     kind: str
     is_closed: bool = False
+
+
+@dataclass(slots=True)
+class ListMember:
+    """One destination of a distribution list.
+
+    Attributes:
+        handle: None if it could not be opened, for *reason*.
+        beside: of the same queue for the program's second connection, which puts beside a unit of work of the first.
+    """
+
+    object_name: bytes
+    object_q_mgr_name: bytes
+    handle: Handle | None = None
+    reason: MQRC = MQRC.NONE
+    beside: Handle | None = None
+
+
+@dataclass(slots=True)
+class ListHandle:
+    """An open distribution list. It exists in this process only; its destinations have handles of their own.
+
+    Attributes:
+        options: of its MQOPEN.
+        warning: of its MQOPEN: NONE, or 2136.
+        responses: of an MQPUT1: the response records of its MQOD, which tell of the put, too.
+    """
+
+    options: int
+    members: list[ListMember]
+    warning: MQRC
+    object_name: str = ""
+    is_closed: bool = False
+    responses: Sequence[MQRR] | None = None

@@ -28,7 +28,8 @@ _ASYNC_RESPONSE = int(PutOption.ASYNC_RESPONSE)
 _SYNC_RESPONSE = int(PutOption.SYNC_RESPONSE)
 _FAIL_IF_QUIESCING = int(PutOption.FAIL_IF_QUIESCING)
 _PASS_ALL = int(PutOption.PASS_ALL_CONTEXT)
-_PASSES = int(PutOption.PASS_IDENTITY_CONTEXT) | _PASS_ALL
+#: The options with which a message gets the context of another one.
+PASSES = int(PutOption.PASS_IDENTITY_CONTEXT) | _PASS_ALL
 _SET_ALL, _SET_IDENTITY = int(PutOption.SET_ALL_CONTEXT), int(PutOption.SET_IDENTITY_CONTEXT)
 _OUTPUT = int(OpenOption.OUTPUT)
 _SAVE_CONTEXT = int(OpenOption.SAVE_ALL_CONTEXT)
@@ -45,12 +46,14 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
         MQIError: the message was not put, or (2009) its fate is unknown.
     """
     in_unit = _check(connection, handle, int(pmo.options), 1)
-    if int(pmo.options) & _PASSES:
-        return _pass_context(connection, [md], pmo, lambda: _put(connection, handle, md, pmo, body, in_unit))
-    return _put(connection, handle, md, pmo, body, in_unit)
+    if int(pmo.options) & PASSES:
+        return pass_context(connection, [md], pmo, lambda: put_checked(connection, handle, md, pmo, body, in_unit))
+    return put_checked(connection, handle, md, pmo, body, in_unit)
 
 
-def _put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
+def put_checked(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
+    """Put one message by options that were checked, with its context in *md*."""
+
     def put_on(way: Handle) -> MQRC:
         return _put_here(connection, way, md, pmo, body, in_unit)
 
@@ -93,7 +96,7 @@ def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQ
     def call() -> MQRC:
         return _put_many(connection, handle, messages, pmo, in_unit)
 
-    return _pass_context(connection, [md for md, _ in messages], pmo, call) if int(pmo.options) & _PASSES else call()
+    return pass_context(connection, [md for md, _ in messages], pmo, call) if int(pmo.options) & PASSES else call()
 
 
 def _put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, in_unit: bool) -> MQRC:
@@ -166,7 +169,7 @@ def _by_way(
         connection.unit.retain(handle, "puts", way.order, in_unit=in_unit)
 
 
-def _pass_context(connection: Connection, mds: Sequence[MQMD], pmo: MQPMO, call: Callable[[], T]) -> T:
+def pass_context(connection: Connection, mds: Sequence[MQMD], pmo: MQPMO, call: Callable[[], T]) -> T:
     """Make the *call* with the context that came with a message, as though the program set that itself.
 
     Raises:
@@ -177,7 +180,7 @@ def _pass_context(connection: Connection, mds: Sequence[MQMD], pmo: MQPMO, call:
     is_all = options & _PASS_ALL
     for md in mds:
         give_context(md, passed, len(passed) if is_all else IDENTITY)
-    pmo.options = options & ~_PASSES | (_SET_ALL if is_all else _SET_IDENTITY)
+    pmo.options = options & ~PASSES | (_SET_ALL if is_all else _SET_IDENTITY)
     try:
         return call()
     except BaseException:

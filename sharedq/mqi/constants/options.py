@@ -131,6 +131,18 @@ class OpenOption(IntFlag):
 
 
 @tested_as_integers
+class PutRecordField(IntFlag):
+    """MQPMRF_*: the fields that put message records have. Numbers are IBM's (cmqc.h)."""
+
+    NONE = 0
+    MSG_ID = 1
+    CORREL_ID = 2
+    GROUP_ID = 4
+    FEEDBACK = 8
+    ACCOUNTING_TOKEN = 16
+
+
+@tested_as_integers
 class CloseOption(IntFlag):
     """MQCO_*: what becomes of the object. Numbers are IBM's (cmqc.h)."""
 
