@@ -143,6 +143,11 @@ def two_columns(record: Sequence[Shown]) -> list[str]:
     return lines
 
 
+def items_of(attribute: Shown) -> list[str]:
+    """Return the items of an attribute that is a list (`has_items`)."""
+    return [item.strip() for item in str(attribute.value).split(",") if item.strip()]
+
+
 def records_in(lines: Iterable[str]) -> Iterator[list[Shown]]:
     """Yield the objects that *lines* show, each as its attributes.
 
@@ -182,7 +187,7 @@ def _read_where(
     def fits(record: Sequence[Shown]) -> bool:
         for each in record:
             if keyword in each.keywords and name in _ITEMS:
-                return _ITEMS[name]([item.strip() for item in str(each.value).split(",") if item.strip()], text)
+                return _ITEMS[name](items_of(each), text)
             if keyword in each.keywords:
                 limit: str | int = text
                 if isinstance(each.value, int) and name not in ("LK", "NL"):

@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"\s*(?:(?P<quoted>'(?:[^']|'')*')|(?P<mark>[(),])|(?P<word>
 #: Parameters of DEFINE that may stand before the object.
 _BEFORE_OBJECT = ("NOREPLACE", "REPLACE")
 #: Keywords of lists that may have nothing in their parentheses.
-_MAY_BE_EMPTY = ("NAMES",)
+_MAY_BE_EMPTY = ("NAMES", "SPREAD")
 
 
 class MqscSyntaxError(Exception):

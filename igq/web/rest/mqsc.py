@@ -15,9 +15,10 @@ from starlette.responses import JSONResponse, Response
 
 from igq.errors import CommandError
 from igq.mqsc.executor import Answer
+from igq.mqsc.language.parameters import has_items
 from igq.mqsc.language.parser import Command, Parameter
 from igq.mqsc.language.words import find_object, find_verb
-from igq.mqsc.records import records_in
+from igq.mqsc.records import items_of, records_in
 from igq.web.access.gate import Identity
 from igq.web.commands import COMMAND_FAILED, give_commands
 from igq.web.http.json_body import read_json
@@ -51,12 +52,12 @@ class Mqsc:
             text = parameters.get("command") if isinstance(parameters, dict) else None
             if not isinstance(text, str) or not text.strip() or set(told) - {"type", "parameters"}:
                 raise bad_body('It needs {"type": "runCommand", "parameters": {"command": "..."}}.')
-            return await self._answered(identity, qmgr, text, is_text=True)
+            return await self._answered(identity, qmgr, text)
         if kind == "runCommandJSON":
-            return await self._answered(identity, qmgr, _command(told), is_text=False)
+            return await self._answered(identity, qmgr, _command(told))
         raise bad_body('Its "type" must be runCommand or runCommandJSON.')
 
-    async def _answered(self, identity: Identity, qmgr: str, commands: str | Command, *, is_text: bool) -> Response:
+    async def _answered(self, identity: Identity, qmgr: str, commands: str | Command) -> Response:
         try:
             answers = await give_commands(self._site, identity, qmgr, commands, APPL_NAME)
         except CommandError as error:
@@ -68,7 +69,10 @@ class Mqsc:
                 "Resubmit the request with the name of a running queue manager.",
                 reason=int(MQRC.Q_MGR_NAME_ERROR),
             ) from None
-        responses = [each for answer in answers for each in (_texts(answer) if is_text else _records(answer))]
+        kind = commands.object_type if isinstance(commands, Command) else None
+        responses = [
+            each for answer in answers for each in (_texts(answer) if kind is None else _records(answer, kind))
+        ]
         worst = max((each["completionCode"] for each in responses), default=0)
         return JSONResponse(
             {
@@ -84,12 +88,16 @@ def _texts(answer: Answer) -> Iterator[dict[str, Any]]:
     yield {**codes, "text": [visible(line, keep="\t") for line in answer.lines]}
 
 
-def _records(answer: Answer) -> Iterator[dict[str, Any]]:
-    """One element for each object that is displayed, or one for the command."""
+def _records(answer: Answer, kind: str) -> Iterator[dict[str, Any]]:
+    """One element for each object of that kind that is displayed, or one for the command."""
     codes, records = _codes(answer), list(records_in(answer.lines))
     if not answer.fault and records:
         for record in records:
-            yield {**codes, "parameters": {each.keywords[0].lower(): each.value for each in record}}
+            parameters = {
+                each.keywords[0].lower(): items_of(each) if has_items(kind, each.keywords[0]) else each.value
+                for each in record
+            }
+            yield {**codes, "parameters": parameters}
     elif codes["completionCode"]:
         yield {**codes, "message": [visible(line, keep="\t") for line in answer.lines]}
     else:

@@ -115,10 +115,10 @@ def definitions(draw: st.DrawFn) -> list[str]:
         kind = draw(st.sampled_from(list(QUEUE_KINDS)))
         where = ["QSGDISP(GROUP)", "QSGDISP(QMGR) CMDSCOPE(QM2)", "QSGDISP(QMGR)"]
         where += ["QSGDISP(SHARED) CFSTRUCT(APPL1)", "QSGDISP(SHARED) CFSTRUCT(S2)"] if kind == "QLOCAL" else []
-        own = draw(parameters(QUEUE_KINDS[kind], "CFSTRUCT", "DEFTYPE"))
+        own = draw(parameters(QUEUE_KINDS[kind], "CFSTRUCT", "DEFTYPE", "SPREAD"))
         commands.append(f"DEFINE {kind}({quoted(name)}) {draw(st.sampled_from(where))} {own}")
         if "QSGDISP(GROUP)" in commands[-1] and draw(st.booleans()):
-            changed = draw(parameters(QUEUE_KINDS[kind], "CFSTRUCT", "DEFTYPE"))
+            changed = draw(parameters(QUEUE_KINDS[kind], "CFSTRUCT", "DEFTYPE", "SPREAD"))
             commands.append(f"ALTER {kind}({quoted(name)}) QSGDISP(COPY) {changed}")
     for principal in draw(st.lists(st.from_regex(r"[a-zA-Z0-9'ü;+*-]{1,6}", fullmatch=True), max_size=2)):
         words = draw(st.sampled_from(["PUT", "NONE", "ALL"]))

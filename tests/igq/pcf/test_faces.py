@@ -149,8 +149,9 @@ class Faces:
         if face == "json":
             told = {"name": name} if name else {}
             answer = self.json(command="display", qualifier=kind.lower(), responseParameters=["all"], **told)
-            (record,) = _records(answer)
-            return record["parameters"][keyword.lower()], value
+            (record,) = _records(answer, kind)
+            items = [each for each in str(value).split(",") if each]
+            return record["parameters"][keyword.lower()], items if attribute.mqsc.is_list else value
         (item,) = self._asked.items(INQUIRES.get(kind, PCFCommand.INQUIRE_Q), self._object(kind))
         assert attribute.mqsc.selector is not None
         return item[attribute.mqsc.selector], plain(as_parameter(attribute, value))

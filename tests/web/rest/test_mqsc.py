@@ -76,6 +76,24 @@ def test_a_command_is_run_as_json(console: Console) -> None:
         assert as_json(anna, "delete", "qlocal", "AS.JSON", parameters={"purge": "yes"})["overallCompletionCode"] == 0
 
 
+def test_lists_are_lists(console: Console) -> None:
+    with console.program("anna") as anna:
+        for name, names in (("AS.NONE", []), ("AS.LIST", ["ONE", "TWO"])):
+            more = {"parameters": {"names": names}} if names else {}
+            assert as_json(anna, "define", "namelist", name, **more)["overallCompletionCode"] == 0
+            (response,) = as_json(anna, "display", "namelist", name)["commandResponse"]
+            found = response["parameters"]
+            assert (found["namelist"], found["names"], found["namcount"]) == (name, names, len(names))
+        record = {"profile": "AS.LIST", "objtype": "topic", "principal": "anna"}
+        assert (
+            as_json(anna, "set", "authrec", parameters=record | {"authadd": ["pub", "sub"]})["overallCompletionCode"]
+            == 0
+        )
+        (response,) = as_json(anna, "display", "authrec", parameters={"profile": "AS.LIST"})["commandResponse"]
+        assert response["parameters"]["authlist"] == ["PUB", "SUB"]
+        assert as_json(anna, "delete", "authrec", parameters=record)["overallCompletionCode"] == 0
+
+
 def test_a_command_that_is_partly_done_has_the_reason_of_what_is_not(console: Console) -> None:
     with console.program("anna") as anna:
         assert text(anna, "DEFINE QLOCAL(MOVED)")["overallCompletionCode"] == 0
