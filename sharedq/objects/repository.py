@@ -293,7 +293,9 @@ class Repository:
         Raises:
             MQIError: 2055, it has uncommitted messages; 2009, the caller was shut out.
         """
-        found = self._finder.directory.find(name, self.qmgr or "")
+        own = private_structure("")
+        qmgr = structure.removeprefix(own) if structure.startswith(own) else self.qmgr or ""
+        found = self._finder.directory.find(name, qmgr)
         try:
             is_gone = self._finder.queues.remove(structure, name, "purge", maker=maker)
         except MQIError as error:

@@ -175,7 +175,8 @@ class Deliverer:
             try:
                 self._put_once(at, queue, qmgr, messages)
             except MQIError as error:
-                if error.reason not in (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED):
+                is_open = (at, queue, qmgr) in self._handles
+                if error.reason not in (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED) or not is_open:
                     raise
                 self._forget(at, queue, qmgr)
             else:

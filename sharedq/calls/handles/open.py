@@ -439,6 +439,8 @@ def _give_back(connection: Connection, handle: Handle) -> bool:
     call = close_call(keys, queue, token, handle.number, has_marks=has_marks, has_lock=has_lock)
     try:
         (reason,) = connection.call(*call)
+        if reason not in (MQRC.NONE, _GOES):
+            raise connection.error(reason, "MQCLOSE", handle.object_name)
     except MQIError:
         # Where it has failed nothing of the handle is left.
         if connection.has_entered(handle.structure):

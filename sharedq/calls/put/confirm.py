@@ -138,17 +138,19 @@ def _refusal(
     connection: Connection, message: ReportMessage, at: str, in_unit: bool, *, is_letter: bool = False
 ) -> MQIError | None:
     """Put a message on its queue. Returns the refusal, if there was one."""
+    refusal: MQIError | None = None
     for _ in range(_TRIES):
         try:
             _put(connection, [message], at, in_unit, is_letter=is_letter)
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN:
                 raise
+            refusal = error
             if error.reason not in (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED):
-                return error
+                break
         else:
             return None
-    return error_for(MQRC.OBJECT_CHANGED, "MQPUT", message.queue.decode(errors="replace"))
+    return refusal
 
 
 def _put(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from sharedq.admin.backup.take import backup
 from sharedq.calls.handles import open as opening
 from sharedq.calls.unit.commit import commit
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Format, GetOption, MsgFlag, OpenOption, Report
+from sharedq.mqi.constants import MQRC, CloseOption, Format, GetOption, MsgFlag, OpenOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.headers import MQMDE, MQXQH
 from sharedq.mqi.structures import MQMD
@@ -21,9 +22,11 @@ from sharedq.objects.definitions.queues import MAX_MSG_LENGTH_LIMIT, QueueAlias,
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.backups import lose
 from tests.support.members import TestGroup
+from tests.support.outcomes import reason_of
 from tests.support.scenes import recover_lost
 
 #: A bit of Report without a meaning yet: accepted on its way, refused at the destination.
@@ -492,3 +495,35 @@ def test_a_batch_that_cannot_be_backed_out_is_left_to_recovery(
     again.group.define_private("QM2", "NOWHERE")
     assert again.deliver() == 2
     assert bodies(group, "POOL") == [b"first"]
+
+
+@pytest.mark.rule("igq/undelivered", "A message for a queue that is deleted logically is dead-lettered (2052).")
+@pytest.mark.parametrize("when", ["before the agent looks", "while the agent has it open"])
+def test_a_message_for_a_deleted_queue_that_is_open(
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    group.repository("QM2").define(QueueModel(name="MODEL", definition_type="PERMDYN"))
+    program, other = group.connect("QM2"), group.connect("QM2")
+    queue = program.open("MODEL", OpenOption.OUTPUT, dynamic_name="ANSWERS")
+    theirs = other.open("ANSWERS", OpenOption.OUTPUT)
+    # A message that asks for a report is put, and not moved.
+    put("ANSWERS", b"x", report=int(Report.PASS_MSG_ID))
+    if when == "before the agent looks":
+        queue.close(CloseOption.DELETE)
+    else:
+        real = opening.open_queue
+
+        def then_delete(*arguments: Any, **named: Any) -> Handle:
+            handle = real(*arguments, **named)
+            if not queue.handle.is_closed and handle.name == "ANSWERS":
+                queue.close(CloseOption.DELETE)
+            return handle
+
+        monkeypatch.setattr(opening, "open_queue", then_delete)
+
+    assert agent.deliver() == 0
+
+    (letter,) = bodies(group, SYSTEM_DEAD_LETTER_QUEUE)
+    assert wire.DLH.unpack(letter).reason == MQRC.Q_DELETED
+    theirs.close()
+    assert reason_of(lambda: other.open("ANSWERS", OpenOption.OUTPUT)) == MQRC.UNKNOWN_OBJECT_NAME
