@@ -5,25 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.lines import (
-    batch,
-    clients,
-    depth,
-    hop,
-    idle,
-    igq_wakeup,
-    large_unit,
-    memory,
-    order,
-    publish,
-    recovery,
-    recovery_log,
-    request_reply,
-    single,
-    spark,
-    start,
-    wakeup,
-)
+from bench.lines import spark
+from bench.lines.calls import batch, depth, large_unit, memory, order, publish, single
+from bench.lines.group import clients, hop, idle, nodes, recovery, recovery_log, start
+from bench.lines.waits import igq_wakeup, request_reply, wakeup
 from bench.rows import Row
 from bench.site import Site
 
@@ -60,6 +45,7 @@ LINES = {
     "request-reply": Line(request_reply.measure),
     "igq-wakeup": Line(igq_wakeup.measure),
     "clients": Line(clients.measure, ONE),
+    "nodes": Line(nodes.measure, ONE),
     "recovery": Line(recovery.measure),
     "memory": Line(memory.measure, ONE),
     "idle": Line(idle.measure, ONE),

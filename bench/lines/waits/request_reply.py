@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from bench.harness import BODY, ROUNDS_MIN
-from bench.lines.wakeup import until_blocked
+from bench.lines.waits.wakeup import until_blocked
 from bench.programs.responder import replies_of, requests_of
 from bench.rows import Row
 from bench.site import Site, persistent

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable
 
 from bench.harness import BODY
-from bench.lines.wakeup import take_samples, waits_on
+from bench.lines.waits.wakeup import take_samples, waits_on
 from bench.manager import running_manager, wait_for_part
 from bench.rows import Row
 from bench.site import Site, persistent

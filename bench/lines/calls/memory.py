@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.harness import BODY, used_memory
-from bench.lines.depth import correl_id
-from bench.lines.single import SOURCE
+from bench.lines.calls.depth import correl_id
+from bench.lines.calls.single import SOURCE
 from bench.rows import Row
 from bench.site import Site, persistent
 from sharedq.mqi.constants import PutOption

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 
 from bench.harness import BODY, Contender, compare
-from bench.lines.depth import SHALLOW, depth_row
+from bench.lines.calls.depth import SHALLOW, depth_row
 from bench.rows import Row
 from bench.site import Site, fill
 from sharedq.api import Queue

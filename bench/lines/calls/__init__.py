@@ -1,0 +1,1 @@
+"""Single calls, batches, and what they cost in depth and memory."""

@@ -1,0 +1,1 @@
+"""The group: hops, many clients, several nodes, recovery, doing nothing, starting."""

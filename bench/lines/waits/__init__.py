@@ -1,0 +1,1 @@
+"""Waits: wake-ups, requests and replies."""
