@@ -10,6 +10,7 @@ from sharedq.calls.handles.connect import connect_to
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
+from sharedq.mqi.constants import SubOption
 from sharedq.mqi.constants.pcf import MQRCCF, FilterOperator, PCFCommand, PCFType
 from sharedq.mqi.constants.pcf import PCFParameter as Param
 from sharedq.mqi.pcf.reading import read
@@ -63,6 +64,18 @@ def test_a_queue_of_each_type_is_created_inquired_changed_copied_deleted(
     asked.items(PCFCommand.DELETE_Q, {NAME: "COPY"})
     asked.items(PCFCommand.DELETE_Q, {NAME: "Mixed.Case", TYPE: kind})
     assert asked.reason(PCFCommand.INQUIRE_Q, {NAME: "COPY"}) == (2085, 0)
+
+
+def test_the_status_of_topics_and_subscriptions_has_counts(asked: Asked) -> None:
+    connection = asked.group.connect()
+    connection.subscribe("a", name="S", options=SubOption.CREATE | SubOption.MANAGED | SubOption.DURABLE)
+    with connection.open_topic("a") as topic:
+        topic.publish(b"1")
+        (status,) = asked.items(PCFCommand.INQUIRE_TOPIC_STATUS, {Char.TOPIC_STRING: "a"})
+    assert (status[Int.PUB_COUNT], status[Int.SUB_COUNT]) == (1, 1)
+    (status,) = asked.items(PCFCommand.INQUIRE_SUB_STATUS, {Param.SUB_NAME: "S"})
+    assert status[Param.MESSAGE_COUNT] == 1
+    assert (len(status[Param.LAST_MSG_DATE]), len(status[Param.LAST_MSG_TIME])) == (10, 8)
 
 
 def test_inquire_returns_the_attributes_that_are_asked_for(asked: Asked) -> None:
