@@ -18,6 +18,7 @@ from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias, QueueRemote
 from sharedq.objects.store.parts import own_part
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
+from sharedq.properties.handle import MessageHandle
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
 
@@ -98,6 +99,19 @@ def test_undeliverable_messages_go_to_their_destinations_dead_letter_queue(
     assert (letter.md.msg_id, letter.md.persistence) == (sent.msg_id, 1)
     assert letter.body.endswith(b"four")
     assert agent.said == ["CSQM064I"]
+
+
+@pytest.mark.rule("igq/agent", "MAXMSGL of a destination limits the data of a message without its properties.")
+def test_properties_do_not_count_at_the_destination(group: TestGroup, agent: AgentOfQM2) -> None:
+    group.define_private("QM2", "ORDERS", max_msg_length=4)
+    properties = MessageHandle()
+    properties.set("colour", "red")
+    with group.connect("QM1").open("ORDERS", OpenOption.OUTPUT, qmgr_name="QM2") as queue:
+        queue.put(b"four", properties=properties)
+    assert agent.deliver() == 1
+    got = MessageHandle()
+    with group.connect("QM2").open("ORDERS", OpenOption.INPUT_SHARED) as queue:
+        assert (queue.get(properties=got).body, got.get("colour")) == (b"four", "red")
 
 
 @pytest.mark.rule("igq/agent", "A message that was backed out before it moved arrives with BackoutCount 0.")
