@@ -22,6 +22,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_ex
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
+from sharedq.redis.keys import ADMIN_STRUCTURE
 from sharedq.redis.packing import Word, pack
 from sharedq.redis.script_source import load_script, mark_of_all, script_names
 
@@ -341,6 +342,10 @@ class Link:
         except redis.AuthenticationError as error:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", f"Redis refused us: {error}") from error
         except (redis.RedisError, OSError) as error:
+            if self._deployment.is_cluster and not key.partition("}")[0].endswith(f":{ADMIN_STRUCTURE}"):
+                # The same. Nothing works without the administration structure, so its loss ends everything.
+                self._deployment.forget()
+                raise error_for(MQRC.CF_NOT_AVAILABLE, "", key[1 : key.find("}")], str(error)) from error
             self._break(error, "Redis cannot be reached")
 
     def _locate(self, key: str) -> Endpoint:
