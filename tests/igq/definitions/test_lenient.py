@@ -209,4 +209,5 @@ def test_the_dumps_have_every_attribute_of_every_kind() -> None:
         ]
         for kind, model in MODELS.items()
     }
-    assert missing == {kind: [] for kind in MODELS}
+    # IBM MQ has no SPREAD.
+    assert missing == {kind: ["SPREAD"] if kind == "QALIAS" else [] for kind in MODELS}
