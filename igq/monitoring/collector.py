@@ -95,10 +95,13 @@ class GroupCollector:
         """Tell the latest activity of monitored queues, and of hops."""
         there = {each.name: self._activity_in(each) for each in figures.structures}
         for queue in figures.queues:
+            # Of thousands of queues, most have no entry among the latest ones.
+            known = there.get(queue.structure)
+            activity = known.queues.get(queue.name) if known else None
+            if activity is None:
+                continue
             manager = figures.attributes.get(queue.qmgr)
-            level = queue.definition.monitoring_level(manager.monitoring if manager else "OFF")
-            activity = there.get(queue.structure, Activity()).queues.get(queue.name)
-            if level == "OFF" or activity is None:
+            if queue.definition.monitoring_level(manager.monitoring if manager else "OFF") == "OFF":
                 continue
             labels = (queue.qmgr or self._group.name, queue.name, queue.structure)
             for name, at_ms in (
@@ -209,7 +212,8 @@ def _queues(figures: GroupFigures, group: str, add: _Add) -> None:
         add("ibmmq_queue_depth", labels, state.depth)
         add("ibmmq_queue_attribute_max_depth", labels, queue.definition.max_depth)
         add("ibmmq_queue_attribute_usage", labels, queue.definition.usage == "XMITQ")
-        add("ibmmq_queue_input_handles", labels, state.open_input + sum(each.is_of(queue) for each in serving))
+        served = sum(each.is_of(queue) for each in serving) if serving else 0
+        add("ibmmq_queue_input_handles", labels, state.open_input + served)
         add("ibmmq_queue_output_handles", labels, state.open_output)
         add("ibmmq_queue_uncommitted_messages", labels, state.uncommitted)
         add("igq_queue_waiters", labels, state.waiters)

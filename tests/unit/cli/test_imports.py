@@ -60,3 +60,14 @@ def test_every_command_is_where_its_name_is_looked_up() -> None:
 def test_other_first_arguments_get_every_command() -> None:
     for arguments in ([], ["--help"], ["nope"]):
         assert set(get_group(build_app(arguments)).commands) == set(HOMES)
+
+
+def test_a_start_is_not_spent_on_garbage_that_is_not_there(tmp_path: Path) -> None:
+    code = (
+        "import gc; from igq.cli import main; main(['put', 'QM1', 'Q', 'x']); print(gc.get_stats()[0]['collections'])"
+    )
+    nowhere = {"IGQ_REDIS_URL": f"unix://{tmp_path}/none.sock", "IGQ_DATA_DIR": str(tmp_path)}
+
+    done = subprocess.run([sys.executable, "-c", code], env=nowhere, capture_output=True, text=True, check=True)
+
+    assert int(done.stdout) < 20
