@@ -6,7 +6,8 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from igq.mqsc.language.parameters import has_items
+from igq.mqsc.language.attribute_values import meant_by
+from igq.mqsc.language.parameters import has_items, shown_by
 from igq.mqsc.language.parser import Command, Parameter
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.names import matches
@@ -24,6 +25,7 @@ _ORDER: dict[str, Callable[[str | int, str | int], bool]] = {
     "LK": lambda value, pattern: matches(str(pattern), str(value)),
     "NL": lambda value, pattern: not matches(str(pattern), str(value)),
 }
+_OF_NUMBERS = ("LT", "GT", "LE", "GE", "EQ", "NE")
 #: The same about the items of a list.
 _ITEMS: dict[str, Callable[[list[str], str], bool]] = {
     "CT": lambda items, item: item in items,
@@ -93,6 +95,7 @@ def read_request(command: Command, options: Iterable[str], known: Iterable[str],
     where: Callable[[Sequence[Shown]], bool] = _everything
     options, known = set(options), set(known)
     for parameter in command.parameters:
+        named = meant_by(parameter.keyword)
         if parameter.keyword in options and (parameter.values is not None or parameter.keyword not in known):
             continue
         if parameter.keyword == "ALL" and parameter.values is None:
@@ -100,9 +103,9 @@ def read_request(command: Command, options: Iterable[str], known: Iterable[str],
         elif parameter.keyword == "WHERE":
             keyword, where = _read_where(command, parameter, known)
             wanted.append(keyword)
-        elif parameter.keyword in known and parameter.values is None:
-            wanted.append(parameter.keyword)
-        elif parameter.keyword in (*known, "ALL"):
+        elif named in known and parameter.values is None:
+            wanted.append(named)
+        elif named in (*known, "ALL"):
             raise command.error(parameter, f"{parameter.keyword} without a value")
         else:
             expected = f"an attribute of {command.object_type}, ALL or WHERE"
@@ -176,33 +179,28 @@ def _read_where(
     command: Command, parameter: Parameter, known: set[str]
 ) -> tuple[str, Callable[[Sequence[Shown]], bool]]:
     values = parameter.values or ()
-    if values and values[0] not in known:
+    if values and meant_by(values[0]) not in known:
         raise command.unknown(parameter, f"an attribute of {command.object_type}", known, values[0])
     if len(values) != 3 or values[1] not in (*_ORDER, *_ITEMS):
         raise command.error(parameter, f"WHERE(attribute operator value), with one of {' '.join((*_ORDER, *_ITEMS))}")
-    keyword, name, text = values
+    keyword, name, text = meant_by(values[0]), values[1], values[2].rstrip(" ")
     if name in _ITEMS and not has_items(command.object_type, keyword):
         raise command.error(parameter, f"an attribute that is a list before {name}")
+    attribute = shown_by(command.object_type).get(keyword)
+    limit: str | int = text
+    if attribute is not None and attribute.is_number and name in _OF_NUMBERS:
+        try:
+            limit = attribute.parse(text)
+        except ValueError:
+            raise command.error(parameter, " or ".join(["a number", *attribute.words])) from None
 
     def fits(record: Sequence[Shown]) -> bool:
         for each in record:
-            if keyword in each.keywords and name in _ITEMS:
-                return _ITEMS[name](items_of(each), text)
             if keyword in each.keywords:
-                limit: str | int = text
-                if isinstance(each.value, int) and name not in ("LK", "NL"):
-                    limit = _number(command, parameter, text)
-                return _ORDER[name](each.value, limit)
+                return _ITEMS[name](items_of(each), text) if name in _ITEMS else _ORDER[name](each.value, limit)
         return False
 
     return keyword, fits
-
-
-def _number(command: Command, parameter: Parameter, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise command.error(parameter, "a number") from None
 
 
 def _comparable(value: str | int, limit: str | int) -> tuple[str, str] | tuple[int, int]:

@@ -12,13 +12,13 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
 
-from igq.mqsc.language.parameters import OPTIONS, has_items, shown_by
+from igq.mqsc.language.parameters import AREAS, OPTIONS, has_items, shown_by
 from igq.mqsc.language.parser import Command
 from igq.mqsc.language.parser import Parameter as Keyword
 from igq.mqsc.language.words import COMMANDS, OBJECTS, CommandWords
 from igq.pcf.faults import RequestError, invalid, missing, repeated, unknown
 from sharedq.mqi.character_sets import Representation
-from sharedq.mqi.constants import IntSelector
+from sharedq.mqi.constants import CharSelector, IntSelector
 from sharedq.mqi.constants.pcf import MQRCCF, FilterOperator, PCFCommand, PCFParameter
 from sharedq.mqi.pcf.structures import (
     MQCFBF,
@@ -218,7 +218,8 @@ class _Reader:
             case _:
                 raise unknown(parameter)
         name = name.strip() + ("*" if is_beginning else "")
-        if operand == "required" and not name:
+        # The root of the topic tree has an empty name.
+        if operand == "required" and not name and (parameter is None or named_by != CharSelector.TOPIC_STRING):
             raise missing(named_by)
         return name
 
@@ -296,6 +297,9 @@ class _Reader:
         first = next(iter(_ALWAYS[kind]))
         found = [Keyword(first, None, segment)]
         for number in shows.values:
+            if kind == "QMGR" and number in _AREAS:
+                found.append(Keyword(_AREAS[number], None, segment))
+                continue
             attribute = _by_parameter(kind).get(number)
             if attribute is None and not _may_be_attribute(number):
                 raise invalid("", shows, f"there is no attribute {number}")
@@ -313,9 +317,16 @@ _ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "CONN": ("CONN", "TYPE"),
     "AUTHREC": ("PROFILE", "ENTITY"),
     "QMSTATUS": ("QMNAME",),
+    "TOPIC": ("TOPIC",),
+    "SUB": ("SUB", "SUBID"),
+    "TPSTATUS": ("TPSTATUS",),
+    "SBSTATUS": ("SUB", "SUBID"),
+    "PUBSUB": ("QMNAME", "TYPE"),
     "PROCESS": ("PROCESS",),
     "NAMELIST": ("NAMELIST",),
 }
+#: MQIACF_* -> the word of MQSC for the attributes of a queue manager that it asks for.
+_AREAS: Final[Mapping[int, str]] = {int(area.number): word for word, area in AREAS.items()}
 _LAST_SELECTOR: Final = 4000
 
 

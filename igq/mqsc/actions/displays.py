@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from igq.agent.queues.tags import ServingHandle, serving_handles
@@ -11,7 +12,7 @@ from igq.mqsc import messages
 from igq.mqsc.actions.connections import connection_record
 from igq.mqsc.actions.in_doubt import display_in_doubt
 from igq.mqsc.language.attribute_values import find_parameter, read_choice
-from igq.mqsc.language.parameters import keywords
+from igq.mqsc.language.parameters import AREAS, keywords
 from igq.mqsc.language.parser import Command
 from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
 from igq.operations.command_service import state_of
@@ -71,7 +72,14 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
 def display_qmgr(command: Command, repository: Repository) -> list[str]:
     """DISPLAY QMGR."""
     known = (*by_keyword(QueueManagerAttributes), *keywords("QMGR"))
-    request = read_request(command, ("CMDSCOPE",), known, all_by_default=True)
+    areas = [each for each in command.parameters if each.keyword in AREAS]
+    for each in areas:
+        if each.values is not None:
+            raise command.error(each, f"{each.keyword} without a value")
+    request = read_request(command, ("CMDSCOPE", *AREAS), known, all_by_default=not areas)
+    if request.keywords is not None:
+        wanted = (keyword for each in areas for keyword in AREAS[each.keyword].keywords)
+        request = replace(request, keywords=(*request.keywords, *wanted))
     attributes = repository.qmgr_attributes(repository.qmgr or "")
     record = shown_attributes(attributes)
     record += [shown("QMID", attributes.identifier(repository.group.name)), shown("VERSION", attributes.version)]

@@ -5,9 +5,11 @@ Source: IBM MQ reference, "DEFINE TOPIC", "DEFINE SUB", "DISPLAY TPSTATUS", "DIS
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from igq.mqsc import messages
 from igq.mqsc.language.attribute_values import find_parameter, read_choice, read_flag, read_values
@@ -247,11 +249,9 @@ def _status_of(match: Match, delivered: Mapping[str, tuple[int, datetime]]) -> I
 
 def display_topic_status(command: Command, repository: Repository) -> list[str]:
     """DISPLAY TPSTATUS: each node of the tree that is known by a topic object, a subscription or a publication."""
-    kind = read_choice(command, "TYPE", ("TOPIC", "SUB"), "TOPIC")
+    kind = read_choice(command, "TYPE", ("TOPIC", "SUB", "PUB"), "TOPIC")
     request = read_request(command, (*_SCOPES, "TYPE"), keywords("TPSTATUS", kind), all_by_default=True)
-    with _connected(repository, "DISPLAY TPSTATUS") as connection:
-        retained = {each.topic_string for each in all_retained(connection.connection)}
-    records = _nodes(command, repository, retained) if kind == "TOPIC" else _subscribers(command, repository)
+    records = _STATUS[kind](command, repository)
     lines: list[str] = []
     for record in records:
         if request.where(record):
@@ -259,27 +259,43 @@ def display_topic_status(command: Command, repository: Repository) -> list[str]:
     return _found(lines, command)
 
 
-def _nodes(command: Command, repository: Repository, retained: set[str]) -> Iterator[list[Shown]]:
-    topics, tree = repository.topics, repository.topics.tree()
-    counts: dict[str, int] = {}
-    for match in topics.subscriptions():
-        topic_string = match.subscription.topic_string
-        if literal_levels(topic_string, match.subscription.scheme) < 0:
-            counts[topic_string] = counts.get(topic_string, 0) + 1
-    named = {topic.topic_string: topic.name for topic in tree.by_name.values() if topic.topic_string}
-    publishers = publishers_of(repository.group)
-    nodes = {each for leaf in (*counts, *retained, *named, *publishers) for each in ancestors_of(leaf)}
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """The nodes of the topic tree, in order: first the root. And what is known of them, by topic string."""
+
+    nodes: list[str]
+    named: dict[str, str]
+    retained: set[str]
+    publishers: Counter[str]
+    subscribers: Counter[str]
+
+
+def _tree(repository: Repository) -> _Tree:
+    with _connected(repository, "DISPLAY TPSTATUS") as connection:
+        retained = {each.topic_string for each in all_retained(connection.connection)}
+    every = (match.subscription for match in repository.topics.subscriptions())
+    subscribers = Counter(each.topic_string for each in every if literal_levels(each.topic_string, each.scheme) < 0)
+    named = {topic.topic_string: topic.name for topic in repository.topics.tree().by_name.values()}
+    publishers = Counter(each for topics in publishers_of(repository.group).values() for each in topics.elements())
+    leaves = (*subscribers, *retained, *named, *publishers)
+    nodes = {"", *(each for leaf in leaves for each in ancestors_of(leaf))}
+    return _Tree(sorted(nodes), named, retained, publishers, subscribers)
+
+
+def _nodes(command: Command, repository: Repository) -> Iterator[list[Shown]]:
+    tree, topics = _tree(repository), repository.topics.tree()
     of_tree = {each.keyword for each in Topic.attributes() if each.field in ROOT_VALUES}
-    for node in sorted(nodes - {""}):
-        if not is_matched(command.name, "TOPIC", node):
+    for node in tree.nodes:
+        # The root has no level that a wildcard for one could stand for.
+        if not is_matched(command.name, "TOPIC", node) or (command.name == "+" and not node):
             continue
         yield [
             shown("TPSTATUS", node),
-            shown("ADMIN", named.get(node, "")),
-            shown("RETAINED", "YES" if node in retained else "NO"),
-            shown("PUBCOUNT", publishers[node]),
-            shown("SUBCOUNT", counts.get(node, 0)),
-            *(each for each in shown_attributes(tree.at(node)) if each.keywords[0] in of_tree),
+            shown("ADMIN", tree.named.get(node, "")),
+            shown("RETAINED", "YES" if node in tree.retained else "NO"),
+            shown("PUBCOUNT", tree.publishers[node]),
+            shown("SUBCOUNT", tree.subscribers[node]),
+            *(each for each in shown_attributes(topics.at(node)) if each.keywords[0] in of_tree),
         ]
 
 
@@ -288,6 +304,32 @@ def _subscribers(command: Command, repository: Repository) -> Iterator[list[Show
     for match in repository.topics.subscriptions():
         if is_matched(command.name, "TOPIC", match.subscription.topic_string):
             yield [shown("TPSTATUS", match.subscription.topic_string), *_status_of(match, delivered)]
+
+
+def _publishers(command: Command, repository: Repository) -> Iterator[list[Shown]]:
+    found = ((topic, token) for token, topics in publishers_of(repository.group).items() for topic in topics)
+    for topic_string, token in sorted(found):
+        if is_matched(command.name, "TOPIC", topic_string):
+            yield [shown("TPSTATUS", topic_string), shown("ACTCONN", token)]
+
+
+_STATUS: Final = {"TOPIC": _nodes, "SUB": _subscribers, "PUB": _publishers}
+
+
+def display_publish_subscribe(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY PUBSUB: how many subscriptions and nodes of the topic tree there are. There are no hierarchies."""
+    kind = read_choice(command, "TYPE", ("ALL", "LOCAL", "PARENT", "CHILD"), "ALL")
+    request = read_request(command, ("TYPE", "CMDSCOPE"), keywords("PUBSUB"), all_by_default=True)
+    if kind in ("PARENT", "CHILD"):
+        return _found([], command)
+    record = [
+        shown("QMNAME", repository.qmgr or ""),
+        shown("TYPE", "LOCAL"),
+        shown("STATUS", "ACTIVE"),
+        shown("SUBCOUNT", len(repository.topics.subscriptions())),
+        shown("TPCOUNT", len(_tree(repository).nodes)),
+    ]
+    return [messages.details(command), *two_columns(request.select(record, always=2))]
 
 
 def _found(lines: list[str], command: Command) -> list[str]:
@@ -309,4 +351,5 @@ DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "SUB": display_sub,
     "SBSTATUS": display_sub_status,
     "TPSTATUS": display_topic_status,
+    "PUBSUB": display_publish_subscribe,
 }

@@ -14,6 +14,11 @@ from sharedq.objects.definitions.attributes import by_keyword
 _SYNONYMS = {"TARGQ": "TARGET"}
 
 
+def meant_by(keyword: str) -> str:
+    """Return the keyword of the attribute that *keyword* names."""
+    return _SYNONYMS.get(keyword, keyword)
+
+
 def read_values(command: Command, model: type[BaseModel], options: Iterable[str]) -> dict[str, Any]:
     """Return the fields that a command sets. *options* are keywords that the caller reads itself.
 
@@ -25,7 +30,7 @@ def read_values(command: Command, model: type[BaseModel], options: Iterable[str]
     for parameter in command.parameters:
         if parameter.keyword in options:
             continue
-        attribute = known.get(_SYNONYMS.get(parameter.keyword, parameter.keyword))
+        attribute = known.get(meant_by(parameter.keyword))
         if attribute is None or attribute.mqsc.is_output:
             settable = [keyword for keyword, each in known.items() if not each.mqsc.is_output]
             expected = f"an attribute that {command.verb} {command.object_type} sets"

@@ -7,6 +7,7 @@ its attributes. MQSC, PCF and JSON read these statements.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
@@ -55,10 +56,11 @@ _COUNTS = (
 )
 _STATUS_TYPE = _words("TYPE", Param.Q_STATUS_TYPE, words.STATUS_TYPE)
 _CONN = _bytes("CONN", Param.CONNECTION_ID)
+_ACTCONN = _bytes("ACTCONN", Param.CONNECTION_ID)
 
 _SUB_STATUS: Final = (
     _bytes("SUBID", Param.SUB_ID, is_hex=True),
-    _bytes("ACTCONN", Param.CONNECTION_ID),
+    _ACTCONN,
     _words("DURABLE", Param.DURABLE_SUBSCRIPTION, DURABLE),
     _words("SUBTYPE", Param.SUB_TYPE, TYPES),
     _text("SUBUSER", Param.SUB_USER_ID, _USER),
@@ -195,6 +197,16 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
             *(each for each in attributes_of(Topic) if each.field in ROOT_VALUES),
         ),
         "SUB": (_text("TPSTATUS", Char.TOPIC_STRING), *_SUB_STATUS),
+        "PUB": (_text("TPSTATUS", Char.TOPIC_STRING), _ACTCONN),
+    },
+    "PUBSUB": {
+        "": (
+            _QMNAME,
+            _words("TYPE", Param.PS_STATUS_TYPE, words.HIERARCHY),
+            _words("STATUS", Param.PUBSUB_STATUS, words.PUBLISH_STATUS),
+            _number("SUBCOUNT", Int.SUB_COUNT),
+            _number("TPCOUNT", Int.TOPIC_NODE_COUNT),
+        )
     },
     "SBSTATUS": {"": (_text("SUB", Param.SUB_NAME), *_SUB_STATUS)},
     "AUTHREC": {
@@ -206,6 +218,34 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
             _words("AUTHLIST", Param.AUTHORIZATION_LIST, words.AUTHORITY, is_list=True),
         )
     },
+}
+_EVENTS: Final = "AUTHOREV BRIDGEEV CHLEV CMDEV CONFIGEV INHIBTEV LOCALEV LOGGEREV PERFMEV REMOTEEV SSLEV STRSTPEV"
+_INITIATOR: Final = (
+    "ACTCHL ADOPTCHK ADOPTMCA CERTLABL CERTQSGL CERTVPOL CHAD CHADEV CHADEXIT CHIADAPS CHIDISPS CHISERVP CHLAUTH "
+    "DNSGROUP DNSWLM IPADDRV LSTRTMR LUGROUP LUNAME LU62ARM LU62CHL MAXCHL OPORTMAX OPORTMIN RCVTIME RCVTMIN RCVTTYPE "
+    "REVDNS SCHINIT SSLCRLNL SSLCRYP SSLFIPS SSLKEYR SSLRKEYC SSLTASKS SUITEB TCPCHL TCPKEEP TCPNAME TCPSTACK "
+    "TRAXSTR TRAXTBL"
+)
+_CLUSTERS: Final = "CLWLDATA CLWLEXIT CLWLLEN CLWLMRUC CLWLUSEQ DEFCLXQ MONACLS QMID REPOS REPOSNL"
+_TOPICS: Final = "PARENT PSCLUS PSMODE PSNPMSG PSNPRES PSRTYCNT PSSYNCPT TREELIFE"
+_OTHER_AREAS: Final = frozenset(f"{_EVENTS} {_INITIATOR} {_CLUSTERS} {_TOPICS}".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Attributes of a queue manager that one word asks for. Source: IBM MQ reference, "DISPLAY QMGR"."""
+
+    number: Param
+    keywords: frozenset[str]
+
+
+#: The word that asks for an area, in DISPLAY QMGR.
+AREAS: Final[Mapping[str, Area]] = {
+    "SYSTEM": Area(Param.Q_MGR_SYSTEM, frozenset({*by_keyword(MODELS["QMGR"]), "VERSION"}) - _OTHER_AREAS),
+    "EVENT": Area(Param.Q_MGR_EVENT, frozenset(_EVENTS.split())),
+    "CHINIT": Area(Param.Q_MGR_DQM, frozenset(_INITIATOR.split())),
+    "CLUSTER": Area(Param.Q_MGR_CLUSTER, frozenset(_CLUSTERS.split())),
+    "PUBSUB": Area(Param.Q_MGR_PUBSUB, frozenset(_TOPICS.split())),
 }
 # DISPLAY THREAD shows connections, and units of work as DISPLAY CONN shows them.
 _THREAD: Final = (
@@ -236,7 +276,8 @@ OPTIONS: Final = (
     _text("LIKE", Param.FROM_TOPIC_NAME, _NAME),
     _text("LIKE", Param.FROM_SUB_NAME),
     _words("TYPE", Int.TOPIC_TYPE, TOPIC_TYPES),
-    _words("TYPE", Param.TOPIC_STATUS_TYPE, {"TOPIC": 1295, "SUB": 1296}),
+    _words("TYPE", Param.TOPIC_STATUS_TYPE, {"TOPIC": 1295, "SUB": 1296, "PUB": 1297}),
+    _words("TYPE", Param.PS_STATUS_TYPE, words.HIERARCHY),
     _bytes("SUBID", Param.SUB_ID, is_hex=True),
     _words("SUBTYPE", Param.SUB_TYPE, {**TYPES, "ALL": -1, "USER": -2}),
     _words("DURABLE", Param.DURABLE_SUBSCRIPTION, {**DURABLE, "ALL": -1}),

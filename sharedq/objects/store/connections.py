@@ -44,12 +44,10 @@ class ConnectionHandle:
     mode: str
 
 
-def publishers_of(group: Group) -> Counter[str]:
-    """Return how many times the connections of the group have each topic string open for publications."""
-    found = Counter[str]()
-    for _, text in pairs_like(group, "HSCAN", group.keys.owners):
-        found.update(json.loads(text).get("topics", {}))
-    return found
+def publishers_of(group: Group) -> dict[str, Counter[str]]:
+    """Return how many times each connection of the group has which topic strings open for publications, by token."""
+    found = pairs_like(group, "HSCAN", group.keys.owners)
+    return {token.decode(): Counter(json.loads(text).get("topics", {})) for token, text in found}
 
 
 def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:

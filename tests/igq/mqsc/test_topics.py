@@ -130,6 +130,43 @@ def test_the_status_of_topics(group: TestGroup, mqsc: Run) -> None:
     assert "RETAINED(YES)" not in mqsc("DISPLAY TPSTATUS('#')")
 
 
+def test_the_root_of_the_tree_has_a_status(mqsc: Run) -> None:
+    mqsc("DEFINE TOPIC(T) TOPICSTR(a) PUB(DISABLED)", "ALTER TOPIC(SYSTEM.BASE.TOPIC) DEFPRTY(3)")
+    for pattern in ("", "#"):
+        shown = mqsc(f"DISPLAY TPSTATUS('{pattern}') ADMIN DEFPRTY WHERE(ADMIN EQ SYSTEM.BASE.TOPIC)")
+        assert "TPSTATUS( )" in shown
+        assert "DEFPRTY(3)" in shown
+    assert "SYSTEM.BASE.TOPIC" not in mqsc("DISPLAY TPSTATUS('+')")
+
+
+@pytest.mark.rule("mqi/topics", "DISPLAY TPSTATUS TYPE(PUB) shows the connections that publish to a topic string.")
+def test_the_publishers_of_a_topic(group: TestGroup, mqsc: Run) -> None:
+    first, second = group.connect(), group.connect()
+    first.open_topic("a/b")
+    second.open_topic("a/b")
+    second.open_topic("a/c")
+    shown = mqsc("DISPLAY TPSTATUS('a/#') TYPE(PUB)")
+    assert shown.count("TPSTATUS(a/b)") == 2
+    assert shown.count("TPSTATUS(a/c)") == 1
+    assert shown.count(f"ACTCONN({second.connection.token})") == 2
+    assert mqsc(f"DISPLAY TPSTATUS('#') TYPE(PUB) WHERE(ACTCONN EQ '{first.connection.token}')").count("ACTCONN") == 1
+    first.disconnect()
+    second.disconnect()
+    assert "CSQM297I" in mqsc("DISPLAY TPSTATUS('a/#') TYPE(PUB)")
+
+
+def test_the_publish_subscribe_status_of_a_manager(group: TestGroup, mqsc: Run) -> None:
+    before = mqsc("DISPLAY PUBSUB")
+    assert "STATUS(ACTIVE)" in before
+    assert "TYPE(LOCAL)" in before
+    assert "SUBCOUNT(0)" in before
+    group.connect().subscribe("a/b")
+    assert "SUBCOUNT(1)" in mqsc("DISPLAY PUBSUB TYPE(LOCAL) SUBCOUNT")
+    nodes = mqsc("DISPLAY TPSTATUS('#')").count("   TPSTATUS(")
+    assert f"TPCOUNT({nodes})" in mqsc("DISPLAY PUBSUB ALL")
+    assert "CSQM297I" in mqsc("DISPLAY PUBSUB TYPE(CHILD)")
+
+
 def test_topics_and_subscriptions_are_exported(group: TestGroup, mqsc: Run) -> None:
     group.define_structure()
     group.define_shared("Q")

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from igq.mqsc.language.parameters import REPORTS, shown_by
+from igq.mqsc.language.words import COMMANDS, OBJECTS
 from sharedq.calls.handles.connect import connect_to
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import CharSelector as Char
@@ -21,6 +23,12 @@ from sharedq.objects.store.authorities import Authorities
 from tests.support.pcf import Asked, answer_of, descriptor, request
 
 NAME, TYPE = Char.Q_NAME, Int.Q_TYPE
+_AUTHORITY: dict[int, Any] = {
+    Param.AUTH_PROFILE_NAME: "Q",
+    Param.OBJECT_TYPE: 1,
+    Param.PRINCIPAL_ENTITY_NAMES: ["u"],
+    Param.AUTH_ADD_AUTHS: [11],
+}
 LOCAL, MODEL, ALIAS, REMOTE = 1, 2, 3, 6
 
 
@@ -175,6 +183,56 @@ def test_a_queue_manager_is_inquired_and_changed(asked: Asked) -> None:
     assert (some[Int.PLATFORM], Char.Q_MGR_DESC in some) == (1, False)
     (status,) = asked.items(PCFCommand.INQUIRE_Q_MGR_STATUS)
     assert status[Param.Q_MGR_STATUS] == 2
+
+
+def test_a_queue_manager_is_inquired_by_areas(asked: Asked) -> None:
+    areas = (Param.Q_MGR_EVENT, Param.Q_MGR_CLUSTER, Param.Q_MGR_PUBSUB, Param.Q_MGR_DQM, Param.Q_MGR_SYSTEM)
+    events, clusters, topics, channels, system = (
+        asked.items(PCFCommand.INQUIRE_Q_MGR, {Param.Q_MGR_ATTRS: [area]})[0] for area in areas
+    )
+    assert Int.INHIBIT_EVENT in events
+    assert Char.REPOSITORY_NAME in clusters
+    assert Int.PUBSUB_MODE in topics
+    assert Int.MAX_CHANNELS in channels
+    assert Char.DEAD_LETTER_Q_NAME in system
+    assert Int.INHIBIT_EVENT not in {**clusters, **topics, **channels, **system}
+    (both,) = asked.items(PCFCommand.INQUIRE_Q_MGR, {Param.Q_MGR_ATTRS: [Param.Q_MGR_EVENT, Int.PLATFORM]})
+    assert set(both) == {*events, Int.PLATFORM}
+
+
+def test_every_object_is_inquired_by_a_list_of_attributes(asked: Asked) -> None:
+    group = asked.group
+    group.define_structure()
+    asked.items(PCFCommand.CREATE_PROCESS, {Char.PROCESS_NAME: "P"})
+    asked.items(PCFCommand.CREATE_NAMELIST, {Char.NAMELIST_NAME: "N"})
+    asked.items(PCFCommand.SET_AUTH_REC, _AUTHORITY)
+    connection = group.connect()
+    connection.subscribe("a", name="S", options=SubOption.CREATE | SubOption.MANAGED | SubOption.DURABLE)
+    lists = {word.name: word.shows for word in OBJECTS if word.shows}
+    for words in COMMANDS:
+        kind = words.objects[0]
+        if words.verb != "DISPLAY" or words.number is None or kind not in lists:
+            continue
+        named_by = next(word.named_by for word in OBJECTS if word.name == kind)
+        name: dict[int, Any] = {named_by: "#" if named_by == Char.TOPIC_STRING else "*"} if named_by else {}
+        if named_by == Param.CONNECTION_ID:
+            name = {Param.GENERIC_CONNECTION_ID: b""}
+        figures = next(iter(REPORTS.get(kind, {"": tuple(shown_by(kind).values())}).values()))
+        wanted = [each for each in figures if each.mqsc.selector is not None][-1]
+        items = asked.items(words.number, {**name, lists[kind]: [int(wanted.mqsc.selector or 0)]})
+        assert items, kind
+
+
+def test_the_publish_subscribe_status_is_inquired(asked: Asked) -> None:
+    with asked.group.connect().open_topic("a"):
+        (root,) = asked.items(PCFCommand.INQUIRE_TOPIC_STATUS, {Char.TOPIC_STRING: ""})
+        assert root[Char.ADMIN_TOPIC_NAME] == "SYSTEM.BASE.TOPIC"
+        (publisher,) = asked.items(
+            PCFCommand.INQUIRE_TOPIC_STATUS, {Char.TOPIC_STRING: "#", Param.TOPIC_STATUS_TYPE: Param.TOPIC_PUB}
+        )
+        assert publisher[Char.TOPIC_STRING] == "a"
+        (status,) = asked.items(PCFCommand.INQUIRE_PUBSUB_STATUS)
+    assert (status[Char.Q_MGR_NAME], status[Param.PUBSUB_STATUS], status[Param.PS_STATUS_TYPE]) == ("QM1", 3, 1)
 
 
 def test_connections_are_inquired_and_stopped(asked: Asked) -> None:

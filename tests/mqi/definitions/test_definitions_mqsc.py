@@ -225,6 +225,20 @@ def test_alter_and_display_qmgr(group: TestGroup) -> None:
     assert "EXPRYINT(OFF)" in done(group, "DIS QMGR")
 
 
+def test_areas_of_attributes_of_a_queue_manager(group: TestGroup) -> None:
+    events = done(group, "DIS QMGR EVENT")
+    assert "INHIBTEV(DISABLED)" in events
+    assert "DEADQ" not in events
+    assert "PSMODE(ENABLED)" in done(group, "DIS QMGR PUBSUB")
+    both = done(group, "DIS QMGR CLUSTER DEADQ")
+    assert "REPOS( )" in both
+    assert "DEADQ( )" in both
+    shown = [done(group, f"DIS QMGR {area}") for area in ("SYSTEM", "EVENT", "CHINIT", "CLUSTER", "PUBSUB")]
+    keywords = [keyword for text in shown for keyword in re.findall(r"(\w+)\(", text) if keyword != "QMNAME"]
+    assert sorted([*keywords, "QMNAME"]) == sorted(re.findall(r"(\w+)\(", done(group, "DIS QMGR ALL")))
+    assert "EVENT without a value" in failed(group, "DIS QMGR EVENT(X)")
+
+
 def test_clear_and_purge(group: TestGroup) -> None:
     done(group, "DEF QL(A)")
     group.connect().put1("A", b"x")

@@ -86,6 +86,38 @@ def test_where_compares_numbers_as_numbers_and_text_as_text(where: str, fits: bo
     assert request(f"WHERE({where})").where(RECORD) is fits
 
 
+@pytest.mark.parametrize(
+    ("value", "where", "fits"),
+    [
+        ("", "BOQNAME NE ' '", False),
+        ("", "BOQNAME EQ ' '", True),
+        ("", "BOQNAME EQ ''", True),
+        ("BO", "BOQNAME NE ' '", True),
+        ("", "SPREAD NE ' '", False),
+        ("Q2", "SPREAD NE ' '", True),
+        (-1, "CAPEXPRY EQ NOLIMIT", True),
+        (100, "CAPEXPRY NE NOLIMIT", True),
+        (-1, "CAPEXPRY NE NOLIMIT", False),
+        ("Q1", "TARGQ EQ Q1", True),
+    ],
+)
+def test_where_knows_blanks_words_and_synonyms(value: str | int, where: str, fits: bool) -> None:
+    keyword = where.split(maxsplit=1)[0].replace("TARGQ", "TARGET")
+    asked = read_request(command(f"WHERE({where})"), (), (keyword,), all_by_default=False)
+
+    assert asked.where([shown(keyword, value)]) is fits
+    assert asked.keywords == (keyword,)
+
+
+def test_a_synonym_asks_for_its_attribute() -> None:
+    assert read_request(command("TARGQ"), (), ("TARGET",), all_by_default=False).keywords == ("TARGET",)
+
+
+def test_a_word_that_a_number_does_not_know_is_refused_before_anything_is_compared() -> None:
+    with pytest.raises(MqscSyntaxError, match="a number or NOLIMIT"):
+        read_request(command("WHERE(CAPEXPRY EQ NEVER)"), (), ("CAPEXPRY",), all_by_default=False)
+
+
 def test_an_object_without_the_attribute_does_not_fit() -> None:
     assert not request("WHERE(CURDEPTH GE 0)").where(RECORD[:2])
 

@@ -93,7 +93,7 @@ def test_words_are_those_that_the_role_may_use(console: Console) -> None:
 def test_every_keyword_that_is_offered_is_known(console: Console) -> None:
     commands = []
     for kind in TAKES["DISPLAY"]:
-        subject = kind if kind in ("QMGR", "QMSTATUS", "GROUP", "AUTHREC", "CMDSERV") else f"{kind}(*)"
+        subject = kind if kind in ("QMGR", "QMSTATUS", "PUBSUB", "GROUP", "AUTHREC", "CMDSERV") else f"{kind}(*)"
         for keyword, words in keywords_of("DISPLAY", kind).items():
             is_option = keyword in ("TYPE", "OPENTYPE", "QSGDISP", "OBJTYPE")
             kinds = {"QSTATUS": "" if keyword in STATUS else " TYPE(HANDLE)", "CONN": " TYPE(ALL)"}
