@@ -186,7 +186,9 @@ class Link:
         """Return the answers to *calls* of one structure. Calls that did nothing are repeated; refusals are answers."""
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
-                replies[position:] = self._mend(key, _pack_calls(calls[position:]), replies[position:])
+                left = _pack_calls(calls[position:])
+                # If earlier ones have run, the reason why these cannot is their answer.
+                replies[position:] = (self._mend_or_refuse if position else self._mend)(key, left, replies[position:])
                 return [self._as_answer(reply) if len(calls) > 1 else self._checked(reply) for reply in replies]
         return replies
 
@@ -216,8 +218,12 @@ class Link:
             MQIError: 2009, the outcome of some of them is unknown.
         """
         positions: dict[AbstractConnection, list[int]] = {}
+        replies: list[Reply] = [None] * len(calls)
         for position, (_, keys, _) in enumerate(calls):
-            positions.setdefault(self._connection(keys[0]), []).append(position)
+            try:
+                positions.setdefault(self._connection(keys[0]), []).append(position)
+            except MQIError as refusal:
+                replies[position] = self._refused(refusal)
         replication = self._wait
         wait = b"" if replication is None else pack("WAIT", *replication)
         found = self._exchange_all(
@@ -226,7 +232,6 @@ class Link:
                 for connection, its in positions.items()
             ]
         )
-        replies: list[Reply] = [None] * len(calls)
         for its, answers in zip(positions.values(), found, strict=True):
             if replication is not None:
                 self._check_replicas(answers.pop(), replication[0])
@@ -235,7 +240,7 @@ class Link:
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
                 key, packed = calls[position][1][0], _pack_call(*calls[position])
-                replies[position] = self._as_answer(self._mend(key, packed, [reply])[0])
+                replies[position] = self._as_answer(self._mend_or_refuse(key, packed, [reply])[0])
         return replies
 
     def block_then_call(self, wake_key: str, timeout_s: float, calls: Sequence[ScriptCall]) -> tuple[bool, list[Reply]]:
@@ -342,7 +347,8 @@ class Link:
         except redis.AuthenticationError as error:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", f"Redis refused us: {error}") from error
         except (redis.RedisError, OSError) as error:
-            if self._deployment.is_cluster and not key.partition("}")[0].endswith(f":{ADMIN_STRUCTURE}"):
+            is_needed = key.partition("}")[0].endswith(f":{ADMIN_STRUCTURE}")
+            if self._deployment.is_cluster and not (is_needed or self.is_broken):
                 # The same. Nothing works without the administration structure, so its loss ends everything.
                 self._deployment.forget()
                 raise error_for(MQRC.CF_NOT_AVAILABLE, "", key[1 : key.find("}")], str(error)) from error
@@ -446,6 +452,19 @@ class Link:
             # Forgotten again and again, or between two of the calls. Some of them may have run.
             self._break(forgotten)
         return mended
+
+    def _mend_or_refuse(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
+        """Do the same for a part of several calls. If it cannot be sent again, the reason is the answer to each."""
+        try:
+            return self._mend(key, packed, replies)
+        except MQIError as refusal:
+            return [self._refused(refusal)] * len(replies)
+
+    def _refused(self, refusal: MQIError) -> Reply:
+        """Return the answer to a call that was not sent, as a script would give it. Raise if the link is broken."""
+        if self.is_broken:
+            raise refusal
+        return [int(refusal.reason)]
 
     def _is_told_to_go_elsewhere(self, reply: Reply) -> bool:
         """Whether a server that we took for the only one names another, as a node of a Cluster does."""

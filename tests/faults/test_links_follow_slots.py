@@ -6,15 +6,22 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import redis
+from redis.connection import AbstractConnection
 from redis.crc import key_slot
 
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
+from sharedq.redis.deployment import Deployment, Endpoint
+from sharedq.redis.link import Link, ScriptCall
+from sharedq.scripts.connections import attach_call, detach_call
 from tests.faults.test_cluster import BOTH, homes, spread_group
+from tests.support.accounts import assert_accounted
+from tests.support.injection import Exchange
 from tests.support.members import TestGroup, new_group_name
 from tests.support.outcomes import reason_of
 from tests.support.scenes import recover_lost
@@ -105,6 +112,90 @@ def test_a_link_goes_where_the_slot_went_also_after_it_was_lost(cluster: Cluster
     group.group.command(keys.owners, "HLEN", keys.owners)
     assert links.place(keys.owners) != links.place(group.group.keys.group)
     group.close()
+
+
+@pytest.fixture
+def moved_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[TestGroup, Callable[[], None]]]:
+    """A group in a Cluster with a node that has none of its structures; and what moves APPL1 there, where this process
+    cannot reach it.
+    """
+    cluster = Cluster(4, is_partial=True)
+    group = spread_group(cluster, tmp_path)
+    (spare,) = set(cluster.primaries) - set(homes(cluster, group.group.name).values())
+    open_at = Deployment.open
+
+    def open_or_fail(self: Deployment, endpoint: Endpoint, **options: float | None) -> AbstractConnection:
+        if endpoint.port == spare.port:
+            raise redis.ConnectionError("no route to host")
+        return open_at(self, endpoint, **options)
+
+    def move() -> None:
+        monkeypatch.setattr(Deployment, "open", open_or_fail)
+        cluster.move(group.group.structure("APPL1").messages, spare)
+
+    yield group, move
+    group.close()
+    cluster.close()
+
+
+@pytest.mark.invariant(3)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_decided_commit_stays_decided_where_a_structure_has_moved_out_of_reach(
+    moved_out_of_reach: tuple[TestGroup, Callable[[], None]], monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    """Whether the link learns of the move before it sends the commits or by the answer to one: the program must not be
+    told that nothing was done, or it would back the rest out.
+    """
+    group, move = moved_out_of_reach
+    program = group.connect()
+    for name in ("SHARED", "PRIVATE"):
+        program.open(name, BOTH).put(b"1", options=PutOption.SYNCPOINT)
+    move()
+    if is_known:
+        call_apart = Link.call_apart
+
+        def forget_the_way(self: Link, calls: Sequence[ScriptCall]) -> list[object]:
+            self._deployment.forget()
+            self._by_key.clear()
+            return call_apart(self, calls)
+
+        monkeypatch.setattr(Link, "call_apart", forget_the_way)
+    assert reason_of(program.commit) == MQRC.CONNECTION_BROKEN
+    assert reason_of(program.backout) == MQRC.CONNECTION_BROKEN
+    monkeypatch.undo()
+    group.group.deployment().forget()
+    recover_lost(group, program.connection.token)
+    assert [group.connect().open(name, BOTH).get().body for name in ("SHARED", "PRIVATE")] == [b"1", b"1"]
+    assert_accounted(group.group)
+
+
+def test_calls_that_have_run_are_answered_though_a_later_one_is_out_of_reach(
+    moved_out_of_reach: tuple[TestGroup, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, move = moved_out_of_reach
+    keys = group.group.structure("APPL1")
+    link = group.group.new_link()
+    call = attach_call(keys, ("QM1.1.1.1", "QM1", 1, "QM1.1.1"))
+    exchange_all = Link._exchange_all
+
+    def move_after_the_first(self: Link, exchanges: Sequence[Exchange]) -> list[list[object]]:
+        replies = exchange_all(self, exchanges)
+        if len(replies[0]) > 1:
+            replies[0][1:] = [redis.exceptions.MovedError("1 127.0.0.1:1")] * (len(replies[0]) - 1)
+            move()
+        return replies
+
+    link.call_many([call])
+    monkeypatch.setattr(Link, "_exchange_all", move_after_the_first)
+    replies = link.call_many([call, call, call])
+    assert replies[1:] == [[MQRC.CF_NOT_AVAILABLE]] * 2
+    assert not link.is_broken
+    link.close()
+    monkeypatch.undo()
+    group.group.deployment().forget()
+    group.group.call(*detach_call(keys, "QM1.1.1.1"))
 
 
 def test_only_calls_on_an_unserved_slot_fail(cluster: Cluster, tmp_path: Path) -> None:
