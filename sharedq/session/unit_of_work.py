@@ -70,6 +70,7 @@ class UnitOfWork:
         self._serial = 0
         self.parts: dict[str, Part] = {}
         self.messages = 0
+        #: By handle, not by its number: handles that no queue registers have none.
         self._before: dict[tuple[int, str], tuple[Handle, Retained]] = {}
         self.marked: Marked | None = None
         self.id = f"{owner}/0"
@@ -126,9 +127,9 @@ class UnitOfWork:
         """
         before = getattr(handle.order, use)
         if in_unit:
-            self._before.setdefault((handle.number, use), (handle, before))
+            self._before.setdefault((id(handle), use), (handle, before))
         elif getattr(order, use) != before:
-            self._before.pop((handle.number, use), None)
+            self._before.pop((id(handle), use), None)
         handle.order = order
 
     def restore_order(self) -> None:

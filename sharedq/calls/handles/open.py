@@ -341,17 +341,44 @@ def _handle(
     )
 
 
-def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, opened_at: str) -> Handle:
+def find_queue(
+    connection: Connection, od_name: bytes, od_qmgr_name: bytes, opened_at: str, known: Route | None = None
+) -> Handle:
     """Return a handle for puts, as the manager *opened_at* would open it. The queue does not register it.
 
     It needs no close, and the queue can be cleared and deleted.
+
+    Args:
+        known: the route of a handle that is open by that name (`Route.by_part_of`). Without it, an alias with SPREAD
+            is found at any of its queues that can be used, and its DEFBIND holds for the puts.
 
     Raises:
         MQIError: as for ``open_queue``; 2057 the name is a model queue's.
     """
     name, qmgr_name = _text(od_name), _text(od_qmgr_name)
     _check_names(name, qmgr_name)
-    route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
+    route = resolve(connection, name, qmgr_name, opened_at)
+    if known is not None or not route.spread:
+        return _find(connection, route if known is None else route.by_part_of(known), name, qmgr_name, opened_at)
+    refusal: MQIError | None = None
+    for place in random.sample(route.spread, len(route.spread)):
+        try:
+            handle = _find(
+                connection, replace(route, structure=place.structure, queue=place.queue), name, qmgr_name, opened_at
+            )
+        except MQIError as error:
+            if error.reason not in NEXT_MAY_TAKE_IT:
+                raise
+            refusal = refusal or error
+        else:
+            handle.puts.binding = _binding(route, handle.options)
+            return handle
+    assert refusal is not None
+    raise refusal
+
+
+def _find(connection: Connection, route: Route, name: str, qmgr_name: str, opened_at: str) -> Handle:
+    route, checks = check_route(connection, route, name, qmgr_name, opened_at)
     if route.model is not None:
         raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
     access = connection.access(route.structure)

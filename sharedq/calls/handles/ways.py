@@ -10,11 +10,12 @@ Source: IBM MQ, "MQOO options relating to cluster queues", for the words; that a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
+from typing import TypeVar
 
-from sharedq.calls.handles.open import open_route
+from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT, find_queue, open_route
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import conventional_route, read_versions, resolve, resolve_checked
 from sharedq.messages.context import new_identifier
@@ -51,6 +52,7 @@ _NOT_FOR_PUTS = int(
 #: One of the checks: the definition of the transmit queue, for which these messages are too long.
 TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
 _CONVENTIONAL = Place("", "")
+T = TypeVar("T")
 
 
 def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
@@ -94,10 +96,11 @@ def _key(connection: Connection, handle: Handle, md: MQMD, options: int) -> byte
     flags, open_group = int(md.msg_flags) if md.version > 1 else 0, handle.order.puts
     handle.puts.next_group_id = b""
     if options & _LOGICAL_ORDER and open_group.is_open:
-        return open_group.group_id
+        return _whole(open_group.group_id)
     if flags & _TOGETHER:
-        if not options & _LOGICAL_ORDER and md.group_id != NULL_ID:
-            return md.group_id
+        group_id = _whole(md.group_id)
+        if not options & _LOGICAL_ORDER and group_id != NULL_ID:
+            return group_id
         # It begins a group, whose GroupId decides about those that follow, too.
         handle.puts.next_group_id = new_identifier(connection.origin)
         return handle.puts.next_group_id
@@ -111,7 +114,13 @@ def common_key(handle: Handle, md: MQMD) -> object:
     """
     if md.version > 1 and int(md.msg_flags) & _TOGETHER:
         return object()
-    return md.correl_id if handle.puts.binding == _ON_GROUP and md.correl_id != NULL_ID else None
+    correl_id = _whole(md.correl_id)
+    return correl_id if handle.puts.binding == _ON_GROUP and correl_id != NULL_ID else None
+
+
+def _whole(identifier: bytes) -> bytes:
+    """Return an identifier as a getter sees it, at full length: a program may leave out the zeros at its end."""
+    return identifier if len(identifier) == len(NULL_ID) else identifier.ljust(len(NULL_ID), b"\0")
 
 
 def way_to(connection: Connection, handle: Handle, place: Place) -> Handle:
@@ -128,13 +137,73 @@ def way_to(connection: Connection, handle: Handle, place: Place) -> Handle:
         known = handle.definition.route
         assert known is not None
         known = replace(known, structure=place.structure, queue=place.queue)
-        name, qmgr_name = handle.object_name, handle.object_q_mgr_name
-        route, checks = resolve_checked(connection, name, qmgr_name, handle.opened_at, known)
-        if not route.leads_where(known):
-            raise _leads_elsewhere(handle)
-        way = _open_way(connection, handle, place, route, checks)
+        way = (_open_place if handle.number else _find_place)(connection, handle, place, known)
     way.puts.next_group_id = handle.puts.next_group_id
     return way
+
+
+def _open_place(connection: Connection, handle: Handle, place: Place, known: Route) -> Handle:
+    name, qmgr_name = handle.object_name, handle.object_q_mgr_name
+    route, checks = resolve_checked(connection, name, qmgr_name, handle.opened_at, known)
+    if not route.leads_where(known):
+        raise _leads_elsewhere(handle)
+    return _open_way(connection, handle, place, route, checks)
+
+
+def _find_place(connection: Connection, handle: Handle, place: Place, known: Route) -> Handle:
+    """As `_open_place`, for a handle that the queue does not register, and no more does it register this one."""
+    way = find_way(connection, handle, known)
+    handle.puts.ways[place] = way
+    return way
+
+
+def find_way(connection: Connection, handle: Handle, known: Route | None) -> Handle:
+    """Return a handle for puts of this connection where *handle*, perhaps of another one, leads (`find_queue`).
+
+    Raises:
+        MQIError: 2041, the name leads elsewhere now; those of `find_queue`.
+    """
+    name, qmgr_name = handle.object_name.encode(), handle.object_q_mgr_name.encode()
+    way = find_queue(connection, name, qmgr_name, handle.opened_at, known)
+    assert way.definition.route is not None
+    assert handle.definition.route is not None
+    if not way.definition.route.leads_where(handle.definition.route):
+        raise _leads_elsewhere(handle)
+    way.options = handle.options
+    way.puts.alternate_user = handle.puts.alternate_user
+    return way
+
+
+def put_on_any(
+    connection: Connection, handle: Handle, places: Iterator[Place], in_unit: bool, put_on: Callable[[Handle], T]
+) -> T:
+    """Put on the first of *places*, queues of an alias with SPREAD, that takes it.
+
+    Args:
+        put_on: makes the put by the handle that it is given.
+    """
+    refusal: MQIError | None = None
+    for place in places:
+        try:
+            return by_way(connection, handle, way_to(connection, handle, place), in_unit, put_on)
+        except MQIError as error:
+            if error.reason not in NEXT_MAY_TAKE_IT:
+                raise
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
+
+
+def by_way(connection: Connection, handle: Handle, way: Handle, in_unit: bool, put_on: Callable[[Handle], T]) -> T:
+    """Put by the handle's own way or another one, which goes on with the handle's group."""
+    if way is handle:
+        return put_on(handle)
+    way.order = handle.order
+    try:
+        return put_on(way)
+    finally:
+        # A put that was refused in its middle has put something, too.
+        connection.unit.retain(handle, "puts", way.order, in_unit=in_unit)
 
 
 def _open_way(connection: Connection, handle: Handle, place: Place, route: Route, checks: tuple[str, ...]) -> Handle:

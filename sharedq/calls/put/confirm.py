@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from sharedq.calls.handles.open import close_handle, find_queue
-from sharedq.calls.handles.ways import for_length
+from sharedq.calls.handles.ways import for_length, places_for, put_on_any
 from sharedq.calls.put.store import Messages, store_many
 from sharedq.log import LibraryLogger
 from sharedq.messages.dead_letter import dead_lettered
@@ -102,12 +102,11 @@ def _are_put(connection: Connection, reports: Sequence[ReportMessage], at: str, 
     if any(report.md.msg_flags & _MAY_BE_SEGMENTED for report in reports):
         return False
     try:
-        _put(connection, reports, at, in_unit)
+        return _put(connection, reports, at, in_unit)
     except MQIError as error:
         if error.reason == MQRC.CONNECTION_BROKEN:
             raise
         return False
-    return True
 
 
 def _send(connection: Connection, report: ReportMessage, at: str, in_unit: bool) -> None:
@@ -126,7 +125,12 @@ def _send(connection: Connection, report: ReportMessage, at: str, in_unit: bool)
 def _dead_letter(
     connection: Connection, report: ReportMessage, at: str, why: MQIError, in_unit: bool
 ) -> MQIError | None:
-    queue = Repository(connection.group, at).qmgr_attributes(at).dead_letter_queue.encode()
+    try:
+        queue = Repository(connection.group, at).qmgr_attributes(at).dead_letter_queue.encode()
+    except MQIError as error:
+        if error.reason == MQRC.CONNECTION_BROKEN:
+            raise
+        return error
     if not queue:
         return why
     date, now = put_date_and_time(int(time.time() * 1000))
@@ -155,24 +159,37 @@ def _refusal(
 
 def _put(
     connection: Connection, reports: Sequence[ReportMessage], at: str, in_unit: bool, *, is_letter: bool = False
-) -> None:
+) -> bool:
     """Put reports for one queue, all or none.
 
     Args:
         is_letter: the queue is the dead-letter queue, which has to be a local one.
+
+    Returns:
+        Whether they are put. False: each of several may go to another queue of an alias with SPREAD.
     """
     # MAXUMSGS counts reports, too, but refuses none: the confirmed call has been done.
     first = reports[0]
     handle = find_queue(connection, first.queue, first.qmgr, at)
     if is_letter and (handle.destination or handle.definition.facts.is_transmission):
         raise error_for(MQRC.Q_TYPE_ERROR, "MQPUT", handle.object_name, "no local queue with USAGE(NORMAL)")
-    way = for_length(connection, handle, max(len(report.body) for report in reports))
     messages = [(replace(report.md), report.body) for report in reports]
-    try:
+
+    def put_on(way: Handle) -> None:
         store_many(connection, way, messages, MQPMO(options=_PUT), in_unit, is_whole=True, kept=[])
+
+    if handle.puts.binding:
+        if len(reports) > 1:
+            return False
+        put_on_any(connection, handle, places_for(connection, handle, first.md, _PUT), in_unit, put_on)
+        return True
+    way = for_length(connection, handle, max(len(report.body) for report in reports))
+    try:
+        put_on(way)
     finally:
         for other_way in handle.puts.ways.values():
             # If the close is refused, it stays open until the connection ends. That does not affect the reports.
             with suppress(MQIError):
                 if not connection.is_ended:
                     close_handle(connection, other_way)
+    return True

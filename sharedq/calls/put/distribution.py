@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sharedq.calls.handles.open import close_handle, find_queue, open_queue
-from sharedq.calls.handles.ways import places_for
+from sharedq.calls.handles.open import close_handle, open_queue
+from sharedq.calls.handles.ways import find_way
 from sharedq.calls.put.put import PASSES, pass_context, put_checked
 from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.unit.commit import backout, commit
@@ -297,6 +297,11 @@ class _Put:
             if has_own_unit and not unit.is_ended and _is_under_way(unit):
                 backout(unit)
             raise
+        finally:
+            for member in members if unit is not connection else ():
+                if member.handle is not None and member.beside is not None:
+                    # After the commit, or as the backout has left it.
+                    member.handle.order = member.beside.order
         return outcomes
 
     def _put_at(self, unit: Connection, at: int, *, in_unit: bool) -> MQRC:
@@ -308,7 +313,7 @@ class _Put:
             setattr(sent, name, getattr(record, name))
         options = int(self.pmo.options) | (_SYNCPOINT if in_unit else _NO_SYNCPOINT)
         try:
-            handle = _way(unit, self.connection, member, sent, options)
+            handle = _way(unit, self.connection, member)
             warning = put_checked(unit, handle, sent, replace(self.pmo, options=options), self.body, in_unit)
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN or unit.is_ended:
@@ -319,7 +324,7 @@ class _Put:
             if name in _RETURNED:
                 setattr(record, name, getattr(sent, name))
         if member.handle is not None:
-            member.handle.order = handle.order
+            member.handle.puts.turn = handle.puts.turn
         return warning
 
 
@@ -327,7 +332,7 @@ def _is_under_way(unit: Connection) -> bool:
     return unit.unit.is_active or unit.put_failure is not None
 
 
-def _way(unit: Connection, connection: Connection, member: ListMember, md: MQMD, options: int) -> Handle:
+def _way(unit: Connection, connection: Connection, member: ListMember) -> Handle:
     """The handle by which *unit* puts on a queue of the list that *connection* has open."""
     handle, way = member.handle, member.beside
     assert handle is not None
@@ -335,14 +340,10 @@ def _way(unit: Connection, connection: Connection, member: ListMember, md: MQMD,
         connection.check_usable(handle)
     if unit is connection:
         return handle
-    route = handle.definition.route
-    if route is not None and route.spread:
-        # The queue of an alias with SPREAD that the other handle would put it on.
-        place = next(places_for(connection, handle, md, options)).queue if handle.puts.binding else handle.name
-        way = find_queue(unit, place.encode(), b"", unit.qmgr_name)
-    elif way is None or way.structure.has_failed or not unit.has_entered(way.structure):
-        way = find_queue(unit, member.object_name, member.object_q_mgr_name, unit.qmgr_name)
-    member.beside = way
-    way.options, way.order = handle.options, handle.order
-    way.puts.alternate_user, way.puts.next_group_id = handle.puts.alternate_user, handle.puts.next_group_id
+    if way is None or way.structure.has_failed or not unit.has_entered(way.structure):
+        way = find_way(unit, handle, None if handle.puts.binding else handle.definition.route)
+        way.puts.binding = handle.puts.binding
+        member.beside = way
+    way.order = handle.order
+    way.puts.turn = handle.puts.turn
     return way

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 from typing import TypeVar
 
-from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT
-from sharedq.calls.handles.ways import common_key, for_length, places_for, way_to
+from sharedq.calls.handles.ways import by_way, common_key, for_length, places_for, put_on_any
 from sharedq.calls.put.confirm import CONFIRMS_ARRIVAL, confirm_arrival
 from sharedq.calls.put.store import Messages, check_unit_room, store_many, store_one
 from sharedq.calls.unit.pending import flush_pending, put_later
@@ -18,7 +17,6 @@ from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import PUT_CONTEXT, check_put_context, check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
-from sharedq.objects.store.parts import Place
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
@@ -58,9 +56,9 @@ def put_checked(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, bo
         return _put_here(connection, way, md, pmo, body, in_unit)
 
     if handle.puts.binding:
-        return _put_on_any(connection, handle, places_for(connection, handle, md, int(pmo.options)), in_unit, put_on)
+        return put_on_any(connection, handle, places_for(connection, handle, md, int(pmo.options)), in_unit, put_on)
     way = for_length(connection, handle, len(body)) if handle.is_intra_group else handle
-    return _by_way(connection, handle, way, in_unit, put_on)
+    return by_way(connection, handle, way, in_unit, put_on)
 
 
 def _put_here(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
@@ -106,14 +104,14 @@ def _put_many(connection: Connection, handle: Handle, messages: Messages, pmo: M
     if not handle.puts.binding or not messages:
         # One way for all of them, which keeps their order.
         longest = max([len(body) for _, body in messages], default=0) if handle.is_intra_group else 0
-        return _by_way(connection, handle, for_length(connection, handle, longest), in_unit, put_on)
+        return by_way(connection, handle, for_length(connection, handle, longest), in_unit, put_on)
     warning = MQRC.NONE
     for _, group in groupby(messages, key=lambda each: common_key(handle, each[0])):
         run = list(group)
         places = places_for(connection, handle, run[0][0], int(pmo.options))
         # Outside a unit of work a refusal may come after some were stored, so only one queue is tried.
         tried = places if in_unit else islice(places, 1)
-        warned = _put_on_any(connection, handle, tried, in_unit, partial(put_on, messages=run))
+        warned = put_on_any(connection, handle, tried, in_unit, partial(put_on, messages=run))
         warning = warning or warned
     return warning
 
@@ -137,36 +135,6 @@ def _put_many_here(connection: Connection, handle: Handle, messages: Messages, p
     if is_confirmed:
         confirm_arrival(connection, handle, stored, in_unit=in_unit)
     return warning
-
-
-def _put_on_any(
-    connection: Connection, handle: Handle, places: Iterator[Place], in_unit: bool, put_on: Callable[[Handle], MQRC]
-) -> MQRC:
-    """Put on the first of *places*, queues of an alias with SPREAD, that takes it."""
-    refusal: MQIError | None = None
-    for place in places:
-        try:
-            return _by_way(connection, handle, way_to(connection, handle, place), in_unit, put_on)
-        except MQIError as error:
-            if error.reason not in NEXT_MAY_TAKE_IT:
-                raise
-            refusal = refusal or error
-    assert refusal is not None
-    raise refusal
-
-
-def _by_way(
-    connection: Connection, handle: Handle, way: Handle, in_unit: bool, put_on: Callable[[Handle], MQRC]
-) -> MQRC:
-    """Put by the handle's own way or another one, which goes on with the handle's group."""
-    if way is handle:
-        return put_on(handle)
-    way.order = handle.order
-    try:
-        return put_on(way)
-    finally:
-        # A put that was refused in its middle has put something, too.
-        connection.unit.retain(handle, "puts", way.order, in_unit=in_unit)
 
 
 def pass_context(connection: Connection, mds: Sequence[MQMD], pmo: MQPMO, call: Callable[[], T]) -> T:

@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from sharedq.calls.handles.open import find_queue
+from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT, find_queue
 from sharedq.calls.handles.subscriptions import delete_orphans, topics_of
-from sharedq.calls.handles.ways import for_length
+from sharedq.calls.handles.ways import common_key, for_length, places_for, put_on_any
 from sharedq.calls.outgoing.descriptor import check_descriptor, check_properties, prepare
 from sharedq.calls.outgoing.segments import copy_fields
 from sharedq.calls.put.store import check_unit_room
@@ -329,10 +329,20 @@ def _put_all(publication: _Delivery, copies: Sequence[_Copy]) -> None:
                 by_structure.setdefault(copy.handle.structure.keys.name, []).append((copy, call))
         left = []
         for calls in by_structure.values():
-            replies = publication.unit.call_many([call for _, call in calls])
+            replies = _answers(publication.unit, [call for _, call in calls])
             left += [
                 copy for (copy, _), reply in zip(calls, replies, strict=True) if _is_to_try(publication, copy, reply)
             ]
+
+
+def _answers(unit: Connection, calls: Sequence[ScriptCall]) -> list[Reply]:
+    """Call scripts of one structure. If Redis refuses them all, or it has failed, the reason is the answer to each."""
+    try:
+        return unit.call_many(calls)
+    except MQIError as error:
+        if unit.is_ended:
+            raise
+        return [[int(error.reason)]] * len(calls)
 
 
 def _call(publication: _Delivery, copy: _Copy) -> ScriptCall | None:
@@ -354,6 +364,9 @@ def _call(publication: _Delivery, copy: _Copy) -> ScriptCall | None:
     except MQIError as error:
         if error.reason == MQRC.CONNECTION_BROKEN:
             raise
+        copy.tries += 1
+        if _may_go_elsewhere(unit, copy, error.reason):
+            return _call(publication, copy)
         _fail(unit, copy, error)
         return None
     return put_call(unit, copy.handle, arguments, details, True)
@@ -366,7 +379,21 @@ def _destination(unit: Connection, copy: _Copy) -> Handle:
     if handle is None or handle.structure.has_failed or not unit.has_entered(handle.structure):
         handle = find_queue(unit, copy.queue.encode(), copy.qmgr.encode(), unit.qmgr_name)
         unit.destinations[key] = handle
+    if handle.puts.binding:
+        places = places_for(unit, handle, copy.md, 0)
+        return put_on_any(unit, handle, places, True, lambda way: way)
     return for_length(unit, handle, len(copy.body)) if handle.is_intra_group else handle
+
+
+def _may_go_elsewhere(unit: Connection, copy: _Copy, reason: int) -> bool:
+    """Whether a copy that is refused may be put on another queue of an alias with SPREAD, or found anew there."""
+    handle = unit.destinations.get((copy.queue, copy.qmgr))
+    if handle is None or not handle.puts.binding or copy.tries >= _TRIES:
+        return False
+    if reason == MQRC.OBJECT_CHANGED:
+        del unit.destinations[copy.queue, copy.qmgr]
+        return True
+    return reason in NEXT_MAY_TAKE_IT and common_key(handle, copy.md) is None
 
 
 def _is_to_try(publication: _Delivery, copy: _Copy, reply: Reply) -> bool:
@@ -380,6 +407,8 @@ def _is_to_try(publication: _Delivery, copy: _Copy, reply: Reply) -> bool:
         publication.stored.append(copy)
         return False
     copy.tries += 1
+    if _may_go_elsewhere(unit, copy, reply[0]):
+        return True
     if reply[0] in (STALE, MQRC.OBJECT_CHANGED, MQRC.Q_DELETED) and copy.tries < _TRIES:
         if reply[0] == STALE and not handle.is_intra_group:
             take_definition(handle, reply, for_put=True)
@@ -445,13 +474,10 @@ def _undo(publication: _Delivery) -> None:
             by_structure.setdefault(copy.handle.structure.keys.name, []).append(copy)
     for copies in by_structure.values():
         calls = [undo_call(unit, copy.handle, copy.number) for copy in copies if copy.handle is not None]
-        try:
-            unit.call_many(calls)
-        except MQIError as error:
-            if unit.is_ended:
-                raise
+        reason = next((reply[0] for reply in _answers(unit, calls) if reply[0]), MQRC.NONE)
+        if reason:
             # A part of this publication is in the unit of work, which must not be committed.
-            unit.put_failure = unit.put_failure or error
+            unit.put_failure = unit.put_failure or unit.error(reason, "MQPUT", publication.content.topic_string)
             return
         for copy in copies:
             if copy.savepoint is not None:

@@ -22,10 +22,12 @@ from sharedq.mqi.constants import (
     PutOption,
     Report,
 )
-from sharedq.mqi.errors import MQIError
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueRemote
+from sharedq.objects.repository import Repository
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from sharedq.redis.link import Reply, ScriptCall
 from tests.support.agents import drain
@@ -410,6 +412,26 @@ def test_a_report_that_can_go_nowhere_stops_no_program(
         assert (header.encoding, header.coded_char_set_id, header.put_appl_type) == (785, 500, ApplType.QMGR)
         assert letter.md.format.rstrip() == Format.DEAD_LETTER_HEADER
         assert (letter.md.encoding, letter.md.coded_char_set_id) == (546, 1208)
+
+
+@pytest.mark.invariant(8, 9)
+@pytest.mark.parametrize("in_unit", [True, False])
+def test_a_dead_letter_queue_that_cannot_be_looked_up_fails_no_call(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, in_unit: bool
+) -> None:
+    """The message is put, or got: a program that heard of a refusal would put it again, or never see it."""
+    group.define_private("QM1", "Q")
+    queue = group.connect().open("Q", BOTH)
+
+    def refuse(_: Repository, name: str) -> QueueManagerAttributes:
+        raise error_for(MQRC.CF_NOT_AVAILABLE, "", name)
+
+    monkeypatch.setattr(Repository, "qmgr_attributes", refuse)
+    queue.put(BODY, asking(), options=PutOption.SYNCPOINT if in_unit else 0)
+    commit(queue.connection)
+    assert queue.get(SYNCPOINT if in_unit else GetOption.NO_SYNCPOINT).body == BODY
+    commit(queue.connection)
+    assert drain(group.connect(), "Q") == []
 
 
 @pytest.mark.rule("mqi/reports", "A message on a transmission queue makes no COA or COD report.")

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -28,12 +28,14 @@ from sharedq.mqi.constants import (
     PutRecordField,
     Report,
 )
+from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQOR, MQPMO, MQPMR, MQRR
 from sharedq.objects.definitions.queues import QueueAlias, QueueModel
 from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.session.handle import ListHandle
 from tests.support.accounts import assert_accounted
+from tests.support.agents import drain as drain_all
 from tests.support.groups import BOTH, LMIG, MIG, drain
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
@@ -106,6 +108,60 @@ def test_a_backout_takes_it_from_every_queue(queues: TestGroup, connection: Queu
         assert bodies(queues, "A", "C") == [[], []]
         connection.backout()
     assert bodies(queues, "A", "B", "C", "P") == [[], [], [], []]
+
+
+@pytest.mark.rule("mqi/lists", "A put beside a unit of work is as one without: definitions and SPREAD count the same.")
+@pytest.mark.parametrize("is_beside", [True, False])
+@pytest.mark.parametrize("bind", ["OPEN", "NOTFIXED"])
+def test_an_alias_with_spread_in_a_list(queues: TestGroup, is_beside: bool, bind: Literal["OPEN", "NOTFIXED"]) -> None:
+    alias = QueueAlias(name="ANY", target="A", spread="C,SHUT", def_priority=7, def_bind=bind)
+    queues.define("QM1", alias)
+    connection = queues.connect()
+    if is_beside:
+        connection.put1("P", b"mine", options=SYNCPOINT)
+    with connection.open_list(["ANY", "B"]) as distribution_list:
+        warnings = [distribution_list.put(b"x") for _ in range(6)]
+        found = {name: drained(queues, name) for name in ("A", "C", "B")}
+        queues.repository("QM1").alter("QALIAS", "ANY", {"put": "DISABLED"})
+        assert distribution_list.put(b"late") == MQRC.MULTIPLE_REASONS
+        queues.repository("QM1").alter("QALIAS", "ANY", {"put": "ENABLED", "spread": "C"})
+        assert distribution_list.put(b"late") == MQRC.MULTIPLE_REASONS
+    assert bodies(queues, "A", "C", "B") == [[], [], [b"late"] * 2]
+    assert found["B"] == [0] * 6
+    if bind == "NOTFIXED":
+        assert warnings == [MQRC.NONE] * 6
+        assert found["A"] + found["C"] == [7] * 6
+        assert min(len(found["A"]), len(found["C"])) > 0
+    else:
+        assert sorted(map(len, (found["A"], found["C"]))) in ([0, 6], [0, 0])
+    connection.backout()
+    assert_accounted(queues.group)
+
+
+def drained(group: TestGroup, name: str) -> list[int]:
+    """Take all messages off a queue. Returns their priorities."""
+    with group.connect() as connection:
+        return [each.md.priority for each in drain_all(connection, name)]
+
+
+def test_a_group_that_is_backed_out_beside_a_unit_of_work(
+    queues: TestGroup, connection: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list goes on where its group was before."""
+    connection.put1("P", b"mine", options=SYNCPOINT)
+    with connection.open_list(["A", "B"]) as distribution_list:
+        distribution_list.put(b"1", MQMD(version=2, msg_flags=MIG), options=PutOption.LOGICAL_ORDER)
+
+        def refuse(unit: Connection) -> None:
+            raise error_for(MQRC.STORAGE_MEDIUM_FULL, "MQCMIT", unit.qmgr_name)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(distribution, "commit", refuse)
+            put = partial(distribution_list.put, b"2", MQMD(version=2, msg_flags=MIG), options=PutOption.LOGICAL_ORDER)
+            assert reason_of(put) == MQRC.STORAGE_MEDIUM_FULL
+        distribution_list.put(b"2", MQMD(version=2, msg_flags=LMIG), options=PutOption.LOGICAL_ORDER)
+    for name in ("A", "B"):
+        assert [each.md.msg_seq_number for each in drain_all(queues.connect(), name)] == [1, 2]
 
 
 @pytest.mark.rule("mqi/lists", "A put outside syncpoint leaves the program's unit of work alone.")

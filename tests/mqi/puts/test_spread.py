@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from sharedq.api import Queue
-from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.queues import QueueAlias
 from tests.support.agents import AgentOfQM2, drain
+from tests.support.backups import mqsc
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import on_queue
@@ -116,6 +117,23 @@ def test_messages_with_one_correl_id_go_to_one_queue_in_order(orders: TestGroup,
         (its,) = [its for its in there.values() if any(body.startswith(key + b" ") for body in its)]
         assert [body for body in its if body.startswith(key + b" ")] == bodies
     assert len([its for its in there.values() if its]) == 3
+
+
+@pytest.mark.parametrize("is_group", [True, False])
+def test_zeros_at_the_end_of_an_identifier_change_nothing(orders: TestGroup, is_group: bool) -> None:
+    """One program leaves them out, another one does not."""
+    queue = orders.connect().open("ORDERS", OUTPUT | OpenOption.BIND_ON_GROUP)
+    for number in range(24):
+        for identifier in (b"%d" % number, (b"%d" % number).ljust(24, b"\0")):
+            if is_group:
+                queue.put(b"%d" % number, MQMD(version=2, msg_flags=IN_GROUP, group_id=identifier))
+            else:
+                queue.put(b"%d" % number, MQMD(correl_id=identifier))
+    assert all(count == 2 for its in found(orders).values() for count in Counter(its).values())
+    before = {name: len(its) for name, its in found(orders).items()}
+    for _ in range(3):
+        queue.put(b"none", MQMD(correl_id=b""))
+    assert {name: len(its) for name, its in found(orders).items()} == {name: its + 1 for name, its in before.items()}
 
 
 @pytest.mark.parametrize("bind", ["NOTFIXED", "GROUP"])
@@ -255,6 +273,56 @@ def test_mqput1_chooses_as_well(orders: TestGroup) -> None:
     assert all(len(its) % 3 == 0 for its in found(orders).values())
     assert len([its for its in found(orders).values() if its]) > 1
     assert handles(orders) == 0
+
+
+@pytest.mark.rule("mqi/spread", "Reports and publications go where DEFBIND of their alias with SPREAD says.")
+@pytest.mark.parametrize("kind", ["reports", "publications"])
+def test_messages_of_queue_managers_go_to_the_queue_of_their_correl_id(orders: TestGroup, kind: str) -> None:
+    orders.repository("QM1").alter("QALIAS", "ORDERS", {"def_bind": "GROUP"})
+    orders.define_shared("Q")
+    connection = orders.connect()
+    keys = [b"%d" % number for number in range(12)]
+    for key in keys:
+        connection.put1("ORDERS", b"a program's", MQMD(correl_id=key))
+    if kind == "reports":
+        queue, report = connection.open("Q", OUTPUT), Report.COA | Report.PASS_CORREL_ID
+        queue.put_many([(MQMD(report=int(report), reply_to_q=b"ORDERS", correl_id=key), b"x") for key in keys])
+    else:
+        for key in keys:
+            publish_for(orders, key)
+    assert sum(map(len, found(orders).values())) == 24
+    holders = {name: sorted(each.md.correl_id.rstrip(b"\0") for each in drain(connection, name)) for name in PLACES}
+    assert sorted(key for its in holders.values() for key in set(its)) == sorted(keys)
+
+
+def publish_for(group: TestGroup, key: bytes) -> None:
+    """Publish for a subscription whose publications have this CorrelId."""
+    topic = f"price/{key.decode()}"
+    command = f"DEFINE SUB('{topic}') TOPICSTR('{topic}') DEST(ORDERS) DESTCORL({key.ljust(24, bytes(1)).hex()})"
+    assert mqsc(group, command)[0] == 0
+    with group.connect() as connection:
+        connection.open_topic(topic).publish(b"news")
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("kind", ["reports", "publications"])
+def test_messages_of_queue_managers_pass_over_a_queue_that_takes_nothing(
+    orders: TestGroup, kind: str, case: str
+) -> None:
+    repository = orders.repository("QM1")
+    repository.alter("QALIAS", "ORDERS", {"def_bind": "NOTFIXED"})
+    for name in ("ORDERS.1", "ORDERS.2"):
+        repository.alter("QLOCAL", name, REFUSED[case][0])
+    orders.define_shared("Q")
+    connection = orders.connect()
+    if kind == "reports":
+        md = MQMD(report=int(Report.COA), reply_to_q=b"ORDERS")
+        connection.open("Q", OUTPUT).put_many([(md, b"x")] * 9)
+    else:
+        assert mqsc(orders, "DEFINE SUB(S) TOPICSTR('price') DEST(ORDERS)")[0] == 0
+        for _ in range(9):
+            connection.open_topic("price").publish(b"news")
+    assert [len(its) for its in found(orders).values()] == [0, 0, 9]
 
 
 def test_messages_from_another_manager_are_spread_where_they_arrive(orders: TestGroup) -> None:

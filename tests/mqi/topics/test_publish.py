@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, CloseOption, MatchOption, OpenOption, PutOption, Report, SubOption
+from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD, MQSD
 from sharedq.objects.definitions.topics import Topic
+from sharedq.redis.link import Link, Reply, ScriptCall
 from tests.mqi.topics.scene import CHAR, DURABLE, NEW, PROVIDED, bodies, open_input, publish
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
@@ -191,6 +196,65 @@ def test_a_refused_publication_leaves_the_unit_of_work(group: TestGroup) -> None
     topic.publish(b"2", options=PutOption.SYNCPOINT)
     connection.commit()
     assert [bodies(queue) for queue in queues[:2]] == [[b"before", b"2"]] * 2
+
+
+@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT])
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_structure_that_refuses_is_one_subscription_that_gets_nothing(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, copies: int, options: int
+) -> None:
+    """However many of its queues a publication goes to."""
+    group.repository("QM1").topics.define(Topic(name="T", topic_string="a", non_persistent_delivery="ALLAVAIL"))
+    connection = group.connect()
+    queues = structures_with_subscriptions(group, connection, copies)
+    call_many = Link.call_many
+
+    def refuse(self: Link, calls: Sequence[ScriptCall]) -> list[Reply]:
+        if calls[0][0] == "structure/put" and "APPL2" in calls[0][1][0]:
+            if len(calls) == 1:
+                raise error_for(MQRC.STORAGE_MEDIUM_FULL, "", "")
+            return [[int(MQRC.STORAGE_MEDIUM_FULL)]] * len(calls)
+        return call_many(self, calls)
+
+    monkeypatch.setattr(Link, "call_many", refuse)
+    publish(connection, "a", b"1", options=options)
+    connection.commit()
+    assert [bodies(queue) for queue in queues] == [[b"1"], [b"1"], *[[]] * copies]
+
+
+def test_what_cannot_be_taken_out_of_a_unit_of_work_is_not_committed(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = group.repository("QM1").topics
+    topics.define(Topic(name="T", topic_string="a", use_dead_letter_queue="NO", non_persistent_delivery="ALL"))
+    connection = group.connect()
+    queues = structures_with_subscriptions(group, connection, 1)
+    group.define_shared("FULL", max_depth=0)
+    connection.subscribe("a", queue=open_input(connection, "FULL"), options=PROVIDED)
+    call_many = Link.call_many
+
+    def refuse(self: Link, calls: Sequence[ScriptCall]) -> list[Reply]:
+        if calls[0][0] == "structure/undo_puts" and len(calls) > 1:
+            return [[int(MQRC.CF_STRUC_IN_USE)]] * len(calls)
+        return call_many(self, calls)
+
+    monkeypatch.setattr(Link, "call_many", refuse)
+    topic = connection.open_topic("a")
+    assert reason_of(lambda: topic.publish(b"1", options=PutOption.SYNCPOINT)) == MQRC.PUBLICATION_FAILURE
+    assert reason_of(connection.commit) == MQRC.BACKED_OUT
+    assert [bodies(queue) for queue in queues] == [[], [], []]
+
+
+def structures_with_subscriptions(group: TestGroup, connection: QueueManagerConnection, second: int) -> list[Queue]:
+    """Subscribe to the topic "a" for two queues in APPL1 and this many in APPL2. Returns the queues."""
+    queues = []
+    for structure, count in (("APPL1", 2), ("APPL2", second)):
+        group.define_structure(structure)
+        for number in range(count):
+            group.define_shared(f"{structure}.{number}", structure)
+            queues.append(open_input(connection, f"{structure}.{number}"))
+            connection.subscribe("a", queue=queues[-1], options=PROVIDED)
+    return queues
 
 
 @pytest.mark.rule("mqi/topics", "MQPMO_WARN_IF_NO_SUBS_MATCHED warns (2550) where nobody gets a publication.")
