@@ -20,7 +20,7 @@ from recovery.resolve import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport,
 from recovery.target import Target
 from sharedq.admin.journal_limit import trim_journal
 from sharedq.calls.handles.connect import disconnect
-from sharedq.calls.handles.subscriptions import delete_orphans
+from sharedq.calls.handles.subscriptions import delete_orphans, end_expired, topics_of
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.errors import MQIError
@@ -190,8 +190,7 @@ class Worker:
         self._sweeps.add(job)
         self._go_on(self._sweeping(job, [Sweep(name, found_only) for name in names]))
         if not found_only:
-            # Managed queues that were still in use when their subscription ended.
-            self.submit(self._delete_orphans)
+            self.submit(self._end_subscriptions)
         limit = self._group.settings.journal_max_bytes
         if limit and time.monotonic() >= self._trim_due_s:
             # The turn of a sweep is a turn to trim too: a turn of its own would cost each manager a call.
@@ -220,7 +219,12 @@ class Worker:
             self._say("IGQ0012E", error=str(error))
             return False
 
-    def _delete_orphans(self) -> None:
+    def _end_subscriptions(self) -> None:
+        """End those whose expiry has run out. Delete managed queues that were in use when their subscription ended."""
+        try:
+            end_expired(self._group, topics_of(self._group).subscriptions())
+        except MQIError as error:
+            self._say("IGQ0012E", error=str(error))
         delete_orphans(self._group)
 
     def _go_on(self, steps: Iterator[None]) -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from igq.mqsc.language.attribute_values import meant_by
 from igq.mqsc.language.parameters import has_items, shown_by
 from igq.mqsc.language.parser import Command, Parameter
+from sharedq.objects.definitions import words
+from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.names import matches
 
@@ -188,11 +190,8 @@ def _read_where(
         raise command.error(parameter, f"an attribute that is a list before {name}")
     attribute = shown_by(command.object_type).get(keyword)
     limit: str | int = text
-    if attribute is not None and attribute.is_number and name in _OF_NUMBERS:
-        try:
-            limit = attribute.parse(text)
-        except ValueError:
-            raise command.error(parameter, " or ".join(["a number", *attribute.words])) from None
+    if attribute is not None and name in _OF_NUMBERS:
+        limit = _limit(command, parameter, attribute, text)
 
     def fits(record: Sequence[Shown]) -> bool:
         for each in record:
@@ -201,6 +200,19 @@ def _read_where(
         return False
 
     return keyword, fits
+
+
+def _limit(command: Command, parameter: Parameter, attribute: Attribute, text: str) -> str | int:
+    """Return the value that an attribute is compared with. YES and NO mean the words without parentheses, too."""
+    if attribute.mqsc.is_bare and text in words.YES:
+        text = next(word for word, number in attribute.mqsc.words.items() if number == words.YES[text])
+    if not text and not attribute.is_number:
+        return text
+    try:
+        return attribute.parse(text)
+    except ValueError:
+        numbers = ["a number"] if attribute.is_number else []
+        raise command.error(parameter, " or ".join([*numbers, *attribute.words])) from None
 
 
 def _comparable(value: str | int, limit: str | int) -> tuple[str, str] | tuple[int, int]:

@@ -141,12 +141,15 @@ class QueueManagerConnection:
             destinations: names of queues, each by itself or with the name of its queue manager.
 
         Raises:
-            MQIError: what every one of them was refused for, or 2136 if for different reasons. If some are open, the
-                list's `warning` is 2136, and its `responses` tell the rest.
+            MQIError: 2154 there are none, 2155 one is no name; what every one of them was refused for, or 2136 if for
+                different reasons. If some are open, the list's `warning` is 2136, and its `responses` tell the rest.
         """
-        refuse_other(Iterable, MQRC.OBJECT_RECORDS_ERROR, destinations, "MQOPEN", "")
-        pairs = [(each, "") if isinstance(each, str) else each for each in destinations]
-        records = [MQOR(_name(queue), _name(qmgr)) for queue, qmgr in pairs]
+        if isinstance(destinations, str) or not isinstance(destinations, Iterable):
+            detail = f"the destinations are {type(destinations).__name__}, must be a list"
+            raise error_for(MQRC.OBJECT_RECORDS_ERROR, "MQOPEN", "", detail)
+        records = [_destination(each) for each in destinations]
+        if not records:
+            raise error_for(MQRC.RECS_PRESENT_ERROR, "MQOPEN", "", "a distribution list needs a destination")
         responses = [MQRR() for _ in records]
         od = MQOD(version=2, recs_present=len(records), object_records=records, response_records=responses)
         with self.connection.lock:
@@ -357,6 +360,17 @@ class QueueManagerConnection:
 
 #: Makes a connection of a program; ``sharedq.tracing.connections`` sets another one.
 make_connection: Callable[[Connection], QueueManagerConnection] = QueueManagerConnection
+
+
+def _destination(given: object) -> MQOR:
+    """The record of a queue, named by itself or with its manager. Raises MQIError: 2155, it is neither."""
+    match given:
+        case str():
+            return MQOR(_name(given))
+        case (str() as queue, str() as qmgr):
+            return MQOR(_name(queue), _name(qmgr))
+    detail = f"a destination is {given!r}, must be a name or a pair of names"
+    raise error_for(MQRC.OBJECT_RECORDS_ERROR, "MQOPEN", "", detail)
 
 
 def _name(name: str) -> bytes:

@@ -15,8 +15,8 @@ class default:  # noqa: N801 - pymqi's name
 class ByteString:
     """Bytes that a call shall take as a byte string where it could also take text."""
 
-    def __init__(self, value: bytes) -> None:
-        self.value = value
+    def __init__(self, value: str | bytes) -> None:
+        self.value = value.encode() if isinstance(value, str) else value
         self.pymqi_byte_string = True
 
     def __len__(self) -> int:

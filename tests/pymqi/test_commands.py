@@ -89,6 +89,7 @@ def test_every_kind_of_value_becomes_its_parameter(qsg: TestGroup, pcf_of_qm1: p
         CMQCFC.MQIACF_CONNECTION_ATTRS: [],
         CMQC.MQCA_LAST: [],
     }
+    assert pymqi.ByteString("").value == b""
     filters = [
         pymqi.Filter(CMQC.MQIA_CURRENT_Q_DEPTH).greater(0),
         pymqi.Filter(CMQC.MQCA_Q_DESC).not_like(b"IBM*"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from sharedq.log import LibraryLogger
@@ -12,7 +15,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import CLOSE_CHOICES
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
-from sharedq.objects.store.topics import Topics
+from sharedq.objects.store.topics import Match, Topics
 from sharedq.session.connection import Connection
 from sharedq.session.topics import SubscriptionHandle
 
@@ -62,6 +65,21 @@ def close_subscriptions(connection: Connection) -> None:
         close_subscription(connection, handle, _REMOVE if handle.has_failed else 0)
     if connection.leaves_orphans:
         delete_orphans(connection.group)
+
+
+def end_expired(group: Group, matches: Iterable[Match]) -> None:
+    """Let subscriptions end whose SubExpiry has run out, with their managed queues.
+
+    One that is open gets nothing more, and ends after it is closed.
+    """
+    now_ms, has_ended = int(time.time() * 1000), False
+    for each in matches:
+        if each.subscription.is_expired(now_ms) and not each.holder:
+            with suppress(MQIError):
+                topics_of(group).remove(each.subscription.number)
+                has_ended = True
+    if has_ended:
+        delete_orphans(group)
 
 
 def delete_orphans(group: Group) -> int:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT, find_queue
-from sharedq.calls.handles.subscriptions import delete_orphans, topics_of
+from sharedq.calls.handles.subscriptions import end_expired, topics_of
 from sharedq.calls.handles.ways import common_key, for_length, places_for, put_on_any
 from sharedq.calls.outgoing.descriptor import check_descriptor, check_properties, prepare
 from sharedq.calls.outgoing.segments import copy_fields
@@ -211,8 +210,8 @@ def _wanted(
     """Return the subscriptions that get a publication: those of the highest level that select it, up to its level."""
     now_ms, found = int(time.time() * 1000), list[Subscription]()
     for each in matches:
-        if 0 < each.subscription.expires_ms <= now_ms:
-            _end_expired(connection, each)
+        if each.subscription.is_expired(now_ms):
+            end_expired(connection.group, [each])
         elif each.holder == connection.token and options & _NOT_OWN:
             continue
         elif each.subscription.level <= level and is_selected(each.subscription, content):
@@ -225,14 +224,6 @@ def is_selected(subscription: Subscription, content: Publication) -> bool:
     """Whether a publication fits the selection string of a subscription. A header that is not valid is data."""
     selector = selector_for(subscription.selector) if subscription.selector else None
     return selector is None or evaluate(selector.tree, Subject(content.md, content.properties)) is True
-
-
-def _end_expired(connection: Connection, match: Match) -> None:
-    """Let a subscription end whose SubExpiry has run out. One that is open gets nothing more, until it is closed."""
-    if not match.holder:
-        with suppress(MQIError):
-            topics_of(connection.group).remove(match.subscription.number)
-            delete_orphans(connection.group)
 
 
 def _deliver(

@@ -142,6 +142,10 @@ class Subscription(ObjectDefinition):
         """Whether its queue was made for it, and goes with it."""
         return self.destination_class == "MANAGED"
 
+    def is_expired(self, now_ms: int) -> bool:
+        """Whether its SubExpiry has run out: it gets nothing more."""
+        return 0 < self.expires_ms <= now_ms
+
     def is_blocked(self, levels: int) -> bool:
         """Whether it has a wildcard within the first *levels* levels."""
         before = literal_levels(self.topic_string, self.scheme)

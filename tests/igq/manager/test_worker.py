@@ -17,9 +17,9 @@ from recovery.resolve import RecoveryReport
 from recovery.target import Target
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
-from sharedq.mqi.constants import MQRC, Feedback, GetOption, PutOption, Report
+from sharedq.mqi.constants import MQRC, Feedback, GetOption, PutOption, Report, SubOption
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, MQSD
 from sharedq.redis.keys import private_structure
 from sharedq.session.connection import Connection
 from tests.support.agents import drain
@@ -71,6 +71,27 @@ def end(worker: Worker) -> None:
     worker.submit(worker.disconnect)
     worker.end()
     worker._thread.join(PATIENCE_S)
+
+
+@pytest.mark.rule(
+    "mqi/topics", "A subscription whose expiry has run out ends with a manager's next sweep, if nobody has it open."
+)
+def test_a_sweep_ends_expired_subscriptions(group: TestGroup) -> None:
+    group.define_structure()
+    connection, options = group.connect(), SubOption.CREATE | SubOption.MANAGED | SubOption.DURABLE
+    for name, expiry in (("SHORT", 1), ("OPEN", 1), ("LONG", 36_000), ("EVER", -1)):
+        subscription = connection.subscribe("a", name=name, options=options, descriptor=MQSD(sub_expiry=expiry))
+        if name != "OPEN":
+            subscription.close()
+    group.wait_redis_ms(150)
+    said: list[str] = []
+    worker = worker_of_qm1(group, said)
+    sweep_with(worker)
+    end(worker)
+    topics = group.repository("QM1").topics
+    assert [each.subscription.name for each in topics.subscriptions()] == ["EVER", "LONG", "OPEN"]
+    assert len(group.repository("QM1").display_queues("SYSTEM.MANAGED.*")) == 3
+    assert said == []
 
 
 def put_dead(group: TestGroup, count: int = 250) -> None:

@@ -366,6 +366,24 @@ def test_records_that_cannot_be(connection: QueueManagerConnection) -> None:
     assert verbs.mqput(connection.connection, handle, MQMD(), MQPMO(recs_present=-1), b"x")[0] == OK
 
 
+@pytest.mark.parametrize(
+    ("destinations", "reason"),
+    [
+        ([], MQRC.RECS_PRESENT_ERROR),
+        ("A", MQRC.OBJECT_RECORDS_ERROR),
+        (None, MQRC.OBJECT_RECORDS_ERROR),
+        ([5], MQRC.OBJECT_RECORDS_ERROR),
+        ([("A", "QM1", "B")], MQRC.OBJECT_RECORDS_ERROR),
+        ([("A", 1)], MQRC.OBJECT_RECORDS_ERROR),
+        (["A", None], MQRC.OBJECT_RECORDS_ERROR),
+    ],
+)
+def test_destinations_that_are_no_names(connection: QueueManagerConnection, destinations: Any, reason: MQRC) -> None:
+    with pytest.raises(MQIError) as caught:
+        connection.open_list(destinations)
+    assert caught.value.reason == reason
+
+
 @pytest.mark.rule("mqi/lists", "Only MQPUT and MQCLOSE take the handle of a distribution list.")
 def test_what_a_list_is_not_for(connection: QueueManagerConnection) -> None:
     handle, hconn = opened(connection, descriptor("A", "B")), connection.connection

@@ -109,6 +109,30 @@ def test_where_knows_blanks_words_and_synonyms(value: str | int, where: str, fit
     assert asked.keywords == (keyword,)
 
 
+@pytest.mark.parametrize(
+    ("value", "where", "fits"),
+    [
+        ("TRIGGER", "TRIGGER EQ YES", True),
+        ("NOTRIGGER", "TRIGGER EQ YES", False),
+        ("NOTRIGGER", "TRIGGER EQ NO", True),
+        ("NOTRIGGER", "NOTRIGGER NE TRIGGER", True),
+    ],
+)
+def test_where_knows_words_without_parentheses(value: str, where: str, fits: bool) -> None:
+    known = ("TRIGGER", "NOTRIGGER")
+
+    assert (
+        read_request(command(f"WHERE({where})"), (), known, all_by_default=False).where([Shown(known, value, value)])
+        is fits
+    )
+
+
+@pytest.mark.parametrize("where", ["PUT EQ ENABELD", "TRIGGER NE MAYBE", "DEFSOPT EQ 1"])
+def test_a_word_that_no_object_can_have_is_refused(where: str) -> None:
+    with pytest.raises(MqscSyntaxError, match=r"ENABLED|TRIGGER|SHARED"):
+        read_request(command(f"WHERE({where})"), (), ("PUT", "TRIGGER", "DEFSOPT"), all_by_default=False)
+
+
 def test_a_synonym_asks_for_its_attribute() -> None:
     assert read_request(command("TARGQ"), (), ("TARGET",), all_by_default=False).keywords == ("TARGET",)
 
