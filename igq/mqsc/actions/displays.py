@@ -29,6 +29,8 @@ from sharedq.objects.store.connections import connections_of
 from sharedq.reading.activity import QueueActivity, read_activity
 
 _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
+#: Attributes of queues whose value, or the beginning of it and an asterisk, DISPLAY QUEUE takes.
+_GENERIC = ("CFSTRUCT", "CLUSTER", "CLUSNL", "STGCLASS")
 #: The largest number that is displayed: seconds of MSGAGE, microseconds of QTIME.
 _AGE_MAX_S = 999_999_999
 #: The name that DISPLAY GROUP gives to each state of a member.
@@ -49,24 +51,25 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
         kinds = () if kind in ("ALL", "QUEUE") else (kind,)
     disposition = read_choice(command, "QSGDISP", _DISPOSITIONS, "LIVE")
     options = {"TYPE", "QSGDISP", "CMDSCOPE"} if command.object_type == "QUEUE" else {"QSGDISP", "CMDSCOPE"}
-    filter_by = find_parameter(command, "CFSTRUCT")
-    if filter_by is not None and filter_by.values is not None:
-        options.add("CFSTRUCT")
+    chosen_by = {each: find_parameter(command, each) for each in _GENERIC}
+    patterns = {
+        each: found.value for each, found in chosen_by.items() if found is not None and found.values is not None
+    }
+    options |= set(patterns)
     known = {keyword for kind in QUEUE_KINDS.values() for keyword in by_keyword(kind)} | {*keywords("QUEUE"), "QTYPE"}
     request = read_request(command, options, known, all_by_default=not is_generic(command.name))
     lines, serving = [], serving_handles(repository.group)
-    pattern = filter_by.value if filter_by is not None and "CFSTRUCT" in options else "*"
     queues, left_out = repository.display_queues_and_left_out(command.name, kinds, disposition)
     for queue in queues:
-        if not matches(pattern, getattr(queue.definition, "structure", "")):
-            continue
         record = list(_queue_record(queue, serving))
-        if request.where(record):
+        shown_as = {each.keywords[0]: str(each.value) for each in record}
+        if request.where(record) and all(matches(text, shown_as.get(each, "")) for each, text in patterns.items()):
             lines += [
                 messages.details(command),
                 *two_columns(request.select(record, always=2)),
             ]
-    return _found(lines, command, repository, [each for each in left_out if matches(pattern, each.structure)])
+    in_structures = patterns.get("CFSTRUCT", "*")
+    return _found(lines, command, repository, [each for each in left_out if matches(in_structures, each.structure)])
 
 
 def display_qmgr(command: Command, repository: Repository) -> list[str]:

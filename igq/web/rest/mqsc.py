@@ -15,10 +15,10 @@ from starlette.responses import JSONResponse, Response
 
 from igq.errors import CommandError
 from igq.mqsc.executor import Answer
-from igq.mqsc.language.parameters import has_items
+from igq.mqsc.language.parameters import has_items, shown_by
 from igq.mqsc.language.parser import Command, Parameter
 from igq.mqsc.language.words import find_object, find_verb
-from igq.mqsc.records import items_of, records_in
+from igq.mqsc.records import Shown, items_of, records_in
 from igq.web.access.gate import Identity
 from igq.web.commands import COMMAND_FAILED, give_commands
 from igq.web.http.json_body import read_json
@@ -26,7 +26,7 @@ from igq.web.rest.connections import APPL_NAME
 from igq.web.rest.errors import RestError, bad_body
 from igq.web.site import Site
 from sharedq.display.text import visible
-from sharedq.mqi.constants import MQRC
+from sharedq.mqi.constants import MQRC, CharSelector
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.inert import MODELS
 
@@ -93,15 +93,21 @@ def _records(answer: Answer, kind: str) -> Iterator[dict[str, Any]]:
     codes, records = _codes(answer), list(records_in(answer.lines))
     if not answer.fault and records:
         for record in records:
-            parameters = {
-                each.keywords[0].lower(): items_of(each) if has_items(kind, each.keywords[0]) else each.value
-                for each in record
-            }
-            yield {**codes, "parameters": parameters}
+            yield {**codes, "parameters": {each.keywords[0].lower(): _value(kind, each) for each in record}}
     elif codes["completionCode"]:
         yield {**codes, "message": [visible(line, keep="\t") for line in answer.lines]}
     else:
         yield codes
+
+
+def _value(kind: str, each: Shown) -> str | int | list[str]:
+    """An attribute as MQSC shows it: a list, a number, or text, as which a number may have a word."""
+    attribute = shown_by(kind).get(each.keywords[0])
+    if has_items(kind, each.keywords[0]):
+        return items_of(each)
+    if attribute is not None and isinstance(each.value, int) and each.value in attribute.mqsc.words.values():
+        return attribute.text(each.value)
+    return each.value
 
 
 def _codes(answer: Answer) -> dict[str, Any]:
@@ -136,7 +142,11 @@ def _command(told: dict[str, Any]) -> Command:
     if (verb.name, kind.name) in _TEXT_ONLY:
         raise bad_body(f"{verb.name} {kind.name} is answered only as text: use runCommand.")
     name = told.get("name", "")
-    if not isinstance(name, str) or (bool(name) if kind.operand == "none" else kind.operand == "required" and not name):
+    # The root of the topic tree has an empty name.
+    is_named = bool(name) or (kind.named_by == CharSelector.TOPIC_STRING and "name" in told)
+    if not isinstance(name, str) or (
+        is_named if kind.operand == "none" else kind.operand == "required" and not is_named
+    ):
         raise bad_body(f"{kind.name} takes {'no name' if kind.operand == 'none' else 'a name'}.")
     parameters, wanted = told.get("parameters", {}), told.get("responseParameters", [])
     if not isinstance(parameters, dict) or not isinstance(wanted, list):
@@ -173,11 +183,18 @@ def _parameter(key: str, value: Any, kind: str) -> tuple[str, tuple[str, ...] | 
         is_wanted = value if isinstance(value, bool) else value.lower() == "yes"
         return (keyword if is_wanted else f"NO{keyword}"), None
     if keyword == "WHERE" and isinstance(value, str):
-        return keyword, tuple(value.upper().split(None, 2))
+        return keyword, _condition(value)
     values = value if isinstance(value, list) else [value]
     if not values or not all(isinstance(each, (str, int)) and not isinstance(each, bool) for each in values):
         raise bad_body(f"{_words([key])} must be a text, a number, or a list of those.")
     return keyword, tuple(_as_mqsc(keyword, str(each), kind) for each in values)
+
+
+def _condition(text: str) -> tuple[str, ...]:
+    """The three parts of a WHERE. As in MQSC, what is in quotes is meant as it is."""
+    *first, limit = text.split(None, 2) or [""]
+    is_quoted = len(limit) > 1 and limit[0] == limit[-1] == "'"
+    return (*(each.upper() for each in first), limit[1:-1].replace("''", "'") if is_quoted else limit.upper())
 
 
 _FLAGS = ("REPLACE", "PURGE", "FORCE")

@@ -225,6 +225,13 @@ def test_alter_and_display_qmgr(group: TestGroup) -> None:
     assert "EXPRYINT(OFF)" in done(group, "DIS QMGR")
 
 
+def test_queues_are_chosen_by_structure_storage_class_and_cluster(group: TestGroup) -> None:
+    done(group, "DEF QL(A) STGCLASS(REMOTE) CLUSTER(C1)\nDEF QL(B) CLUSNL(N1)\nDEF QA(D) TARGET(A) CLUSTER(C2)")
+    for chosen, names in (("STGCLASS(REM*)", "A"), ("CLUSTER(C*)", "AD"), ("CLUSNL(N1)", "B"), ("CLUSTER(C1)", "A")):
+        shown = done(group, f"DIS Q(*) {chosen}")
+        assert re.findall(r"QUEUE\((\w+)\)", shown) == list(names)
+
+
 def test_areas_of_attributes_of_a_queue_manager(group: TestGroup) -> None:
     events = done(group, "DIS QMGR EVENT")
     assert "INHIBTEV(DISABLED)" in events

@@ -94,6 +94,31 @@ def test_lists_are_lists(console: Console) -> None:
         assert as_json(anna, "delete", "authrec", parameters=record)["overallCompletionCode"] == 0
 
 
+def test_values_are_those_that_mqsc_shows(console: Console) -> None:
+    with console.program("anna") as anna:
+        as_json(anna, "define", "qlocal", "WORDS", parameters={"capexpry": "nolimit", "boqname": "A"})
+        as_json(anna, "define", "qlocal", "WORDS.2", parameters={"capexpry": 50})
+        wanted = ["capexpry", "maxdepth", "curdepth"]
+        (shown,) = as_json(anna, "display", "qlocal", "WORDS", responseParameters=wanted)["commandResponse"]
+        assert {each: shown["parameters"][each] for each in wanted} == {
+            "capexpry": "NOLIMIT",
+            "maxdepth": 999_999_999,
+            "curdepth": 0,
+        }
+        for where in ("boqname ne ' '", "boqname eq 'A'", "capexpry eq nolimit"):
+            found = as_json(anna, "display", "qlocal", "WORDS*", parameters={"where": where})["commandResponse"]
+            assert [each["parameters"]["queue"] for each in found] == ["WORDS"]
+
+
+def test_the_root_of_the_topic_tree_has_a_name(console: Console) -> None:
+    with console.program("anna") as anna:
+        body = {"type": "runCommandJSON", "command": "display", "qualifier": "tpstatus", "name": ""}
+        (root,) = run(anna, body).json()["commandResponse"]
+        assert root["parameters"]["admin"] == "SYSTEM.BASE.TOPIC"
+        del body["name"]
+        assert run(anna, body).status_code == 400
+
+
 def test_a_command_that_is_partly_done_has_the_reason_of_what_is_not(console: Console) -> None:
     with console.program("anna") as anna:
         assert text(anna, "DEFINE QLOCAL(MOVED)")["overallCompletionCode"] == 0
