@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from sharedq.api.opened import Opened
 from sharedq.calls.get import get as getting
@@ -33,6 +34,8 @@ from sharedq.mqi.wire import GMO, MD
 from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
+
+_format_of = attrgetter("format")
 
 
 class Queue(Opened[Handle]):
@@ -113,14 +116,16 @@ class Queue(Opened[Handle]):
         pmo = self._pmo(options, context)
         mds = [md for md, _ in batch]
         with self.connection.lock:
-            handle = self._open_handle()
-            if any(map(is_extended, mds)):
-                batch = [described(self.connection, self.name, md, pmo.options, body) for md, body in batch]
+            handle, sent = self._open_handle(), batch
+            # Most messages have no format, and then nothing is asked of each.
+            if any(map(_format_of, mds)) and any(map(is_extended, mds)):
+                sent = [described(self.connection, self.name, md, pmo.options, body) for md, body in batch]
             try:
-                self.warning = putting.put_many(self.connection, handle, batch, pmo)
+                self.warning = putting.put_many(self.connection, handle, sent, pmo)
             finally:
-                for md, (sent, _) in zip(mds, batch, strict=True):
-                    return_fields(md, sent)
+                if sent is not batch:
+                    for md, (copy, _) in zip(mds, sent, strict=True):
+                        return_fields(md, copy)
         return mds
 
     def get(
