@@ -133,7 +133,7 @@ def test_letters_go_back_whole_and_in_order_and_what_cannot_stays(
     assert md.correl_id == b"c0".ljust(24, b"\0")
 
 
-@pytest.mark.parametrize("format_", [b"MQSTR", b"MQHMDE", b""])
+@pytest.mark.parametrize("format_", [b"MQSTR", b"MQHREF", b""])
 @pytest.mark.parametrize(("encoding", "ccsid"), [(546, 1208), (785, 500), (546, 500), (273, 1208), (546, 1200)])
 @pytest.mark.parametrize("is_foreign", [False, True])
 def test_a_message_that_goes_back_has_its_old_descriptor(
