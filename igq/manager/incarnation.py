@@ -123,10 +123,11 @@ class Incarnation:
         #: Versions of IGQ: the latest that every structure is known to have, and the one that the worker is sending.
         self._igq_told = self._igq_telling = 0
         self._heartbeat = Heartbeat(membership.lease.lease_ms / 1000)
+        self._is_loss_noted = False
         self._deaths = watch_deaths(
             membership.token,
             lambda *program: inbox.put(partial(self._program_died, *program)),
-            lambda: inbox.put(self._heartbeat.look_again),
+            self._note_loss,
         )
 
     def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
@@ -357,6 +358,19 @@ class Incarnation:
             self.worker.recover_soon(targets, lambda: self._inbox.put(self._heartbeat.look_again))
         at_s = self._membership.lease.renewed_at_s
         self._heartbeat.looked(at_s, renewal.now_ms, renewal.leases, is_recovering=bool(targets))
+
+    def _note_loss(self) -> None:
+        """A program has lost connections. Called in the thread of the watch.
+
+        One look is for all that are told before it, so a program that tells of them without end delays no other event.
+        """
+        if not self._is_loss_noted:
+            self._is_loss_noted = True
+            self._inbox.put(self._look_for_losses)
+
+    def _look_for_losses(self) -> None:
+        self._is_loss_noted = False
+        self._heartbeat.look_again()
 
     def _renew_later(self, error: MQIError) -> None:
         now_s, safe_until_s = time.monotonic(), self._membership.lease.safe_until_s

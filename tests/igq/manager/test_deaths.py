@@ -9,13 +9,15 @@ import selectors
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from igq.manager import incarnation as incarnations
 from igq.manager.deaths import DeathWatch
+from igq.manager.heartbeat import Heartbeat
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership
 from sharedq.api import connect
@@ -371,3 +373,36 @@ def say_as(token: str, incarnation: str) -> int:
         finally:
             os._exit(0)
     return pid
+
+
+@pytest.fixture
+def tell_loss(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """Takes what a manager that starts now wants to be called with when a program has lost connections."""
+    taken: list[Callable[[], None]] = []
+    monkeypatch.setattr(incarnations, "watch_deaths", lambda *arguments: taken.append(arguments[-1]))
+    return taken
+
+
+def test_losses_that_are_told_while_the_manager_is_busy_make_one_look(
+    tell_loss: list[Callable[[], None]], said: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that tells without end must not delay what else the manager has to do."""
+    look_again, looks, may_go_on = Heartbeat.look_again, list[Heartbeat](), threading.Event()
+
+    def slowly(self: Heartbeat) -> None:
+        looks.append(self)
+        may_go_on.wait()
+        look_again(self)
+
+    monkeypatch.setattr(Heartbeat, "look_again", slowly)
+    (tell,) = tell_loss
+    tell()
+    until(lambda: looks, "it is busy")
+    for _ in range(1000):
+        tell()
+    may_go_on.set()
+    until(lambda: len(looks) > 1, "it looks for those that were told meanwhile")
+    tell()
+    until(lambda: len(looks) > 2, "it looks for what is told later")
+    assert len(looks) == 3
+    assert "CSQE014I" not in dict(said)
