@@ -468,6 +468,11 @@ class Connection:
         """Give the next handle the number after *number*. A connection that replaces another one keeps its numbers."""
         self._next_handle = number
 
+    @property
+    def open_handles(self) -> int:
+        """How many handles count for MAXHANDS: not those that puts through another handle have opened."""
+        return len(self.handles) - sum(len(handle.puts.ways) for handle in self.handles.values())
+
     def next_handle_number(self) -> int:
         """A number for a new handle."""
         self._next_handle += 1

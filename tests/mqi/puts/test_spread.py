@@ -167,6 +167,11 @@ def test_a_unit_of_work_over_all_of_them_is_committed_or_backed_out_whole(orders
     assert sorted(all_found(orders)) == [*(b"%d" % number for number in range(6)), b"many", b"many"]
 
 
+def lose(group: TestGroup, structure: str) -> None:
+    client = group.group.client()
+    client.delete(*client.keys(f"{{{group.group.name}:{structure}}}*"))
+
+
 REFUSED: dict[str, tuple[dict[str, Any], MQRC]] = {
     "inhibited": ({"put": "DISABLED"}, MQRC.PUT_INHIBITED),
     "full": ({"max_depth": 0}, MQRC.Q_FULL),
@@ -212,8 +217,7 @@ def test_a_structure_that_has_failed_takes_its_messages_only(orders: TestGroup, 
     before.put_many([(MQMD(), b"before")] * 3)
     for _ in range(3):
         before.put(b"before")
-    client = orders.group.client()
-    client.delete(*client.keys(f"{{{orders.group.name}:APPL2}}*"))
+    lose(orders, "APPL2")
     queue = connection.open("ORDERS", OUTPUT | BINDS[bind])
     for number in range(9):
         queue.put(b"%d" % number)
@@ -263,6 +267,22 @@ def test_an_alias_that_is_inhibited_for_gets_is_so_at_each_queue(orders: TestGro
     getters = [orders.connect().open("ORDERS", OpenOption.INPUT_SHARED) for _ in range(3)]
     orders.repository("QM1").alter("QALIAS", "ORDERS", {"get": "DISABLED"})
     assert [reason_of(getter.get) for getter in getters] == [MQRC.GET_INHIBITED] * 3
+
+
+@pytest.mark.rule("mqi/spread", "An open alias with SPREAD is one handle, however many queues have its messages.")
+def test_an_alias_counts_as_one_handle(orders: TestGroup) -> None:
+    orders.repository("QM1").alter_qmgr("QM1", {"max_handles": 2})
+    connection = orders.connect()
+    queue = connection.open("ORDERS", OUTPUT | OpenOption.BIND_NOT_FIXED)
+    for structure in ("APPL2", "APPL3", ""):
+        for _ in range(6):
+            queue.put(b"x")
+        with connection.open("ORDERS.1", OUTPUT):
+            assert reason_of(lambda: connection.open("ORDERS.1", OUTPUT)) == MQRC.HANDLE_NOT_AVAILABLE
+        if structure:
+            lose(orders, structure)
+    queue.close()
+    assert connection.connection.handles == {}
 
 
 def test_mqput1_chooses_as_well(orders: TestGroup) -> None:
