@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Final
 
 from igq.mqsc import messages
 from igq.mqsc.language.attribute_values import find_parameter, read_choice
@@ -66,20 +67,15 @@ def recover_structure(command: Command, repository: Repository) -> list[str]:
 
 
 def display_structure_status(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY CFSTATUS TYPE(SUMMARY|BACKUP): show the state of structures, or their latest backup on this machine."""
+    """DISPLAY CFSTATUS: the state of structures, the members that use them, or their backups on this machine."""
     kind = read_choice(command, "TYPE", tuple(REPORTS["CFSTATUS"]), "SUMMARY")
     request = read_request(command, ("TYPE",), keywords("CFSTATUS", kind), all_by_default=True)
-    record_of = _summary if kind == "SUMMARY" else _backup
     lines: list[str] = []
-    for structure in repository.structures():
-        if matches(command.name, structure.name):
-            record = [shown("CFSTATUS", structure.name), shown("TYPE", kind)]
-            record += record_of(repository.group, structure.name)
+    for name in (each.name for each in repository.structures() if matches(command.name, each.name)):
+        for figures in _FIGURES[kind](repository.group, name):
+            record = [shown("CFSTATUS", name), shown("TYPE", kind), *figures]
             if request.where(record):
-                lines += [
-                    messages.details(command),
-                    *two_columns(request.select(record, always=2)),
-                ]
+                lines += [messages.details(command), *two_columns(request.select(record, always=2))]
     if not lines and (is_generic(command.name) or find_parameter(command, "WHERE")):
         return [messages.NOTHING_FOUND.format(command.object_type)]
     if not lines:
@@ -87,20 +83,34 @@ def display_structure_status(command: Command, repository: Repository) -> list[s
     return lines
 
 
-def _summary(group: Group, structure: str) -> Iterator[Shown]:
-    yield shown("CFTYPE", "APPL")
-    yield shown("ENTSUSED", messages_in(group, structure))
+def _summary(group: Group, structure: str) -> Iterator[list[Shown]]:
     status, known = structure_state(group, structure), failure_of(group, structure)
     failed = datetime.fromtimestamp(known.since_ms / 1000, UTC) if known and known.is_failed else None
-    yield shown("FAILDATE", f"{failed:%Y-%m-%d}" if failed else "")
-    yield shown("FAILTIME", f"{failed:%H.%M.%S}" if failed else "")
-    yield shown("STATUS", status)
+    yield [
+        shown("CFTYPE", "APPL"),
+        shown("ENTSUSED", messages_in(group, structure)),
+        shown("FAILDATE", f"{failed:%Y-%m-%d}" if failed else ""),
+        shown("FAILTIME", f"{failed:%H.%M.%S}" if failed else ""),
+        shown("STATUS", status),
+    ]
 
 
-def _backup(group: Group, structure: str) -> Iterator[Shown]:
+def _backup(group: Group, structure: str) -> Iterator[list[Shown]]:
     latest = latest_backup(group, structure)
-    yield shown("BKUPDATE", f"{latest.begun:%Y-%m-%d}" if latest else "")
-    yield shown("BKUPSIZE", -(-latest.bytes // 1_000_000) if latest else 0)
-    yield shown("BKUPTIME", f"{latest.begun:%H.%M.%S}" if latest else "")
-    yield shown("ENTSUSED", latest.messages if latest else 0)
-    yield shown("STATUS", structure_state(group, structure))
+    yield [
+        shown("BKUPDATE", f"{latest.begun:%Y-%m-%d}" if latest else ""),
+        shown("BKUPSIZE", -(-latest.bytes // 1_000_000) if latest else 0),
+        shown("BKUPTIME", f"{latest.begun:%H.%M.%S}" if latest else ""),
+        shown("ENTSUSED", latest.messages if latest else 0),
+        shown("STATUS", structure_state(group, structure)),
+    ]
+
+
+def _connections(group: Group, _: str) -> Iterator[list[Shown]]:
+    """Every member uses every structure while it runs."""
+    for member in group.members():
+        state = {"FAILED": "FAILED", "STOPPED": "NONE"}.get(member.state, "ACTIVE")
+        yield [shown("QMNAME", member.name), shown("STATUS", state), shown("SYSNAME", member.host)]
+
+
+_FIGURES: Final = {"SUMMARY": _summary, "CONNECT": _connections, "BACKUP": _backup}

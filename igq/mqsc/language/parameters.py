@@ -123,6 +123,13 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
             _text("FAILTIME", Param.FAIL_TIME, _TIME),
             _words("STATUS", Param.CF_STRUC_STATUS, words.STRUCTURE_STATUS),
         ),
+        "CONNECT": (
+            _text("CFSTATUS", Char.CF_STRUC_NAME, 12),
+            _words("TYPE", Param.CF_STATUS_TYPE, words.STRUCTURE_STATUS_TYPE),
+            _QMNAME,
+            _words("STATUS", Param.CF_STRUC_STATUS, words.STRUCTURE_STATUS),
+            _text("SYSNAME", Param.SYSTEM_NAME),
+        ),
         "BACKUP": (
             _text("CFSTATUS", Char.CF_STRUC_NAME, 12),
             _words("TYPE", Param.CF_STATUS_TYPE, words.STRUCTURE_STATUS_TYPE),

@@ -232,6 +232,13 @@ def test_queues_are_chosen_by_structure_storage_class_and_cluster(group: TestGro
         assert re.findall(r"QUEUE\((\w+)\)", shown) == list(names)
 
 
+def test_the_members_that_use_a_structure(pair: TestGroup) -> None:
+    pair.define_structure()
+    shown = done(pair, "DIS CFSTATUS(APPL1) TYPE(CONNECT)")
+    assert [shown.count(each) for each in ("QMNAME(QM1)", "QMNAME(QM2)", "STATUS(ACTIVE)")] == [1, 1, 2]
+    assert done(pair, "DIS CFSTATUS(*) TYPE(CONNECT) WHERE(QMNAME EQ QM2) STATUS").count("QMNAME(QM2)") >= 1
+
+
 def test_areas_of_attributes_of_a_queue_manager(group: TestGroup) -> None:
     events = done(group, "DIS QMGR EVENT")
     assert "INHIBTEV(DISABLED)" in events
