@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -25,7 +25,7 @@ from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttribute
 from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
-from sharedq.objects.store.connections import connections_of
+from sharedq.objects.store.connections import connections_of, users_of
 from sharedq.reading.activity import QueueActivity, read_activity
 
 _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
@@ -115,7 +115,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     queues, left_out = repository.display_queues_and_left_out(command.name, (QueueLocal.kind,))
     if not queues:
         return _found([], command, repository, left_out)
-    lines, serving = [], serving_handles(repository.group)
+    lines, serving, users = [], serving_handles(repository.group), {} if is_by_queue else users_of(repository.group)
     monitoring = repository.qmgr_attributes(repository.qmgr or "").monitoring
     monitored = [queue for queue in queues if _is_monitored(queue, monitoring)] if is_by_queue else []
     ages, activities = repository.oldest_ages_ms(monitored), _activities(repository.group, monitored)
@@ -126,7 +126,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
             records = [list(_status_record(queue, serving, monitoring, ages.get(queue), activity))]
         else:
             handles = [*repository.queue_handles(queue.name), *(each.handle for each in serving if each.is_of(queue))]
-            records = [list(_handle_record(queue, each)) for each in handles if _is_open_for(each, open_type)]
+            records = [list(_handle_record(queue, each, users)) for each in handles if _is_open_for(each, open_type)]
         for record in records:
             if request.where(record):
                 lines += [
@@ -286,14 +286,20 @@ def _microseconds(seconds: float | None) -> str:
     return "" if seconds is None else str(min(max(1, int(seconds * 1e6)), _AGE_MAX_S))
 
 
-def _handle_record(queue: DisplayedQueue, handle: OpenHandle) -> Iterator[Shown]:
+def _handle_record(queue: DisplayedQueue, handle: OpenHandle, users: Mapping[str, tuple[str, bool]]) -> Iterator[Shown]:
     detail = json.loads(handle.detail) if handle.detail else {}
     token = handle.owner.partition("#")[0]
+    user, is_own = users.get(token, ("", False))
     how = "EXCL" if "X" in handle.mode else "SHARED" if "I" in handle.mode else "NO"
     yield shown("QUEUE", queue.name)
     yield shown("TYPE", "HANDLE")
     yield shown("APPLTAG", str(detail.get("appl", "")))
+    yield shown("APPLTYPE", "SYSTEM" if is_own else "USER")
+    # There are no channels.
+    yield shown("CHANNEL", "")
+    yield shown("CONNAME", "")
     yield shown("CONN", token)
+    yield shown("USERID", user)
     yield shown("INPUT", how)
     for keyword, letter in (("BROWSE", "B"), ("INQUIRE", "Q"), ("OUTPUT", "O"), ("SET", "S")):
         yield shown(keyword, "YES" if letter in handle.mode else "NO")

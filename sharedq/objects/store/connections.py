@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from sharedq.members.group import Group
 from sharedq.objects.definitions.names import queue_of
@@ -46,8 +48,17 @@ class ConnectionHandle:
 
 def publishers_of(group: Group) -> dict[str, Counter[str]]:
     """Return how many times each connection of the group has which topic strings open for publications, by token."""
-    found = pairs_like(group, "HSCAN", group.keys.owners)
-    return {token.decode(): Counter(json.loads(text).get("topics", {})) for token, text in found}
+    return {token: Counter(info.get("topics", {})) for token, info in _owners(group)}
+
+
+def users_of(group: Group) -> dict[str, tuple[str, bool]]:
+    """Return the user of each connection of the group, and whether it is a manager's or an agent's own, by token."""
+    return {token: (str(info.get("user", "")), "own" in info) for token, info in _owners(group)}
+
+
+def _owners(group: Group) -> Iterator[tuple[str, dict[str, Any]]]:
+    for token, text in pairs_like(group, "HSCAN", group.keys.owners):
+        yield token.decode(), json.loads(text)
 
 
 def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:

@@ -151,7 +151,9 @@ class Faces:
             answer = self.json(command="display", qualifier=kind.lower(), responseParameters=["all"], **told)
             (record,) = _records(answer, kind)
             items = [each for each in str(value).split(",") if each]
-            return record["parameters"][keyword.lower()], items if attribute.mqsc.is_list else value
+            # A number that has a word is shown by that.
+            known = attribute.text(value) if value in attribute.mqsc.words.values() else value
+            return record["parameters"][keyword.lower()], items if attribute.mqsc.is_list else known
         (item,) = self._asked.items(INQUIRES.get(kind, PCFCommand.INQUIRE_Q), self._object(kind))
         assert attribute.mqsc.selector is not None
         return item[attribute.mqsc.selector], plain(as_parameter(attribute, value))

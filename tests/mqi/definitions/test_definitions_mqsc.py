@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from igq.mqsc.executor import run
+from sharedq.api import QueueManagerConnection
+from sharedq.calls.handles.connect import connect_to
+from sharedq.messages.context import user_identifier
 from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
@@ -230,6 +233,19 @@ def test_queues_are_chosen_by_structure_storage_class_and_cluster(group: TestGro
     for chosen, names in (("STGCLASS(REM*)", "A"), ("CLUSTER(C*)", "AD"), ("CLUSNL(N1)", "B"), ("CLUSTER(C1)", "A")):
         shown = done(group, f"DIS Q(*) {chosen}")
         assert re.findall(r"QUEUE\((\w+)\)", shown) == list(names)
+
+
+def test_handles_say_who_has_a_queue_open(pair: TestGroup) -> None:
+    pair.define_structure()
+    pair.define_shared("Q")
+    user = user_identifier().decode()
+    program = QueueManagerConnection(connect_to(pair.group, "QM2"))
+    with program, program.open("Q", OpenOption.OUTPUT), pair.connect("QM1").open("Q", OpenOption.OUTPUT):
+        shown = done(pair, "DIS QSTATUS(Q) TYPE(HANDLE) APPLTYPE CHANNEL CONNAME WHERE(QMNAME EQ QM2)")
+        for text in ("APPLTYPE(USER)", "CHANNEL( )", "CONNAME( )", "QMNAME(QM2)"):
+            assert text in shown
+        assert "APPLTYPE(SYSTEM)" in done(pair, "DIS QS(Q) TYPE(HANDLE) WHERE(QMNAME EQ QM1) APPLTYPE")
+        assert done(pair, f"DIS QS(*) TYPE(HANDLE) WHERE(USERID EQ '{user}')").count(f"USERID({user})") == 2
 
 
 def test_the_members_that_use_a_structure(pair: TestGroup) -> None:
