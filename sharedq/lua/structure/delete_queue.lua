@@ -36,7 +36,7 @@ REPLY       { 0, numbers of what was set aside } | { 1 } it is deleted logically
 REASONS     2009 CONNECTION_BROKEN | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
             | 2041 OBJECT_CHANGED (another version, or maker); a queue that is deleted logically is 2042 to a command
 INVARIANTS  1 one state, 2 fencing, 4 bounded
-COST        O(1); waiters, where they have no handle
+COST        O(1 + waiters, at most 256)
 USES        fence, idle, waiting
 ]]
 local queue = { name = ARGV[1], q = KEYS[2], a = KEYS[3], w = KEYS[6], h = KEYS[7] }
@@ -59,6 +59,8 @@ if version then
     if is_logical then
         redis.call("HDEL", queue.q, "ver", "def")
         redis.call("HSET", queue.q, "del", "1")
+        -- In this moment: if the caller dies next, nobody else knows that they wait for nothing.
+        wake_everyone(queue, KEYS[12], KEYS[13])
         return { LOGICALLY }
     end
 elseif state[2] then

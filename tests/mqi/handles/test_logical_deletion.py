@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -16,8 +17,10 @@ from sharedq import Queue
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.open import open_queue
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, IntSelector, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQOD
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueModel
+from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.scripts.handles import close_call
 from tests.support.accounts import assert_accounted
 from tests.support.groups import BOTH, LMIG, MIG, put_member
@@ -169,6 +172,28 @@ def test_waiting_gets_end(models: TestGroup, kind: str, options: int) -> None:
         until_waiting(models, NAME, 1, "APPL1" if kind == "SHARED" else "@QM1")
         queue.close(PURGE)
         assert waiting.result(4) == MQRC.Q_DELETED
+    other.disconnect()
+    is_gone(models)
+
+
+@pytest.mark.invariant(1)
+@pytest.mark.parametrize("kind", ["TEMP", "PERM", "SHARED"])
+def test_waiting_gets_end_though_the_program_dies_that_deletes(
+    models: TestGroup, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right after the deletion."""
+    maker, other = models.connect(process=models.process()), models.connect()
+    queue, theirs = made(maker, kind), other.open(NAME, BOTH)
+    monkeypatch.setattr(LocalQueues, "wake_waiters", lambda *_: maker.connection.break_off())
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(reason_of, partial(theirs.get, GetOption.WAIT, wait_ms=60_000))
+        until_waiting(models, NAME, 1, "APPL1" if kind == "SHARED" else "@QM1")
+        with suppress(MQIError):
+            queue.close(PURGE)
+        assert maker.connection.is_ended
+        assert waiting.result(4) == MQRC.Q_DELETED
+    monkeypatch.undo()
+    kill(models, maker, models.connect())
     other.disconnect()
     is_gone(models)
 
