@@ -1,7 +1,9 @@
 """A program that a trigger monitor starts: it serves its queue until that has been empty for a while.
 
     DEFINE PROCESS(REPLIES) APPLICID('python docs/examples/triggered_program.py') ENVRDATA('&')
-    DEFINE QLOCAL(REQUESTS) TRIGGER INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE) PROCESS(REPLIES)
+    DEFINE QLOCAL(REQUESTS.FAILED)
+    DEFINE QLOCAL(REQUESTS) TRIGGER INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE) PROCESS(REPLIES) +
+        BOTHRESH(3) BOQNAME(REQUESTS.FAILED)
 
     igq trigger-monitor QM1
 
@@ -9,7 +11,7 @@ Its last argument but those of ENVRDATA is the trigger message, an MQTMC2. A sta
 another one may have been quicker, or it was started once more after a failure.
 
 A request whose reply cannot be put stays on its queue, with its backout count raised, and the program ends with one
-line and a status that is not 0.
+line and a status that is not 0. It is triggered again then, so after BOTHRESH times the request goes to BOQNAME.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ def serve(qmgr: str, queue_name: str) -> int:
 
 def answer_all(connection: pymqi.QueueManager, queue_name: str) -> int:
     """Answer until nothing has come for a while: each request and its reply are one unit of work."""
-    queue = pymqi.Queue(connection, queue_name, CMQC.MQOO_INPUT_AS_Q_DEF | CMQC.MQOO_FAIL_IF_QUIESCING)
+    how = CMQC.MQOO_INPUT_AS_Q_DEF | CMQC.MQOO_INQUIRE | CMQC.MQOO_FAIL_IF_QUIESCING
+    queue = pymqi.Queue(connection, queue_name, how)
+    threshold = queue.inquire(CMQC.MQIA_BACKOUT_THRESHOLD)
+    failed_name = bytes(queue.inquire(CMQC.MQCA_BACKOUT_REQ_Q_NAME)).strip(b" \0")
     count = 0
     while True:
         md, options = pymqi.MD(), pymqi.GMO()
@@ -53,7 +58,9 @@ def answer_all(connection: pymqi.QueueManager, queue_name: str) -> int:
                 raise
             break
         reply_to = md.ReplyToQ.strip(b" \0")
-        if reply_to:
+        if failed_name and threshold and md.BackoutCount >= threshold:
+            connection.put1(failed_name, request, md, pymqi.PMO(Options=CMQC.MQPMO_SYNCPOINT))
+        elif reply_to:
             reply = pymqi.MD(MsgType=CMQC.MQMT_REPLY, CorrelId=md.MsgId)
             connection.put1(reply_to, request.upper(), reply, pymqi.PMO(Options=CMQC.MQPMO_SYNCPOINT))
         connection.commit()

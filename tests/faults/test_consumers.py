@@ -126,3 +126,18 @@ def test_a_request_whose_reply_cannot_be_put_stays(queues: TestGroup, reply_to: 
     with queues.connect() as connection, connection.open("REQUESTS", OpenOption.INPUT_SHARED) as requests:
         left = requests.get()
         assert (left.body, left.md.backout_count) == (b"hello", 1)
+
+
+def test_a_request_that_failed_too_often_goes_to_the_backout_queue(queues: TestGroup) -> None:
+    queues.define_shared("FAILED")
+    queues.define_shared("REQUESTS", backout_threshold=2, backout_requeue_q_name="FAILED")
+    queues.define_shared("REPLIES")
+    with queues.connect() as connection:
+        connection.put1("REQUESTS", b"never", MQMD(persistence=1, reply_to_q=b"NO.SUCH.QUEUE"))
+        connection.put1("REQUESTS", b"hello", MQMD(persistence=1, reply_to_q=b"REPLIES"))
+    words = pymqi.TMC2(QName=b"REQUESTS", QMgrName=b"QM1").pack().replace(b"\0", b" ").decode()
+    statuses = [run(queues, path_of("triggered_program.py"), words).returncode for _ in range(3)]
+    assert statuses == [1, 1, 0]
+    assert [body for body, _ in drained(queues, "FAILED")] == [b"never"]
+    assert [body for body, _ in drained(queues, "REPLIES")] == [b"HELLO"]
+    assert_accounted(queues.group)
