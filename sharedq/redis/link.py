@@ -399,6 +399,9 @@ class Link:
                         replies.append(connection.read_response())
                     except redis.ResponseError as error:
                         replies.append(error)
+                    except redis.AuthenticationError as error:
+                        # To redis-py this is a lost connection, but Redis has answered.
+                        replies.append(redis.ResponseError(f"NOAUTH {error}"))
                 found.append(replies)
             self.turn += 1
             return found
