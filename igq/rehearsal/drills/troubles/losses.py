@@ -97,12 +97,15 @@ class LostStructure:
         """
         keys = self._keys
         if self._log is not None:
-            # The programs that use the structure are held, so this is the last entry.
-            reply = self._group.command(keys.journal, "XREVRANGE", keys.journal, "+", "-", "COUNT", 1)
-            latest = reply[0][0].decode()
-            self._wait_for_log(lambda log: log.position == latest)
-            self._backup = position_order(latest, is_end=False)
+            # The programs that use the structure are held, but a call that one of them had begun may end after that.
+            self._wait_for_log(lambda log: log.position == self._latest_entry())
+            self._backup = position_order(self._log.position, is_end=False)
         self._group.command(keys.journal, "EVAL", _LOSE, 2, keys.journal, self._before.journal, f"{keys.tag}:*")
+
+    def _latest_entry(self) -> str:
+        key = self._keys.journal
+        reply = self._group.command(key, "XREVRANGE", key, "+", "-", "COUNT", 1)
+        return str(reply[0][0].decode())
 
     def recover_in_vain(self, cut: str) -> None:
         """Run RECOVER CFSTRUCT in a process that dies before the script *cut*, or before the last step."""
