@@ -17,6 +17,7 @@ from sharedq.logical.put import PLAIN as PLAIN
 from sharedq.logical.put import PutPosition as PutPosition
 from sharedq.logical.put import after_put as after_put
 from sharedq.logical.put import put_position as put_position
+from sharedq.logical.retained import GROUP_FLAGS as GROUP_FLAGS
 from sharedq.logical.retained import NOTHING as NOTHING
 from sharedq.logical.retained import OK as OK
 from sharedq.logical.retained import UNUSED as UNUSED

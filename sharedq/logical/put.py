@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from sharedq.logical.retained import (
     ANY_IN_GROUP,
     ANY_SEGMENT,
+    GROUP_FLAGS,
     LAST_IN_GROUP,
     LAST_SEGMENT,
     LOGICAL_ORDER,
-    SEGMENTATION_ALLOWED,
     HandleOrder,
     Retained,
     judged,
@@ -36,7 +36,6 @@ from sharedq.mqi.structures import MQMD
 
 _SYNCPOINT: Final = int(PutOption.SYNCPOINT)
 _REPORT: Final = int(MsgType.REPORT)
-_KNOWN_FLAGS: Final = ANY_SEGMENT | ANY_IN_GROUP | SEGMENTATION_ALLOWED
 
 
 class PutPosition(NamedTuple):
@@ -145,13 +144,13 @@ def _next(retained: Retained, flags: int) -> PutPosition:
     if retained.is_open:
         seq, offset = retained.next_position
         return PutPosition(retained.group_id, seq, offset, flags)
-    return PutPosition(None if flags & _KNOWN_FLAGS else NULL_ID, 1, 0, flags)
+    return PutPosition(None if flags & GROUP_FLAGS else NULL_ID, 1, 0, flags)
 
 
 def _given(md: MQMD, flags: int) -> PutPosition:
     """The lower half: the descriptor decides, for the fields that its flags select."""
     group_id: bytes | None = NULL_ID
-    if flags & _KNOWN_FLAGS:
+    if flags & GROUP_FLAGS:
         group_id = None if md.group_id == NULL_ID else md.group_id
     return PutPosition(
         group_id,
@@ -185,7 +184,7 @@ def _has_unknown(flags: int, *, for_transmission: bool) -> bool:
     refused = MSG_FLAGS_REJECT_UNSUP_MASK
     if not for_transmission:
         refused |= MSG_FLAGS_ACCEPT_UNSUP_IF_XMIT_MASK
-    return bool(flags & refused & ~_KNOWN_FLAGS)
+    return bool(flags & refused & ~GROUP_FLAGS)
 
 
 def _length_in_message(md: MQMD, flags: int, data_length: int) -> int | MQRC:

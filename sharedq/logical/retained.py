@@ -20,6 +20,8 @@ IN_GROUP: Final = int(MsgFlag.MSG_IN_GROUP)
 LAST_IN_GROUP: Final = int(MsgFlag.LAST_MSG_IN_GROUP)
 ANY_SEGMENT: Final = SEGMENT | LAST_SEGMENT
 ANY_IN_GROUP: Final = IN_GROUP | LAST_IN_GROUP
+#: The flags of a message that has a GroupId: a member of a group, a segment, or one that may be segmented.
+GROUP_FLAGS: Final = ANY_SEGMENT | ANY_IN_GROUP | SEGMENTATION_ALLOWED
 #: MQGMO_LOGICAL_ORDER and MQPMO_LOGICAL_ORDER are the same bit.
 LOGICAL_ORDER: Final = int(GetOption.LOGICAL_ORDER)
 

@@ -84,6 +84,8 @@ PUT_CONTEXT_NEEDS: Final[tuple[tuple[int, int, MQRC], ...]] = (
 _INPUTS: Final = (_O.INPUT_AS_Q_DEF, _O.INPUT_SHARED, _O.INPUT_EXCLUSIVE)
 _BINDS: Final = (_O.BIND_ON_OPEN, _O.BIND_NOT_FIXED, _O.BIND_ON_GROUP)
 _ANY_INPUT: Final = _O.INPUT_AS_Q_DEF | _O.INPUT_SHARED | _O.INPUT_EXCLUSIVE
+#: Open options that are for gets or MQINQ.
+NOT_FOR_PUTS: Final = int(_ANY_INPUT | _O.BROWSE | _O.CO_OP | _O.INQUIRE | _O.SET | _O.SAVE_ALL_CONTEXT)
 #: Options of which an open may have one.
 OPEN_CHOICES: Final[tuple[tuple[int, ...], ...]] = (_INPUTS, _BINDS, (_O.READ_AHEAD, _O.NO_READ_AHEAD))
 OPEN_NEEDS: Final[Pairs] = (

@@ -18,10 +18,12 @@ from typing import TypeVar
 from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT, find_queue, open_route
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolve import conventional_route, read_versions, resolve, resolve_checked
+from sharedq.logical import GROUP_FLAGS
 from sharedq.messages.context import new_identifier
-from sharedq.mqi.constants import MQRC, MsgFlag, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
+from sharedq.mqi.options import NOT_FOR_PUTS
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.store.parts import Place
@@ -31,24 +33,6 @@ from sharedq.session.route import Route
 
 _LOGICAL_ORDER = int(PutOption.LOGICAL_ORDER)
 _ON_GROUP = int(OpenOption.BIND_ON_GROUP)
-_TOGETHER = int(
-    MsgFlag.SEGMENTATION_ALLOWED
-    | MsgFlag.SEGMENT
-    | MsgFlag.LAST_SEGMENT
-    | MsgFlag.MSG_IN_GROUP
-    | MsgFlag.LAST_MSG_IN_GROUP
-)
-#: The options of a handle that are for gets or MQINQ: another way of its messages is opened without them.
-_NOT_FOR_PUTS = int(
-    OpenOption.INPUT_AS_Q_DEF
-    | OpenOption.INPUT_SHARED
-    | OpenOption.INPUT_EXCLUSIVE
-    | OpenOption.BROWSE
-    | OpenOption.CO_OP
-    | OpenOption.INQUIRE
-    | OpenOption.SET
-    | OpenOption.SAVE_ALL_CONTEXT
-)
 #: One of the checks: the definition of the transmit queue, for which these messages are too long.
 TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
 _CONVENTIONAL = Place("", "")
@@ -97,7 +81,7 @@ def _key(connection: Connection, handle: Handle, md: MQMD, options: int) -> byte
     handle.puts.next_group_id = b""
     if options & _LOGICAL_ORDER and open_group.is_open:
         return _whole(open_group.group_id)
-    if flags & _TOGETHER:
+    if flags & GROUP_FLAGS:
         group_id = _whole(md.group_id)
         if not options & _LOGICAL_ORDER and group_id != NULL_ID:
             return group_id
@@ -112,7 +96,7 @@ def common_key(handle: Handle, md: MQMD) -> object:
     """Return what messages have in common that may be put in one call: their CorrelId, or None where they may go
     anywhere. A member of a group, or a segment, has nothing in common with any other.
     """
-    if md.version > 1 and int(md.msg_flags) & _TOGETHER:
+    if md.version > 1 and int(md.msg_flags) & GROUP_FLAGS:
         return object()
     correl_id = _whole(md.correl_id)
     return correl_id if handle.puts.binding == _ON_GROUP and correl_id != NULL_ID else None
@@ -207,7 +191,7 @@ def by_way(connection: Connection, handle: Handle, way: Handle, in_unit: bool, p
 
 
 def _open_way(connection: Connection, handle: Handle, place: Place, route: Route, checks: tuple[str, ...]) -> Handle:
-    options = handle.options & ~_NOT_FOR_PUTS
+    options = handle.options & ~NOT_FOR_PUTS
     way = open_route(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at, route, checks, options)
     if way is None:
         raise _leads_elsewhere(handle)

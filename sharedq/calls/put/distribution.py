@@ -16,12 +16,14 @@ from sharedq.calls.handles.ways import find_way
 from sharedq.calls.put.put import PASSES, pass_context, put_checked
 from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.unit.commit import backout, commit
+from sharedq.logical import GROUP_FLAGS
 from sharedq.messages.context import new_identifier
 from sharedq.mqi.arguments import whole
-from sharedq.mqi.constants import MQCC, MQRC, MsgFlag, ObjectType, OpenOption, PutOption, PutRecordField
+from sharedq.mqi.constants import MQCC, MQRC, ObjectType, OpenOption, PutOption, PutRecordField
 from sharedq.mqi.errors import WARNINGS, MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.options import (
+    NOT_FOR_PUTS,
     PUT_CONTEXT,
     check_close_options,
     check_open_options,
@@ -32,31 +34,12 @@ from sharedq.mqi.structures import MQMD, MQOD, MQOR, MQPMO, MQPMR, MQRR
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle, ListHandle, ListMember
 
-#: MQOPEN options that are for reading a queue, or its attributes.
-_NOT_FOR_LISTS: Final = int(
-    OpenOption.INPUT_AS_Q_DEF
-    | OpenOption.INPUT_SHARED
-    | OpenOption.INPUT_EXCLUSIVE
-    | OpenOption.BROWSE
-    | OpenOption.CO_OP
-    | OpenOption.INQUIRE
-    | OpenOption.SET
-    | OpenOption.SAVE_ALL_CONTEXT
-)
 _OUTPUT: Final = int(OpenOption.OUTPUT)
 _SYNCPOINT, _NO_SYNCPOINT = int(PutOption.SYNCPOINT), int(PutOption.NO_SYNCPOINT)
 _ASYNC, _SYNC = int(PutOption.ASYNC_RESPONSE), int(PutOption.SYNC_RESPONSE)
 _NEW_CORREL_ID, _LOGICAL_ORDER = int(PutOption.NEW_CORREL_ID), int(PutOption.LOGICAL_ORDER)
 _FAIL_IF_QUIESCING: Final = int(PutOption.FAIL_IF_QUIESCING)
 _SETS_IDENTITY: Final = int(PutOption.SET_IDENTITY_CONTEXT | PutOption.SET_ALL_CONTEXT)
-#: Flags of a message that is in a group, or in the group of its segments.
-_GROUPED: Final = int(
-    MsgFlag.MSG_IN_GROUP
-    | MsgFlag.LAST_MSG_IN_GROUP
-    | MsgFlag.SEGMENT
-    | MsgFlag.LAST_SEGMENT
-    | MsgFlag.SEGMENTATION_ALLOWED
-)
 #: The version of MQPMO that has records.
 _VERSION_WITH_RECORDS: Final = 2
 #: The fields of a put message record by their bits; and those that the call returns.
@@ -83,7 +66,7 @@ def open_list(connection: Connection, od: MQOD, options: int, *responses: Sequen
         _check_records(each, MQRR, 0, MQRC.RESPONSE_RECORDS_ERROR, "MQOPEN")
     options = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", "")
     reason = check_open_options(options)
-    if not reason and options & _NOT_FOR_LISTS:
+    if not reason and options & NOT_FOR_PUTS:
         reason = MQRC.OPTION_NOT_VALID_FOR_TYPE
     if reason:
         raise error_for(reason, "MQOPEN", "", "a distribution list is for puts")
@@ -249,7 +232,7 @@ def _put_records(pmo: MQPMO, count: int, options: int) -> Sequence[MQPMR]:
 
 def _check_group(handle: ListHandle, md: MQMD, options: int, records: Sequence[MQPMR], fields: int) -> None:
     """Refuse one GroupId for groups on several queues. Raises MQIError: 2258."""
-    is_grouped = md.version > 1 and md.msg_flags & _GROUPED and md.group_id != NULL_ID
+    is_grouped = md.version > 1 and md.msg_flags & GROUP_FLAGS and md.group_id != NULL_ID
     has_own = fields & PutRecordField.GROUP_ID and len(records) >= len(handle.members)
     if is_grouped and not has_own and not options & _LOGICAL_ORDER:
         raise error_for(MQRC.GROUP_ID_ERROR, "MQPUT", "", "each destination needs a GroupId of its own")
