@@ -40,7 +40,7 @@ HOMES: Mapping[str, str] = {
 
 
 def build_app(arguments: Sequence[str] = ()) -> typer.Typer:
-    """Build the ``igq`` command for *arguments*: with the commands of one module if they begin with one, else with all.
+    """Build the ``igq`` command. If *arguments* begin with a command, only the module of that one is imported.
 
     The modules of the other commands take as long to import as a put takes.
     """

@@ -79,7 +79,7 @@ def load_script(name: str) -> Script:
 
 @cache
 def mark_of_all() -> Script:
-    """Return a script that does nothing: a server that knows it was given every script, this one as the last.
+    """Return a script that does nothing. It is loaded last, so a server that knows it knows every script.
 
     A program asks a server for it alone, and puts together only those scripts that it calls. It has another name where
     the code of any script has changed, or how they are put together.

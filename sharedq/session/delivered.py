@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
-#: A publication tells the group of itself, unless another one did within so many seconds.
+#: Seconds between two reports to the group. A publication makes the report that is due.
 INTERVAL_S: Final = 1.0
 #: Subscriptions that one call tells of.
 _AT_ONCE: Final = 250

@@ -24,7 +24,7 @@ from tests.support.members import TestGroup
 from tests.support.topologies import Cluster, Node
 
 NODES = (1, 2, 4)
-#: A node's part of the time for all, in comparison with an even share; and the time of a unit of work over two.
+#: Limits: the busiest node's share of the time to an even share; a unit of work over two structures to one over one.
 SHARE, TWO = 1.3, 2.2
 MESSAGES, ROUNDS, KEYS = 4_000, 5, 1_000
 

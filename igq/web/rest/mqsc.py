@@ -101,7 +101,7 @@ def _records(answer: Answer, kind: str) -> Iterator[dict[str, Any]]:
 
 
 def _value(kind: str, each: Shown) -> str | int | list[str]:
-    """An attribute as MQSC shows it: a list, a number, or text, as which a number may have a word."""
+    """Return an attribute as MQSC shows it: a list, text, or a number, which may have a word in place of it."""
     attribute = shown_by(kind).get(each.keywords[0])
     if has_items(kind, each.keywords[0]):
         return items_of(each)

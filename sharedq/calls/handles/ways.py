@@ -135,7 +135,7 @@ def _open_place(connection: Connection, handle: Handle, place: Place, known: Rou
 
 
 def _find_place(connection: Connection, handle: Handle, place: Place, known: Route) -> Handle:
-    """As `_open_place`, for a handle that the queue does not register, and no more does it register this one."""
+    """Do the same as `_open_place` for a handle that no queue registers. The new one is not registered either."""
     way = find_way(connection, handle, known)
     handle.puts.ways[place] = way
     return way

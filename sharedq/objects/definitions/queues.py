@@ -283,7 +283,7 @@ class QueueAlias(_Clustered):
 
     get: Annotated[Allowed, Mqsc("GET", Int.INHIBIT_GET, words.ALLOWED)] = "ENABLED"
     target: Annotated[OptionalName, Mqsc("TARGET", Char.BASE_OBJECT_NAME, length=48)] = ""
-    #: IBM MQ has no such attribute. It is what a cluster queue has several instances for.
+    #: IBM MQ has no such attribute. There, several instances of a cluster queue share the messages.
     spread: Annotated[str, AfterValidator(check_names), Mqsc("SPREAD", Char.USER_LIST, length=48, is_list=True)] = ""
     def_bind: Annotated[Literal["OPEN", "NOTFIXED", "GROUP"], Mqsc("DEFBIND", Int.DEF_BIND, words.BIND)] = "OPEN"
     target_type: Annotated[

@@ -30,7 +30,7 @@ AUTHORITIES = "AUT"
 #: The authority that an MQPUT needs, and those that publications, new or altered, and resumed subscriptions need.
 PUT, PUBLISH, SUBSCRIBE, RESUME = "PUT", "PUB", "SUB", "RESUME"
 QUEUE, TOPIC = "QUEUE", "TOPIC"
-#: Object type -> the authorities that there are for it.
+#: Object type -> its authorities.
 KNOWN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({QUEUE: (PUT,), TOPIC: (PUBLISH, SUBSCRIBE, RESUME)})
 #: Bytes of a user id in a message descriptor.
 USER_ID_LENGTH = 12

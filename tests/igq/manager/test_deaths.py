@@ -377,7 +377,7 @@ def say_as(token: str, incarnation: str) -> int:
 
 @pytest.fixture
 def tell_loss(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
-    """Takes what a manager that starts now wants to be called with when a program has lost connections."""
+    """The callback for lost connections that a manager passes to its watch when it starts."""
     taken: list[Callable[[], None]] = []
     monkeypatch.setattr(incarnations, "watch_deaths", lambda *arguments: taken.append(arguments[-1]))
     return taken
@@ -386,7 +386,7 @@ def tell_loss(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
 def test_losses_that_are_told_while_the_manager_is_busy_make_one_look(
     tell_loss: list[Callable[[], None]], said: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program that tells without end must not delay what else the manager has to do."""
+    """A program that reports without end must not delay the manager's other work."""
     look_again, looks, may_go_on = Heartbeat.look_again, list[Heartbeat](), threading.Event()
 
     def slowly(self: Heartbeat) -> None:

@@ -13,7 +13,7 @@ from igq.cli.app import HOMES, build_app
 
 #: Runs a command, which finds no server, and shows every module that it has imported by then.
 _RUN = "import sys; from igq.cli import main; main(sys.argv[1:]); print(*sys.modules)"
-#: A part of igq, or a library, that programs which make calls do without.
+#: Parts of igq, and libraries, that a put does not need.
 _NEVER = {
     "igq.agent", "igq.definitions", "igq.events", "igq.manager", "igq.monitoring", "igq.mqsc", "igq.pcf",
     "igq.pipeline", "igq.rehearsal", "igq.tools", "igq.triggers", "igq.web",
