@@ -1,4 +1,4 @@
-"""``python -m igq.agent QMGR INCARNATION PROCESS REGISTERED_AT_S RESTARTS PARENT_PID``: the agent, in a process."""
+"""``python -m igq.agent QMGR PARENT_PID``: the agent, in a process. QMGR is for those who list processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from igq.processes.child import die_with_parent, take_hangups
 
 def main(arguments: list[str]) -> int:
     """Run the agent. Returns the exit status."""
-    *own, parent_pid = arguments
+    _, parent_pid = arguments
     # Do this first: the imports below take half a second, and the manager may be killed in that time.
     die_with_parent(int(parent_pid))
     # The manager owns the log.
@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     take_hangups()
     from igq.agent.process import run
 
-    return run(*own)
+    return run()
 
 
 if __name__ == "__main__":

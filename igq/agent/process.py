@@ -17,25 +17,29 @@ from sharedq.mqi.errors import MQIError
 from sharedq.settings.loader import load_settings
 
 
-def run(qmgr: str, incarnation: str, number: str, sent_at_s: str, restarts: str) -> int:
-    """Run the agent until it is told to stop. Returns the exit status.
+def run() -> int:
+    """Wait for the work, and run the agent until it is told to stop. Returns the exit status.
 
-    Args:
-        number: the number of its registration.
-        sent_at_s: when the registration was requested, in monotonic seconds.
-        restarts: how many agents this incarnation had before.
+    The manager's first message has ``qmgr``, ``incarnation``, ``number`` (of the agent's registration), ``sent_at_s``
+    (when that was requested, in monotonic seconds), ``restarts`` (how many agents this incarnation had before) and
+    ``settings`` (those of the group, as environment variables).
     """
     # Ctrl-C in the manager's terminal is for the manager, which tells the agent through the channel.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel.to_parent()
+    begin = next(channel.read(), None)
+    if begin is None:
+        # The manager ended before it had work for an agent.
+        return 0
+    os.environ.update(begin["settings"])
     settings = load_settings()
     log_to_stderr(settings.log_format, settings.log_level)
     group = Group(settings)
-    process = KeptProcess(group, qmgr, int(incarnation), int(number), float(sent_at_s))
+    process = KeptProcess(group, begin["qmgr"], begin["incarnation"], begin["number"], begin["sent_at_s"])
     try:
         # If this fails, it must fail before the agent promises the manager anything.
         group.deployment()
-        agent = Agent(group, process, channel, AgentState("STARTING", os.getpid(), int(restarts)))
+        agent = Agent(group, process, channel, AgentState("STARTING", os.getpid(), begin["restarts"]))
         threading.Thread(target=_obey, args=(channel, process, agent), name="channel", daemon=True).start()
         agent.run()
     except MQIError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,6 @@ from typing import Annotated
 import typer
 
 from igq.errors import CommandError
-from igq.output.files import write_whole
 from sharedq.display.lines import say, tell
 
 #: Exit statuses of ``igq diff``.
@@ -160,6 +158,8 @@ def read_commands(file: Path) -> str:
 
 
 def _is_toml(text: str) -> bool:
+    import tomllib
+
     try:
         return bool(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -173,6 +173,8 @@ def _write(lines: Iterable[str], file: Path | None) -> None:
             say(line)
         return
     content = "".join(f"{line}\n" for line in lines).encode()
+    from igq.output.files import write_whole
+
     if file is None:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)

@@ -5,23 +5,33 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
+from typer.core import TyperCommand
 
 from igq.cli.definitions import Lenient, read_commands
 from igq.errors import CommandError
-from igq.mqsc.language.words import supported
 
 #: Exit status if the commands could not be run at all.
 COULD_NOT_RUN = 20
 
 
+class _Mqsc(TyperCommand):
+    """A command whose help ends with the commands of MQSC. Their table takes 40 ms to import, so only help does it."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from igq.mqsc.language.words import supported
+
+        # One verb a line, however wide the terminal is.
+        commands = "\n\n".join(supported())
+        self.epilog = f"Commands, which may be shortened as in IBM MQ:\n\n{commands}"
+        super().format_epilog(ctx, formatter)
+
+
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    # One verb a line, however wide the terminal is.
-    commands = "\n\n".join(supported())
-    app.command("mqsc", epilog=f"Commands, which may be shortened as in IBM MQ:\n\n{commands}")(mqsc)
+    app.command("mqsc", cls=_Mqsc)(mqsc)
 
 
 def mqsc(

@@ -39,10 +39,15 @@ def start(
     if parent:
         # Before the imports below, which take half a second: the parent may be killed in that time.
         die_with_parent(parent)
-    from igq.manager.process import QueueManager
+    from igq.processes.agent_process import start_agent_process
     from sharedq.settings.loader import load_settings
 
-    QueueManager(load_settings(), name).run()
+    settings = load_settings()
+    # Now, so that it imports its modules while the manager imports its own, and joins.
+    agent = start_agent_process(name)
+    from igq.manager.process import QueueManager
+
+    QueueManager(settings, name, agent).run()
     return 0
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import threading
 import time
@@ -14,8 +13,7 @@ from typing import Any
 
 from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
 from igq.manager.watchdog import Watchdog, silence_limit_s
-from igq.processes.child import hangups_held
-from igq.processes.interpreter import python_command
+from igq.processes.agent_process import start_agent_process
 from sharedq.members.agreed_settings import in_environment
 from sharedq.members.kept_process import KeptProcess
 
@@ -31,6 +29,7 @@ class AgentChild:
         period_s: seconds between two renewals, each of which the agent is told of, and between two checks of it.
         on_message: called with each line that the agent sends, from a separate thread.
         on_end: called once with this object, after the agent has ended, from that thread.
+        start: starts the agent's process, for a queue manager, or gives one that waits.
     """
 
     def __init__(
@@ -41,29 +40,25 @@ class AgentChild:
         restarts: int,
         on_message: Callable[[dict[str, Any]], None],
         on_end: Callable[[AgentChild], None],
+        start: Callable[[str], subprocess.Popen[str]] = start_agent_process,
     ) -> None:
         self.token = process.token
         self._on_message, self._on_end = on_message, on_end
         self._watchdog = Watchdog(silence_limit_s(process.group.settings), period_s, time.monotonic())
         self._hang = ""
-        number = process.token.rpartition(".")[2]
-        with hangups_held():
-            self._popen = subprocess.Popen(
-                [
-                    *python_command("igq.agent", process.qmgr, str(process.incarnation), number),
-                    *(repr(sent_at_s), str(restarts), str(os.getpid())),
-                ],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                env=os.environ | in_environment(process.group.settings),
-                # Ctrl-C in the terminal must not reach the agent.
-                start_new_session=True,
-            )
+        self._popen = start(process.qmgr)
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._channel = Channel(self._popen.stdout, self._popen.stdin)
+        self._channel.send(
+            "begin",
+            qmgr=process.qmgr,
+            incarnation=process.incarnation,
+            number=int(process.token.rpartition(".")[2]),
+            sent_at_s=sent_at_s,
+            restarts=restarts,
+            settings=in_environment(process.group.settings),
+        )
         self.last_error = ""
         self._ended = threading.Event()
         threading.Thread(target=self._listen, name=f"agent {self.token}", daemon=True).start()

@@ -70,7 +70,7 @@ class Incarnation:
 
     Args:
         say: called with a message id of `igq.output.messages` and its fields.
-        agent_kind: how the agent runs.
+        make_agent: starts a run of the agent.
         has_command_server: whether it answers the requests on SYSTEM.ADMIN.COMMAND.QUEUE, and writes trigger messages.
         on_beat: called after each attempt to renew the lease, with the manager's state and the monotonic time until
             which the lease is surely held.
@@ -89,12 +89,12 @@ class Incarnation:
         inbox: Inbox,
         say: Callable[..., None],
         *,
-        agent_kind: type[AgentChild] = AgentChild,
+        make_agent: Callable[..., AgentChild] = AgentChild,
         has_command_server: bool = False,
         on_beat: Callable[[str, float], None] = lambda *_: None,
     ) -> None:
         self._membership, self._inbox, self._say, self._on_beat = membership, inbox, say, on_beat
-        self._agent_kind = agent_kind
+        self._make_agent = make_agent
         self._process, _ = membership.new_process("manager")
         self.worker = Worker(membership.group, self._process, say)
         #: Number of changes of structures that the group knew at the last renewal, and when to look at them anyway.
@@ -403,7 +403,7 @@ class Incarnation:
             self._agent_due_s = time.monotonic() + self._heartbeat.period_s
             return
         self._agent_started_s = time.monotonic()
-        self._agent = self._agent_kind(
+        self._agent = self._make_agent(
             process, sent_at_s, self._heartbeat.period_s, self._restarts, self._agent_says, self._agent_ended
         )
         self._say("CSQM050I", pid=self._agent.pid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from igq import __version__
 from igq.errors import CommandError, check_qmgr_name
 from igq.events.writer import LOOK_S as EVENTS_LOOK_S
 from igq.events.writer import EventWriter, is_told_of
+from igq.manager.agent_child import AgentChild
 from igq.manager.console_child import ConsoleChild, start_console
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
@@ -29,6 +31,7 @@ from igq.monitoring.endpoint import MetricsEndpoint
 from igq.operations.health import HealthFile
 from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
+from igq.processes.agent_process import start_agent_process
 from igq.processes.service_manager import notify
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.agreed_settings import contradictions
@@ -54,13 +57,16 @@ T = TypeVar("T")
 class QueueManager:
     """One queue manager in the foreground of this process.
 
+    Args:
+        agent: a process of `start_agent_process` for its first agent.
+
     Signals: the first SIGTERM or SIGINT quiesces, the second stops at once, the third ends the process. SIGHUP reopens
     the log.
     """
 
-    def __init__(self, settings: Settings, name: str) -> None:
+    def __init__(self, settings: Settings, name: str, agent: subprocess.Popen[str] | None = None) -> None:
         check_qmgr_name(name, settings.group)
-        self._settings, self.name = settings, name
+        self._settings, self.name, self._waiting_agent = settings, name, agent
         self._group = Group(settings)
         self._inbox: Inbox = queue.SimpleQueue()
         self._health = HealthFile(settings.data_dir, name)
@@ -102,6 +108,9 @@ class QueueManager:
         except _Interrupted:
             pass
         finally:
+            if self._waiting_agent is not None:
+                self._waiting_agent.kill()
+                self._waiting_agent.wait()
             if self._console is not None:
                 self._console.stop()
             if self._metrics is not None:
@@ -120,6 +129,7 @@ class QueueManager:
                 membership,
                 self._inbox,
                 self._say,
+                make_agent=partial(AgentChild, start=self._agent_process),
                 has_command_server=True,
                 on_beat=partial(self._tell_health, membership.lease.length_s),
             )
@@ -146,6 +156,10 @@ class QueueManager:
             self._say("IGQ0001E", why=why)
             notify(f"{self.name} has lost its lease and joins again")
         return ending
+
+    def _agent_process(self, qmgr: str) -> subprocess.Popen[str]:
+        waiting, self._waiting_agent = self._waiting_agent, None
+        return waiting if waiting is not None and waiting.poll() is None else start_agent_process(qmgr)
 
     def _prepare(self, incarnation: int) -> QueueManagerAttributes:
         """Make sure that the manager has what it needs. The lease is renewed meanwhile."""

@@ -138,7 +138,7 @@ class Member:
         info = {"pid": os.getpid(), "host": "here"}
         self._membership = _CountingMembership.join(self.group, self.name, info, lambda _: None)
         self._membership.on_renewal = self._count
-        self.incarnation = Incarnation(self._membership, self._inbox, self._say, agent_kind=AgentThread)
+        self.incarnation = Incarnation(self._membership, self._inbox, self._say, make_agent=AgentThread)
         ending = self.incarnation.run(self._prepare, self._open)
         if ending is not Ending.STOPPED:
             self.failure = RuntimeError(f"it ended: {ending.name}")
