@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -214,6 +215,7 @@ def _journal(at: _Place) -> list[Row]:
         _ratio_row(f"journal, {_EVENTS} events an entry : two bare readers", 0.6, rates),
         _ratio_row(f"journal, {_EVENTS} events an entry : one batch, repeated", None, best),
         audit,
+        _audit_commands(at, group),
     ]
 
 
@@ -257,6 +259,25 @@ def _audit(spark: SparkSession, group: TestGroup, url: str, stored: Callable[[],
     verdict, _ = audit(spark, Part(group.group.name, url), None)
     if not verdict.is_passed:
         raise RuntimeError(f"the audit failed: {verdict.counts}")
+
+
+def _audit_commands(at: _Place, group: TestGroup) -> Row:
+    """The command as a whole process, with the start of its engine."""
+    took: dict[str, list[float]] = {"spark": [], "duckdb": []}
+    for turn in range(at.site.effort.spark_rounds):
+        for engine, times in took.items():
+            output = Path(at.site.server.path) / f"audit-{engine}-{turn}"
+            where = ["--group", group.group.name, "--url", at.site.url, "--output", str(output), "--engine", engine]
+            begun_s = time.monotonic()
+            subprocess.run([sys.executable, "-m", "igq.pipeline", "audit", *where], check=True, capture_output=True)
+            times.append(time.monotonic() - begun_s)
+    spark_s, duckdb_s = (statistics.median(times) for times in took.values())
+    return Row(
+        f"igq pipeline audit of {at.rows:,} events: by DuckDB : by Spark",
+        spark_s / duckdb_s,
+        ours=f"{duckdb_s:.1f} s",
+        theirs=f"{spark_s:.1f} s",
+    )
 
 
 # -- writing and taking ------------------------------------------------------------------------------------------------

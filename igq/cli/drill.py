@@ -26,7 +26,7 @@ def drill(
     ] = None,
     is_audited: Annotated[
         bool,
-        typer.Option("--audit/--no-audit", help="Whether the Spark audit judges each run, which takes 15 seconds."),
+        typer.Option("--audit/--no-audit", help="Whether the audit judges each run, which takes some seconds."),
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="List the drills as JSON.")] = False,
     parent: Annotated[int, typer.Option("--parent", hidden=True, help="End with this process.")] = 0,

@@ -106,7 +106,7 @@ def test_where_spark_is_asked_for_one_line_says_which_extra(
 
 def test_without_spark_a_drill_is_judged_by_the_histories(bare: Path, shell: Shell, elsewhere: Path) -> None:
     told = out(bare, "drill kill-agent --seed 1", elsewhere, shell)
-    assert "No audit: Spark is not installed (pip install 'igq[spark]')." in told
+    assert "No audit: DuckDB is not installed (pip install 'igq[spark]')." in told
     assert "Passed: drill kill-agent" in told
 
 

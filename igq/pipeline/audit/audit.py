@@ -5,12 +5,10 @@ The data stays in Spark. Only counts, a few examples and the points of the plots
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from igq.pipeline.audit.copies import ON_QUEUE, copies_of_journal, copies_of_run, relevant_lives, with_journal_findings
 from igq.pipeline.audit.records import RunRecords
@@ -18,12 +16,25 @@ from igq.pipeline.audit.recovery_timeline import recoveries
 from igq.pipeline.audit.series import Series, read_series
 from igq.pipeline.audit.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
 from igq.pipeline.datasource.journal.source import JournalPart
+from igq.pipeline.engine.frames import (
+    Column,
+    DataFrame,
+    F,
+    Row,
+    SparkSession,
+    Window,
+    as_table,
+    empty,
+    kept,
+    only,
+    percentiles,
+)
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.history.lives import TRANSMIT_QUEUE, message_lives
 from igq.pipeline.history.lost_structures import former_name, is_former, with_first_lives
 from igq.pipeline.history.order import deliveries, out_of_sequence
-from igq.pipeline.schemas import FINDINGS, as_table
-from igq.pipeline.spark.interim_tables import keeping, kept
+from igq.pipeline.schemas import FINDINGS
+from igq.pipeline.spark.interim_tables import keeping
 from sharedq.reading.journal import held, read_extent
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import structure_keys
@@ -159,12 +170,7 @@ def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, f
     asked = waiting.select("structure", "message_number", "message_id")
     group, url = part.group, part.url
 
-    def not_held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        deployment = Deployment(url)
-        for batch in batches:
-            yield batch.filter(pa.array(_are_missing(deployment, group, batch)))
-
-    missing = kept(asked.mapInArrow(not_held, asked.schema))
+    missing = only(asked, lambda batch: _are_missing(Deployment(url), group, batch))
     if missing.isEmpty():
         return None
     later = part.read(spark, start=str(facts.last_ms or 0), end="+")
@@ -175,7 +181,6 @@ def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, f
 def summarize(copies: DataFrame) -> DataFrame:
     """Counts, speed and latency of each path, one row each."""
     latency = F.when(F.col("is_delivered"), F.col("delivered_ms") - F.col("available_ms"))
-    percentiles = F.percentile_approx(latency, [0.5, 0.9, 0.99], 10_000)
     counted = {
         "expected": F.col("is_expected"),
         "sent": F.col("is_sent"),
@@ -193,12 +198,12 @@ def summarize(copies: DataFrame) -> DataFrame:
             *(F.count_if(condition).alias(name) for name, condition in counted.items()),
             F.min("available_ms").alias("first_put_ms"),
             F.max(F.when(F.col("is_delivered"), F.col("delivered_ms"))).alias("last_get_ms"),
-            percentiles.alias("percentiles"),
+            percentiles(latency, [0.5, 0.9, 0.99]).alias("percentiles"),
             F.max(latency).alias("max"),
         )
         .select(
             "*",
-            *(F.get("percentiles", F.lit(at)).alias(name) for at, name in enumerate(("p50", "p90", "p99"))),
+            *(F.element_at("percentiles", at).alias(name) for at, name in enumerate(("p50", "p90", "p99"), 1)),
         )
         .drop("percentiles")
     )
@@ -213,10 +218,10 @@ def findings(copies: DataFrame, counts: Mapping[str, int]) -> DataFrame:
         F.struct(F.lit(name).alias("finding"), reason.alias("why")) for name, reason in reasons.items() if counts[name]
     ]
     if not each:
-        return copies.sparkSession.createDataFrame([], FINDINGS)
+        return empty(copies.sparkSession, FINDINGS)
     return (
         copies.select(*_NAMES, F.explode(F.array(*each)).alias("of"))
-        .select("of.finding", *_NAMES, "of.why")
+        .select(F.col("of.finding").alias("finding"), *_NAMES, F.col("of.why").alias("why"))
         .where(F.col("why").isNotNull())
         .transform(as_table, FINDINGS)
     )

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
 from igq.pipeline.audit.records import RunRecords
+from igq.pipeline.engine.frames import Column, DataFrame, F
 from igq.pipeline.history.lives import milliseconds
 from igq.pipeline.history.lost_structures import AGAIN, LOST, UNDECIDED, queues_of, with_promises
 from igq.pipeline.history.order import late_in_records

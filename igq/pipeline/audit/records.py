@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StructType
 
 from igq.pipeline.audit.runs import check_run, losses_of, read_timeline
+from igq.pipeline.engine.frames import DataFrame, F, SparkSession, count_lines, rows_of_files
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.history.lost_structures import Loss
 from igq.pipeline.schemas import EXPECTED, JOURNAL, RECEIVED, SENT
@@ -56,7 +55,7 @@ def _losses(spark: SparkSession, directory: Path) -> Iterator[Loss]:
     for told in losses_of(directory):
         structure, backup = str(told["structure"]), position_order(str(told["backup"]), is_end=False)
         path = directory / f"lost-{structure}.jsonl"
-        events = spark.read.schema(JOURNAL).json(str(path))
+        events = rows_of_files(spark, [path], JOURNAL).drop("file")
         check_lines(spark, path, events.where(F.col("event").isNotNull() & F.col("stream_id").isNotNull()))
         yield Loss(structure, backup, events)
 
@@ -67,7 +66,7 @@ def check_lines(spark: SparkSession, path: Path, table: DataFrame) -> None:
     Raises:
         PipelineError: the file is empty, or lines cannot be read.
     """
-    lines, rows = spark.read.text(str(path)).where(F.trim("value") != "").count(), table.count()
+    lines, rows = count_lines(spark, path), table.count()
     if rows < lines:
         raise PipelineError(f"{path}: {lines - rows} of {lines} lines cannot be read")
     if not lines:
@@ -75,11 +74,9 @@ def check_lines(spark: SparkSession, path: Path, table: DataFrame) -> None:
 
 
 def _read(spark: SparkSession, directory: Path, pattern: str, schema: StructType) -> DataFrame:
-    files = [str(path) for path in sorted(directory.glob(pattern))]
-    # Spark refuses a pattern without files, but a program that was killed early leaves none.
-    table = spark.read.schema(schema).json(files) if files else spark.createDataFrame([], schema)
     return (
-        table.withColumn("consumer", F.input_file_name())
+        rows_of_files(spark, sorted(directory.glob(pattern)), schema)
+        .withColumnRenamed("file", "consumer")
         .where(F.col("correl").isNotNull() & F.col("path").isNotNull())
         .withColumn("correl", F.lower("correl"))
     )

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
-from igq.pipeline.spark.interim_tables import kept
+from igq.pipeline.engine.frames import Column, DataFrame, F, kept
 
 #: The most slices of time in a plot.
 SLICES_MAX = 150

@@ -5,19 +5,17 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from igq.pipeline.audit.runs import check_run, has_own_server
 from igq.pipeline.cli import options
 from igq.pipeline.cli.runner import check_group, errors_named, running
+from igq.pipeline.engine.choice import DUCKDB
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.spark.session import LOCAL_MASTER
 from sharedq.display.terminal import Terminal
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 #: Exit status after a bad verdict.
 FAILED = 1
@@ -40,6 +38,7 @@ def audit(
     group: options.Group = None,
     url: options.Url = None,
     master: options.Master = LOCAL_MASTER,
+    engine: options.Engine = "spark",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -89,27 +88,26 @@ def audit(
         if not follow and once:
             raise PipelineError("--once needs --follow")
         if follow:
-            if run or end or stored or not output:
-                raise PipelineError("--follow needs --output, and goes without --run, --input and --to")
+            if run or end or stored or engine == DUCKDB or not output:
+                raise PipelineError("--follow needs --output and Spark, and goes without --run, --input and --to")
             where = {"group": group, "url": url, "master": master, "spark_log": spark_log, "is_long": not once}
             is_passed = _follow(output, start, None if once else every, remember, rows, where)
         else:
-            is_passed = _audit(run, group, url, master, output, start, end, stored, rows, make_archive, spark_log)
+            if engine == DUCKDB and (stored or make_archive or master != LOCAL_MASTER):
+                raise PipelineError("--engine duckdb goes without --input, --make-archive and --master")
+            where = {"group": group, "url": url, "master": master, "spark_log": spark_log, "engine": engine}
+            is_passed = _audit(run, output, start, end, stored, rows, where | {"make_archive": make_archive})
     raise typer.Exit(0 if is_passed else FAILED)
 
 
 def _audit(
     run: Path | None,
-    group: str | None,
-    url: str | None,
-    master: str,
     output: Path | None,
     start: str | None,
     end: str | None,
     stored: Path | None,
     rows: int,
-    make_archive: bool,
-    spark_log: str,
+    where: dict[str, Any],
 ) -> bool:
     first, last = options.positions(start, end)
     stored = options.stored_journal(stored)
@@ -123,21 +121,18 @@ def _audit(
         options.new_directory(output) as new,
         running(
             "audit",
-            group=group,
-            url=url,
-            master=master,
-            spark_log=spark_log,
-            make_archive=make_archive,
+            **where,
             is_long=stored is not None,
             server_dir=server_dir,
             needs_redis=stored is None,
             check=None if stored else check_group,
         ) as at,
     ):
-        # Spark is there now, so the modules that import it can be.
+        # The session is there now, so the modules that import its engine can be.
         from igq.pipeline.audit.audit import audit as judge
         from igq.pipeline.audit.records import read_run
         from igq.pipeline.datasource.journal.source import JournalPart
+        from igq.pipeline.engine.frames import write
         from igq.pipeline.reports.report import print_summary, write_report
 
         records = read_run(at.session, run) if run else None
@@ -148,7 +143,12 @@ def _audit(
         directory = options.made_directory(new.unfinished if new else own).absolute()
 
         verdict, series = judge(
-            at.session, part, records, at.step, lambda found: _keep(found, directory), directory / "scratch"
+            at.session,
+            part,
+            records,
+            at.step,
+            lambda found: write(found, directory / "findings"),
+            directory / "scratch",
         )
         at.step("writing the report")
         verdict.write(directory / "verdict.json")
@@ -172,6 +172,7 @@ def _follow(
     with options.NewDirectory(directory).alone(), running("audit", **where, check=check_group) as at:
         from igq.pipeline.audit.rounds import FollowingAudit
         from igq.pipeline.datasource.journal.source import JournalPart
+        from igq.pipeline.engine.frames import write
         from igq.pipeline.reports.report import headline, print_summary, write_report
 
         job = FollowingAudit(at.session, JournalPart(at.group, at.url, first), directory, remember_min * 60_000)
@@ -179,7 +180,7 @@ def _follow(
             at.step("following the journal")
             job.catch_up(at.step)
             at.step("judging")
-            verdict, series = job.judge(lambda found: _keep(found, directory))
+            verdict, series = job.judge(lambda found: write(found, directory / "findings"))
             verdict.write(directory / "verdict.json")
             write_report(verdict, series, directory / "report.html")
             if every_s is None:
@@ -190,11 +191,6 @@ def _follow(
     print_summary(verdict, Terminal(), rows=rows)
     _tell_report(directory)
     return verdict.is_passed
-
-
-def _keep(findings: DataFrame, directory: Path) -> None:
-    # The findings of an earlier verdict may be there.
-    findings.coalesce(1).write.mode("overwrite").parquet(str(directory / "findings"))
 
 
 def _tell_report(directory: Path) -> None:

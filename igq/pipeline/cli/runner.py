@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
+from igq.pipeline.engine.choice import DUCKDB, SPARK, choose
 from igq.pipeline.errors import PipelineError, in_a_line
 from igq.pipeline.spark.session import check_installed, check_master, spark_session
 from sharedq.display.lines import tell
@@ -86,15 +87,17 @@ def running(
     url: str | None,
     master: str,
     spark_log: str,
+    engine: str = SPARK,
     make_archive: bool = False,
     is_long: bool = False,
     needs_redis: bool = True,
     server_dir: Path | None = None,
     check: Callable[[Settings], object] | None = None,
 ) -> Iterator[Running]:
-    """Start a Spark session and find the group of *job*.
+    """Start a session and find the group of *job*.
 
     Args:
+        engine: Spark's session, or DuckDB's, which needs neither *master* nor what follows it here.
         is_long: the job reads files or runs on, so the size of Redis does not tell how much work it has.
         needs_redis: if not, `Running.url` may be missing; *is_long* must be set then.
         server_dir: directory of the embedded server if no URL is set; default: the data directory.
@@ -110,6 +113,12 @@ def running(
         settings = stack.enter_context(group_at(group, url, server_dir=server_dir, needs_redis=needs_redis))
         if check:
             check(settings)
+        if engine == DUCKDB:
+            choose(DUCKDB)
+            from igq.pipeline.engine.duckdb_tables import duckdb_session
+
+            yield Running(stack.enter_context(duckdb_session()), settings, step, tell)
+            return
         step("starting Spark")
         session = stack.enter_context(
             spark_session(

@@ -6,8 +6,7 @@ structure, places have the order in which Redis executed the calls.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from igq.pipeline.engine.frames import Column, DataFrame, F, Window, shortened
 
 #: Messages for another manager travel through this queue. A get from it is made by an agent and is no delivery.
 TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
@@ -15,6 +14,12 @@ TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
 
 #: Columns of a life's beginning. If an agent moved the message, they come from the first half of its life.
 _BEGUN = ("put_at", "available_at", "applied_at", "put_qmgr", "put_owner", "put_unit")
+#: Columns from a message's put, and from the get that counts.
+_PUT = (
+    *("put_at", "available_at", "applied_at", "put_qmgr", "put_owner", "put_unit", "put_queue", "is_put_open"),
+    *("msg_id", "correl_id", "group_id", "msg_seq_number", "priority"),
+)
+_GET = ("got_at", "delivered_at", "get_qmgr", "get_owner", "get_unit", "get_queue")
 #: Columns of events that are true for a life if they are true for one of its events.
 _MARKS = ("chosen", "logical", "dead_letter")
 
@@ -25,9 +30,9 @@ def message_lives(journal: DataFrame, *, has_hops: bool = True) -> DataFrame:
     Args:
         has_hops: False if no message was got from the transmit queue, which saves two joins.
     """
-    events = with_place(journal)
-    outcomes = with_outcome(message_events(events), unit_ends(events))
-    return name_path(join_hops(summarize_messages(outcomes), has_hops=has_hops))
+    events = shortened(with_place(journal))
+    outcomes = shortened(with_outcome(message_events(events), unit_ends(events)))
+    return name_path(join_hops(shortened(summarize_messages(outcomes)), has_hops=has_hops))
 
 
 def with_place(journal: DataFrame) -> DataFrame:
@@ -113,7 +118,11 @@ def summarize_messages(events: DataFrame) -> DataFrame:
             F.max("is_recovered").alias("is_recovered"),
             *_how_often(),
         )
-        .select("*", "put.*", "get.*", F.col("transfer.target_queue").alias("target_queue"))
+        .withColumns(
+            {name: F.col(f"put.{name}") for name in _PUT}
+            | {name: F.col(f"get.{name}") for name in _GET}
+            | {"target_queue": F.col("transfer.target_queue")}
+        )
         .drop("put", "get", "transfer")
     )
 
@@ -182,7 +191,7 @@ def join_hops(lives: DataFrame, *, has_hops: bool = True) -> DataFrame:
     if not has_hops:
         no_hop = {"is_hopped": F.lit(False), "hop_structure": F.lit(None).cast("string")}
         return lives.withColumns(no_hop | {"hop_number": F.lit(None).cast("long")})
-    hops = _hops(lives)
+    hops = shortened(_hops(lives))
     joined = lives.join(hops, ["structure", "message_number"], "left").withColumn(
         "is_hopped", F.col("hop_number").isNotNull()
     )

@@ -13,11 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
+from igq.pipeline.engine.frames import Column, DataFrame, F, settled
 from igq.pipeline.history.lives import message_lives, with_place
-from igq.pipeline.spark.interim_tables import settled
 
 #: The effects of a loss on a copy.
 LOST = "lost with its structure: put after the backup"

@@ -6,8 +6,7 @@ Every function takes deliveries (lives with a committed put and a committed get)
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from igq.pipeline.engine.frames import Column, DataFrame, F, Window, WindowSpec
 
 #: All rows before this one. A frame that begins at the beginning grows row by row; one that ends at the end
 #: would be computed anew for each row.
@@ -61,7 +60,8 @@ def judged_at(delivered: DataFrame, *columns: str | Column) -> DataFrame:
     got = F.struct(F.lit(True).alias("is_get"), F.col("got_at").alias("at"), F.col("returned_at").alias("back_at"))
     taken = F.struct(F.lit(False).alias("is_get"), F.col("taken_at").alias("at"), never.alias("back_at"))
     both = F.when(F.col("returned_at").isNull(), F.array(got)).otherwise(F.array(got, taken))
-    return delivered.select("structure", "message_number", *columns, F.inline(both))
+    each = delivered.select("structure", "message_number", *columns, F.explode(both).alias("each"))
+    return each.withColumns({name: F.col(f"each.{name}") for name in ("is_get", "at", "back_at")}).drop("each")
 
 
 def in_lanes(lives: DataFrame) -> DataFrame:

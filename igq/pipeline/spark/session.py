@@ -128,7 +128,9 @@ def spark_session(
 
 def check_installed() -> None:
     """Raises PipelineError: something of the extra that the jobs need is not installed."""
-    missing = next((name for name in ("pyspark", "pandas", "pyarrow", "matplotlib") if find_spec(name) is None), None)
+    missing = next(
+        (name for name in ("pyspark", "pandas", "pyarrow", "matplotlib", "sqlframe") if find_spec(name) is None), None
+    )
     if missing:
         what = "Spark" if missing == "pyspark" else missing
         raise PipelineError(f"{what} is not installed: pip install 'igq[spark]'")

@@ -1,4 +1,4 @@
-"""The Spark audit of a run, in a separate process, because this package does not import Spark."""
+"""The audit of a run, in a separate process, because this package does not import Spark."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from igq.rehearsal.load.programs.interrupts import interrupts_held
 _END_TIMEOUT_S = 10.0
 
 
-def audit_run(directory: Path, environment: Mapping[str, str]) -> int:
+def audit_run(directory: Path, environment: Mapping[str, str], *options: str) -> int:
     """Let `igq pipeline audit` judge the records and the journal of a run. Returns its exit status, 0 if all is good.
 
-    Java takes about ten seconds to start. The audit writes verdict.json and report.html beside the records.
+    The audit writes verdict.json and report.html beside the records.
     """
     env = {**environment, "PYTHONUNBUFFERED": "1"}
-    arguments = [str(os.getpid()), "audit", "--run", str(directory)]
+    arguments = [str(os.getpid()), "audit", "--run", str(directory), *options]
     command = python_command("igq.rehearsal.load.audit_process", *arguments)
     audit: subprocess.Popen[bytes] | None = None
     try:

@@ -150,7 +150,7 @@ def test_without_spark_the_run_says_that_only_histories_judge(
 
     assert drill("lose-structure", seed=1) == 0
     said = capsys.readouterr().out
-    assert "Spark is not installed" in said
+    assert "DuckDB is not installed" in said
     assert f"as the backup promises, {LOST}: 1\n    CorrelId 01" in said
 
 

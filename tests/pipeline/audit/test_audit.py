@@ -17,6 +17,7 @@ from igq.pipeline.datasource.journal.source import JournalPart
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.reports.report import headline
 from igq.pipeline.schemas import FINDINGS
+from tests.pipeline.audit import engines
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 from tests.pipeline.synthetic import SyntheticRun
 
@@ -26,7 +27,7 @@ NO_FAULT = dict.fromkeys(FAULTS, 0)
 
 
 def judge(spark: SparkSession, url: str, run: Path | None = None) -> Verdict:
-    return audit(spark, JournalPart(GROUP, url), read_run(spark, run) if run else None)[0]
+    return engines.judge(spark, JournalPart(GROUP, url), run)
 
 
 def faults(verdict: Verdict) -> dict[str, int]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from igq.pipeline.audit.audit import audit
 from igq.pipeline.datasource.journal.source import JournalPart
+from tests.pipeline.audit import engines
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark
@@ -117,7 +117,7 @@ def test_late_is_what_was_there_when_a_later_one_was_got(
     steps, late = CASES[case]
     play(journal, structure, steps)
 
-    verdict, _ = audit(spark, JournalPart(GROUP, redis_url), None)
+    verdict = engines.judge(spark, JournalPart(GROUP, redis_url))
 
     found = [each.copy for each in verdict.findings.get("out_of_sequence", [])]
     assert found == [f"{structure}/{each}" for each in late]

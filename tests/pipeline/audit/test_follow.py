@@ -323,4 +323,6 @@ def test_following_goes_with_an_output_and_without_an_end(
     command: Callable[..., Result], more: tuple[str, ...]
 ) -> None:
     shown = command("audit", "--follow", *more, status=2)
-    assert shown.stderr == ("igq pipeline audit: --follow needs --output, and goes without --run, --input and --to\n")
+    assert shown.stderr == (
+        "igq pipeline audit: --follow needs --output and Spark, and goes without --run, --input and --to\n"
+    )

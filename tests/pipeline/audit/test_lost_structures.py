@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from igq.pipeline.audit.audit import audit
-from igq.pipeline.audit.records import read_run
 from igq.pipeline.audit.verdict import FAULTS, Verdict
 from igq.pipeline.datasource.journal.source import JournalPart
 from igq.pipeline.history.lost_structures import AGAIN, LOST, UNDECIDED
 from sharedq.reading.journal import expand, read_entries
 from sharedq.redis.keys import structure_keys
+from tests.pipeline.audit import engines
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark
@@ -63,7 +62,7 @@ class Run:
         self._write("expected.jsonl", [about | {"row": each, "correl": correl(each)} for each in numbers])
         self._write("sent-1.jsonl", self._sent)
         self._write("received-1.jsonl", self._received)
-        return audit(spark, JournalPart(GROUP, url), read_run(spark, self._directory))[0]
+        return engines.judge(spark, JournalPart(GROUP, url), self._directory)
 
     def _write(self, name: str, rows: list[dict[str, Any]]) -> None:
         (self._directory / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")

@@ -24,12 +24,14 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from igq.pipeline.datasource.journal import stream as journal_stream
 from igq.pipeline.datasource.journal.ranges import COMMON_OPTIONS, JournalAccess, JournalPartition, place_of
 from igq.pipeline.datasource.journal.stream import JournalStreamReader
 from igq.pipeline.datasource.options import SourceOptions, check_chosen
+from igq.pipeline.engine.choice import is_duckdb
 from igq.pipeline.errors import PipelineError, why_a_job_ends
 from igq.pipeline.schemas import JOURNAL
 from sharedq.reading.journal import JournalTrimmedError, check_order, clip, position_order, read_extent
@@ -127,16 +129,28 @@ class JournalPart:
 
     def read(self, spark: SparkSession, start: str | None = None, end: str | None = None) -> DataFrame:
         """The events as a table."""
+        start, end = start or self.start, end or self.end
         if self.stored:
-            return stored_journal(spark, self.stored, start or self.start, end or self.end)
-        spark.dataSource.register(JournalSource)
-        start = start or self.start
-        reader = spark.read.format("igq.journal").options(group=self.group, url=self.url, start=start)
+            return stored_journal(spark, self.stored, start, end)
+        options = {"group": self.group, "url": self.url, "start": start, "end": end}
         if start == "-":
             # Spark plans later. Tell it what is trimmed now, so that it notices a journal that is trimmed by then.
             reaches = read_reaches(Deployment(self.url), self.group) if self.reaches is None else self.reaches
-            reader = reader.option("_trimmed", json.dumps({name: reach.trimmed for name, reach in reaches.items()}))
-        return reader.option("end", end or self.end).load()
+            options["_trimmed"] = json.dumps({name: reach.trimmed for name, reach in reaches.items()})
+        if is_duckdb():
+            return _in_this_process(spark, options)
+        spark.dataSource.register(JournalSource)
+        return spark.read.format("igq.journal").options(**options).load()
+
+
+def _in_this_process(session: SparkSession, options: dict[str, str]) -> DataFrame:
+    """The events as a table of DuckDB."""
+    from igq.pipeline.engine.duckdb_tables import of_batches
+
+    reader = JournalReader(JOURNAL, SourceOptions(options, OPTIONS))
+    batches = (batch for partition in reader.partitions() for batch in reader.read(partition))
+    table: DataFrame = of_batches(session, batches, to_arrow_schema(JOURNAL, timezone="UTC"))
+    return table
 
 
 def stored_journal(spark: SparkSession, directory: Path, start: str, end: str) -> DataFrame:

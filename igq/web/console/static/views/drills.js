@@ -22,7 +22,7 @@ export async function show(element, context) {
   replace(element,
     h("p", {}, "A drill kills or pauses parts of a group of its own on the machine of the console. The live group is not touched."),
     h("div", { class: "bar" }, h("label", {}, "Drill ", name), h("label", {}, "Seed ", seed),
-      h("label", {}, audit, " audit by Spark"), start, stop), summary, state, lines);
+      h("label", {}, audit, " audit"), start, stop), summary, state, lines);
 
   let drills = [], next = 0, run = -1, timer = 0, hasLeft = false;
   context.whenLeft(() => { hasLeft = true; clearTimeout(timer); });

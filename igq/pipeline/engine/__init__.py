@@ -1,0 +1,1 @@
+"""The engine that computes tables: Spark, or DuckDB within this process."""

@@ -1,0 +1,194 @@
+"""Functions on DuckDB's tables that an audit needs beside their methods. `spark_tables` has the same for Spark.
+
+Each operation of SQLFrame copies the whole plan of its table, so long plans are computed and stored step by step.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+from sqlframe.base.exceptions import SQLFrameException
+from sqlframe.duckdb import Column, DuckDBDataFrame, DuckDBSession, Row, Window, WindowSpec, functions
+from sqlframe.duckdb.table import DuckDBTable
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from igq.pipeline.errors import PipelineError, why_a_job_ends
+
+__all__ = [
+    "Column",
+    "DataFrame",
+    "F",
+    "Row",
+    "SparkSession",
+    "Window",
+    "WindowSpec",
+    "as_table",
+    "count_lines",
+    "empty",
+    "kept",
+    "only",
+    "percentiles",
+    "rows_of_files",
+    "settled",
+    "shortened",
+    "write",
+]
+
+DataFrame, SparkSession = DuckDBDataFrame, DuckDBSession
+_numbers = count(1)
+
+
+class _Functions:
+    """Spark's functions: SQLFrame's, and those that it lacks on DuckDB."""
+
+    @staticmethod
+    def xxhash64(column: Column) -> Column:
+        """The value itself: the audit only asks whether two are the same."""
+        return column
+
+    @staticmethod
+    def unix_millis(time: Column | str) -> Column:
+        """Milliseconds since 1970. SQLFrame's own function drops those of a second."""
+        return Column.invoke_anonymous_function(time, "epoch_ms")
+
+    @staticmethod
+    def broadcast(table: DuckDBDataFrame) -> DuckDBDataFrame:
+        """DuckDB chooses itself which table it copies."""
+        return table
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(functions, name)
+
+
+F = _Functions()
+
+
+class _Frame(DuckDBDataFrame):
+    """A table with two methods of its own, because those of SQLFrame 4.10 give wrong results in what follows them."""
+
+    def join(self, *args: Any, **kwargs: Any) -> Any:
+        """A stored table: otherwise a column that both sides have may be taken from the wrong one."""
+        return kept(super().join(*args, **kwargs))
+
+    def fillna(self, value: Any, subset: Sequence[str]) -> DuckDBDataFrame:  # type: ignore[override]
+        """Otherwise a select that follows sees the nulls again."""
+        return self.withColumns({name: F.coalesce(name, F.lit(value)) for name in subset})
+
+
+class _Table(_Frame, DuckDBTable):
+    _df = _Frame
+
+
+class _Session(DuckDBSession):
+    _df = _Frame
+    _table = _Table
+
+
+@contextmanager
+def duckdb_session() -> Iterator[Any]:
+    """A database in memory within a ``with``. It has the methods of Spark's session.
+
+    Raises:
+        PipelineError: DuckDB refuses a query, or lacks memory.
+    """
+    session = _Session(duckdb.connect(config={"autoinstall_known_extensions": False}))
+    try:
+        yield session
+    except (duckdb.Error, SQLFrameException, SqlglotError) as error:
+        raise PipelineError(f"DuckDB: {why_a_job_ends(error)}") from error
+    finally:
+        session.stop()
+
+
+def kept(table: DuckDBDataFrame) -> DuckDBDataFrame:
+    """Compute *table* now, and store it."""
+    name = f"t{next(_numbers)}"
+    query = table.sql(optimize=False, pretty=False, dialect="duckdb")
+    table.session._conn.execute(f"CREATE TABLE {name} AS {query}")
+    return _stored(table.session, name)
+
+
+shortened = settled = kept
+
+
+def _stored(session: DuckDBSession, name: str) -> DuckDBDataFrame:
+    """The table of that name. SQLFrame would ask for its columns in a slower way."""
+    rows = session._conn.execute(f"DESCRIBE {name}").fetchall()
+    columns = {column: exp.DataType.build(kind, dialect="duckdb") for column, kind, *_ in rows}
+    session.catalog._schema.add_table(name, columns, normalize=False)
+    return _Frame(session, exp.select(*map(exp.column, columns)).from_(name))
+
+
+def of_batches(session: Any, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Any:
+    """A table of Arrow's batches. Its times are UTC, and have no zone, which DuckDB knows only in an extension."""
+    name, rows = f"t{next(_numbers)}", pa.Table.from_batches(batches, schema)
+    plain = [field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field for field in schema]
+    session._conn.register("batches", rows.cast(pa.schema(plain)))
+    session._conn.execute(f"CREATE TABLE {name} AS SELECT * FROM batches")
+    session._conn.unregister("batches")
+    return _stored(session, name)
+
+
+def only(table: DuckDBDataFrame, chosen: Callable[[pa.RecordBatch], Sequence[bool]]) -> DuckDBDataFrame:
+    """The rows that a function of batches chooses."""
+    rows = table.toArrow()
+    batches = [batch.filter(pa.array(chosen(batch), pa.bool_())) for batch in rows.to_batches()]
+    found: DuckDBDataFrame = of_batches(table.session, batches, rows.schema)
+    return found
+
+
+def rows_of_files(session: DuckDBSession, files: Sequence[Path], schema: StructType) -> DuckDBDataFrame:
+    """The rows of files of JSON lines, with the ``file`` of each. Lines that cannot be read are left out."""
+    if not files:
+        return empty(session, schema).withColumn("file", F.lit(""))
+    name = f"t{next(_numbers)}"
+    columns = {field.name: _SQL_TYPES.get(kind := field.dataType.simpleString(), kind) for field in schema.fields}
+    session._conn.execute(
+        f"CREATE TABLE {name} AS SELECT * FROM read_json(?, format = 'newline_delimited', columns = {columns},"
+        " ignore_errors = true, filename = 'file')",
+        [[str(path) for path in files]],
+    )
+    return _stored(session, name)
+
+
+_SQL_TYPES = {"string": "VARCHAR"}
+
+
+def percentiles(column: Column, parts: Sequence[float]) -> Column:
+    """An array of values, each within which one of *parts* of the rows are."""
+    return Column.invoke_anonymous_function(column, "quantile_disc", functions.array(*map(functions.lit, parts)))
+
+
+def count_lines(_: DuckDBSession, path: Path) -> int:
+    """How many lines of a file are not blank."""
+    with path.open("rb") as lines:
+        return sum(1 for line in lines if line.strip())
+
+
+def empty(session: DuckDBSession, schema: StructType) -> DuckDBDataFrame:
+    """A table without rows."""
+    made: DuckDBDataFrame = of_batches(session, [], to_arrow_schema(schema, timezone="UTC"))
+    return made
+
+
+def as_table(table: DuckDBDataFrame, schema: StructType) -> DuckDBDataFrame:
+    """The columns of *schema*, in its order and of its types."""
+    return table.select(*(table[each.name].cast(each.dataType.simpleString()) for each in schema.fields))
+
+
+def write(table: DuckDBDataFrame, directory: Path) -> None:
+    """Write a small table as one Parquet file, and replace what is in *directory*."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    pq.write_table(table.toArrow(), directory / "part-0.parquet")
