@@ -47,7 +47,7 @@ def table() -> str:
     """A heading for each invariant, with its scripts and its tests one to a line."""
     parts = []
     for number, title in INVARIANTS.items():
-        scripts = ", ".join(code(name) for name in scripts_of(number)) or "none: it is kept outside Redis"
+        scripts = ", ".join(code(name) for name in scripts_of(number)) or "none, because the library keeps it"
         rows = [_test_row(test) for test in attackers_of(number)]
         tests = markdown_table(("Tests in", "that attack it"), rows)
         parts.append(f"### {number}. {title}\n\nScripts that claim it: {scripts}.\n\n{tests}")

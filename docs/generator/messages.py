@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import igq.mqsc.messages as mqsc
 from docs.generator.markdown import code, table
@@ -28,6 +31,29 @@ def mqsc_table() -> str:
     ]
     found = {match.groups() for match in map(_ID.fullmatch, texts) if match}
     return _table(sorted((str(number), str(text)) for number, text in found))
+
+
+def error_table() -> str:
+    """The messages that errors begin with, in the order of the ids: they are formatted where they are raised."""
+    root = Path(__file__).parents[2]
+    sources = (
+        path.read_text() for package in ("igq", "recovery", "sharedq") for path in (root / package).rglob("*.py")
+    )
+    texts = {text for source in sources if _ID.search(source) for text in _formatted(ast.parse(source))}
+    return _table(sorted((str(match[1]), str(match[2])) for match in map(_ID.fullmatch, texts) if match))
+
+
+def _formatted(tree: ast.AST) -> Iterator[str]:
+    """The texts of f-strings. A value is its name in braces."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (each.value if isinstance(each, ast.Constant) else _value(each) for each in node.values)
+            yield "".join(map(str, parts))
+
+
+def _value(node: ast.expr) -> str:
+    value = node.value if isinstance(node, ast.FormattedValue) else node
+    return f"{{{value.id.lower()}}}" if isinstance(value, ast.Name) else "{}"
 
 
 def _table(messages: list[tuple[str, str]]) -> str:

@@ -52,6 +52,7 @@ _MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "rest headers": rest.header_table,
         "log messages": messages.log_table,
         "mqsc messages": messages.mqsc_table,
+        "error messages": messages.error_table,
     }
 )
 

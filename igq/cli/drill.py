@@ -9,12 +9,13 @@ import typer
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command("drill")(drill)
+    app.command("drill", short_help="Rehearse a failure, and check that nothing was lost.")(drill)
 
 
 def drill(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A drill, or random; none, or list: list the drills.")
+        str | None,
+        typer.Argument(metavar="NAME", help="A drill, or random. Without NAME, or with list: list them."),
     ] = None,
     repeat: Annotated[int, typer.Option(metavar="N", help="Number of runs, each with the next seed.")] = 1,
     seed: Annotated[

@@ -18,11 +18,11 @@ def add_to(app: typer.Typer) -> None:
         invoke_without_command=True,
     )
     group.command("start")(start)
-    group.command("remove")(remove)
-    group.command("show")(show)
+    group.command("remove", short_help="Remove a queue manager from the group, for good.")(remove)
+    group.command("show", short_help="Show the settings that belong to the group.")(show)
     group.command("set")(change)
-    app.add_typer(group, name="group")
-    app.command("upgrade")(upgrade)
+    app.add_typer(group, name="group", short_help="Start managers; show or change the group.")
+    app.command("upgrade", short_help="Bring the keys of the group to this version's format.")(upgrade)
 
 
 def start(
@@ -51,9 +51,9 @@ def remove(
     and its log file stay. If it is started again, it is a new member with the objects that a first start defines.
 
     The command is refused, with the reason, while the queue manager is up or not yet recovered, while any recovery is
-    under way, while a unit of work of it is in doubt, and while a queue of it, or a queue with messages for it, is open
-    or not empty. Nothing has changed then. If the command is interrupted, run it again; until then the queue manager
-    cannot be started.
+    under way, while it has a unit of work in doubt, and while one of its queues, or a queue with messages for it, is
+    open or not empty. Nothing has changed then. If the command is interrupted, run it again; until then the queue
+    manager cannot be started.
 
     IBM MQ for z/OS does this with REMOVE QMGR of its utility CSQ5PQSG. There is no equivalent of its FORCE QMGR here.
     """

@@ -47,8 +47,8 @@ class ReportKind(StrEnum):
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command("put")(put)
-    app.command("get")(get)
+    app.command("put", short_help="Put messages on a queue.")(put)
+    app.command("get", short_help="Get messages from a queue and print their bodies.")(get)
 
 
 def put(
@@ -84,8 +84,11 @@ def put(
 ) -> int:
     """Put messages on a queue, one for each argument, or for each line of standard input.
 
-    Messages are put in batches of a hundred, each all or none. An error tells how many messages had been put before it.
-    Text has the Format MQSTR; with --file and --raw the Format is blank, because nothing is known of the bytes.
+    Messages are put in batches of a hundred. Each batch is put completely or not at all. An error tells how many
+    messages had been put before it. Text has the Format MQSTR; with --file and --raw the Format is blank, because
+    nothing is known of the bytes.
+
+    Exit status: 0, every message was put; 1, one was not.
     """
     import sharedq
     from igq.output.silence import log_nothing
@@ -151,7 +154,10 @@ def get(
 ) -> int:
     """Get messages and print their bodies, one a line, until no message comes within the wait.
 
-    Bytes that cannot be printed in a line appear as \\xNN, and a backslash as two; --raw writes bodies as they are.
+    The messages leave the queue; --max limits how many. Bytes that cannot be printed in a line appear as \\xNN, and a
+    backslash as two; --raw writes bodies as they are.
+
+    Exit status: 0, also if there was no message; 1, a get failed.
     """
     import sharedq
     from igq.output.silence import log_nothing

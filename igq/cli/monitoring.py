@@ -15,16 +15,16 @@ _LEAST_S, _MOST_S = 0.1, 86_400.0
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command("status")(status)
+    app.command("status", short_help="Show managers, agents, recoveries and structures.")(status)
     health = typer.Typer(
         help="Probes: whether a queue manager on this machine lives, and whether it serves programs.",
         callback=show_help_alone,
         invoke_without_command=True,
     )
-    app.command("metrics")(metrics)
-    health.command("live")(live)
-    health.command("ready")(ready)
-    app.add_typer(health, name="health")
+    app.command("metrics", short_help="Serve the metrics of the group to Prometheus.")(metrics)
+    health.command("live", short_help="Say whether a queue manager on this machine is alive.")(live)
+    health.command("ready", short_help="Say whether a queue manager here serves programs.")(ready)
+    app.add_typer(health, name="health", short_help="Tell a probe whether a manager lives, or is ready.")
 
 
 def status(

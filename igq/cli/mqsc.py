@@ -31,7 +31,7 @@ class _Mqsc(TyperCommand):
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command("mqsc", cls=_Mqsc)(mqsc)
+    app.command("mqsc", short_help="Run MQSC commands, for example DEFINE and DISPLAY.", cls=_Mqsc)(mqsc)
 
 
 def mqsc(

@@ -242,7 +242,7 @@ class QueueManager:
         except CommandError as error:
             self._say("IGQ0017E", error=error)
         else:
-            self._say("IGQ0016I", host=host, port=port)
+            self._say("IGQ0032I", host=host, port=port)
 
     def _tell_health(self, lease_s: float, state: str, safe_until_s: float) -> None:
         self._health.tell(state, safe_until_s=safe_until_s, lease_s=lease_s)

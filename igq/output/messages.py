@@ -35,7 +35,7 @@ MESSAGES = MappingProxyType(
         "CSQ9022I": "{qmgr} START QMGR normal completion: queue manager {qmgr} is ready, incarnation {incarnation}, "
         "pid {pid}",
         "IGQ0004I": "{qmgr} durability: {statement}",
-        "IGQ0016I": "{qmgr} serves metrics at {host}:{port}",
+        "IGQ0032I": "{qmgr} serves metrics at {host}:{port}",
         "IGQ0017E": "{qmgr} serves no metrics: {error}",
         "IGQ0006I": "{qmgr} uses the group's settings: {difference}",
         # The structures and recovery by peers.
@@ -70,12 +70,12 @@ MESSAGES = MappingProxyType(
         "CSQX500I": "{qmgr} mover of {queue} is running",
         "CSQX501I": "{qmgr} mover of {queue} is no longer active",
         "CSQX599E": "{qmgr} mover of {queue}: {error}; retry {retry} in {wait_s:g} s",
-        # The console and the REST interface.
-        # Its command server.
+        # The command server.
         "CSQN200I": "{qmgr} command server serves {queue}",
         "CSQN201I": "{qmgr} command server ends",
         "CSQN208E": "{qmgr} command server cannot serve {queue}: {error}; next attempt in {wait_s:.1f} s",
         "CSQN211E": "{qmgr} command server cannot put a reply to {queue}: {error}; {instead}",
+        # The console and the REST interface.
         "IGQ0101I": "{qmgr} console serves {url}",
         "IGQ0102E": "{qmgr} console has ended: {why}; it is started again",
         "IGQ0103I": "{qmgr} console: {user} at {host}: {command}: {result}",

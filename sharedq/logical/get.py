@@ -191,8 +191,9 @@ def must_be_there(order: HandleOrder, options: int) -> tuple[bool, bool]:
 def check_get(order: HandleOrder, options: int, found: MQMD) -> Outcome:
     """Whether the message found goes on with the current group or logical message (MQGMO, Table 17).
 
-    2242 or 2241 when it is another message, 2245 when it is the next one but the unit of work does not fit. FAILED
-    with logical order; without it WARNING if the previous get used it, else OK. Browses are never checked.
+    Gives 2242 or 2241 if it is not the next message, and 2245 if it is the next one but is got in the wrong unit of
+    work. ``judged`` adds the completion code: FAILED with logical order; without it WARNING if the previous get used
+    it, else OK. Browses are never checked.
 
     A failed call must not have removed the message. Logical order looks only for the next message, so a failure is
     found in ``check_request`` or by ``Wanted.must_be_persistent``. Only a failure of MSG_UNDER_CURSOR is found here
@@ -247,7 +248,7 @@ def after_get(order: HandleOrder, options: int, found: MQMD, data_length: int) -
 
 
 def _retained_for(order: HandleOrder, options: int) -> Retained:
-    """BROWSE_FIRST begins again, as if nothing were current."""
+    """The retained state that these options use. BROWSE_FIRST ignores it and begins again."""
     if options & _BROWSE_FIRST:
         return NOTHING
     return order.browses if options & _BROWSE else order.gets

@@ -33,7 +33,7 @@ class Way:
     structure: str
     waits_at: str
     queue: Queue
-    #: A program that waits and does nothing else: the put does its part.
+    #: A program that waits and does nothing else: the put moves the message for it.
     agent: AgentOfQM2 | None = None
 
     def drained(self) -> list[bytes]:
@@ -97,7 +97,7 @@ def test_a_killed_process_has_the_message_or_gives_it_back(way: Way) -> None:
 @pytest.mark.invariant(1, 3, 8)
 @pytest.mark.parametrize("step", ["wait uncommitted", "request and wait"])
 def test_a_process_killed_in_its_unit_of_work_gives_the_message_back(way: Way, step: str) -> None:
-    """It is there once: it was never handed over, or has been backed out. The commit with the wait stays."""
+    """It is there once: it was never handed over, or is backed out. The commit that came with the wait stays done."""
     group = way.group
     if way.agent:
         group.define_private("QM2", "OTHER")

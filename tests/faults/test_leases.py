@@ -133,7 +133,7 @@ def test_a_renewal_that_fails_prolongs_nothing(group: TestGroup, clock: Clock, m
 
 
 def test_a_late_start_of_the_clock_is_not_assumed(group: TestGroup, clock: Clock) -> None:
-    """Registering takes time too. The lease began when Redis wrote it, so at the latest when we asked."""
+    """Registering takes time too. The lease began when Redis wrote it, no earlier than the request was sent."""
     sent_at_s = clock.now_s
     process = group.process()
     clock.now_s = sent_at_s + SAFE_S

@@ -16,6 +16,7 @@ from sharedq.redis.script_source import script_names
 
 #: Invariants that are kept outside Redis, so that no header of a script claims them.
 OUTSIDE_REDIS = {7, 9}
+_MESSAGE = re.compile(r"\b(?:CSQ[A-Z0-9]\d{3}[A-Z]|IGQ\d{4}[A-Z])\b")
 #: The separator of the cells of a row. One with a backslash is part of a cell.
 _BAR = re.compile(r"(?<!\\)\|")
 
@@ -30,6 +31,18 @@ def test_every_area_of_rules_is_on_a_page() -> None:
     parts = [part for page in generated_pages() for part in parts_of(page.read_text("utf-8"))]
     assert {f"rules {area}" for area in rules()} == {part for part in parts if part.startswith("rules ")}
     assert len(parts) == len(set(parts))
+
+
+def test_every_message_that_a_page_names_is_on_the_page_of_messages() -> None:
+    known = set(_MESSAGE.findall((DOCS / "reference" / "messages.md").read_text("utf-8")))
+    named = {(page.name, each) for page in DOCS.rglob("*.md") for each in _MESSAGE.findall(page.read_text("utf-8"))}
+    assert sorted((page, each) for page, each in named if each not in known) == []
+
+
+def test_a_number_of_our_own_is_that_of_one_message() -> None:
+    ids = _MESSAGE.findall((DOCS / "reference" / "messages.md").read_text("utf-8"))
+    numbers = [each[:-1] for each in set(ids) if each.startswith("IGQ")]
+    assert sorted(each for each in set(numbers) if numbers.count(each) > 1) == []
 
 
 def test_every_rule_is_one_short_sentence() -> None:

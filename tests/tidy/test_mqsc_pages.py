@@ -31,6 +31,5 @@ def test_the_ids_that_are_not_ibms_are_documented() -> None:
     said = {name for name in MESSAGES if name.startswith("IGQ")}
     texts = [text for text in vars(messages).values() if isinstance(text, str)]
     said |= {text.partition(":")[0] for text in texts if re.match(r"IGQ\d{4}[IEW]:", text)}
-    assert (
-        set(re.findall(r"^\| `(IGQ\d{4}[IEW])`", (REFERENCE / "messages.md").read_text("utf-8"), re.MULTILINE)) == said
-    )
+    page = (REFERENCE / "messages.md").read_text("utf-8")
+    assert said <= set(re.findall(r"^\| `(IGQ\d{4}[IEW])`", page, re.MULTILINE))

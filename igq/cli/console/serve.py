@@ -18,7 +18,7 @@ def add_to(app: typer.Typer) -> None:
     console = typer.Typer(help=_serve.__doc__, callback=_serve, invoke_without_command=True)
     users.add_to(console)
     tokens.add_to(console)
-    app.add_typer(console, name="console")
+    app.add_typer(console, name="console", short_help="Serve the console and the REST interface.")
 
 
 def _serve(

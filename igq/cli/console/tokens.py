@@ -22,8 +22,8 @@ def add_to(app: typer.Typer) -> None:
     )
     token.command("add")(add)
     token.command("remove")(remove)
-    token.command("list")(list_all)
-    app.add_typer(token, name="token")
+    token.command("list", short_help="List the tokens with their users and times.")(list_all)
+    app.add_typer(token, name="token", short_help="Add, remove and list the tokens of REST programs.")
 
 
 def add(

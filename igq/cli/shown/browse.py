@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command("browse")(browse)
+    app.command("browse", short_help="Show the messages on a queue, and leave them there.")(browse)
 
 
 def browse(

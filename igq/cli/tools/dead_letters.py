@@ -53,12 +53,12 @@ def add_to(app: typer.Typer) -> None:
         callback=show_help_alone,
         invoke_without_command=True,
     )
-    letters.command("list")(show)
-    letters.command("requeue")(requeue)
+    letters.command("list", short_help="List dead letters with reasons and destinations.")(show)
+    letters.command("requeue", short_help="Put dead letters on the queues they were meant for.")(requeue)
     letters.command("discard")(discard)
     letters.command("move")(move)
-    letters.command("handle")(handle)
-    app.add_typer(letters, name="dlq")
+    letters.command("handle", short_help="Treat dead letters by a table of rules.")(handle)
+    app.add_typer(letters, name="dlq", short_help="List, put back, discard or move dead letters.")
 
 
 def show(

@@ -13,7 +13,7 @@ from sharedq.display.lines import tell
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command("trigger-monitor")(trigger_monitor)
+    app.command("trigger-monitor", short_help="Start the programs that trigger messages name.")(trigger_monitor)
 
 
 def trigger_monitor(

@@ -18,8 +18,8 @@ _MANAGER = typer.Option("-m", "--manager", metavar="QMGR", help="A queue manager
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command("unload")(unload)
-    app.command("load")(load)
+    app.command("unload", short_help="Write the messages of a queue to a file.")(unload)
+    app.command("load", short_help="Put the messages of a file on a queue.")(load)
 
 
 def unload(
@@ -38,15 +38,18 @@ def unload(
     correl_id: Annotated[str, typer.Option("--correl-id", metavar="ID", help="Only this CorrelId.")] = "",
     group_id: Annotated[str, typer.Option("--group-id", metavar="ID", help="Only this GroupId.")] = "",
     older: Annotated[
-        str, typer.Option("--older-than", metavar="AGE", help="Only put longer ago: 90s, 10m, 2h, 3d.")
+        str, typer.Option("--older-than", metavar="AGE", help="Only messages put more than AGE ago: 90s, 10m, 2h, 3d.")
     ] = "",
-    younger: Annotated[str, typer.Option("--younger-than", metavar="AGE", help="Only put less long ago.")] = "",
+    younger: Annotated[
+        str, typer.Option("--younger-than", metavar="AGE", help="Only messages put less than AGE ago.")
+    ] = "",
 ) -> int:
     """Write the messages of a queue to a file, with descriptors, context and data, in their order.
 
     The file has a line of JSON for each message, and a header with count and checksum. igq load puts them back as they
     were. Without --remove nothing changes on the queue, and no queue manager needs to run. With --remove, a message is
-    on the queue or in the file whenever the command dies; start it again with --resume to finish the file.
+    on the queue or in the file, at whatever moment the command is killed; start it again with --resume to finish the
+    file.
 
     Exit status: 0, the file is complete.
     """

@@ -1,6 +1,6 @@
 """The audit: judges from the journal, and from a run's records, whether every message arrived once and in order.
 
-The data stays in Spark. Only counts, a few examples and the points of the plots come to the driver.
+The data stays with the engine. Only counts, a few examples and the points of the plots come to this process.
 """
 
 from __future__ import annotations

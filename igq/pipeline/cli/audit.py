@@ -88,13 +88,15 @@ def audit(
         if not follow and once:
             raise PipelineError("--once needs --follow")
         if follow:
-            if run or end or stored or engine == DUCKDB or not output:
-                raise PipelineError("--follow needs --output and Spark, and goes without --run, --input and --to")
+            if engine == DUCKDB:
+                raise PipelineError("--engine duckdb cannot be combined with --follow")
+            if run or end or stored or not output:
+                raise PipelineError("--follow needs --output, and cannot be combined with --run, --input and --to")
             where = {"group": group, "url": url, "master": master, "spark_log": spark_log, "is_long": not once}
             is_passed = _follow(output, start, None if once else every, remember, rows, where)
         else:
             if engine == DUCKDB and (stored or make_archive or master != LOCAL_MASTER):
-                raise PipelineError("--engine duckdb goes without --input, --make-archive and --master")
+                raise PipelineError("--engine duckdb cannot be combined with --input, --make-archive and --master")
             where = {"group": group, "url": url, "master": master, "spark_log": spark_log, "engine": engine}
             is_passed = _audit(run, output, start, end, stored, rows, where | {"make_archive": make_archive})
     raise typer.Exit(0 if is_passed else FAILED)

@@ -1,4 +1,4 @@
-"""Reads JSON that somebody sent."""
+"""Reads JSON from the body of a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def read_json(body: bytes) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is no JSON, is nested too deeply, or holds half of a surrogate pair, which is no character.
+        ValueError: it is not JSON, is nested too deeply, or holds half of a surrogate pair, which is no character.
     """
     try:
         value = json.loads(body)

@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-#: Seconds for the headers of a request; between two pieces of its body; until a client has taken a piece of an answer.
+#: Seconds: for the headers of a request, between two pieces of its body, for a client to accept a piece of an answer.
 HEADERS_S, BODY_S, TAKE_S = 10.0, 20.0, 30.0
 #: Seconds for the rest of a body that was refused; between two pieces of that.
 REST_S, REST_PIECE_S = 30.0, 5.0
@@ -133,7 +133,7 @@ def _told_length(scope: Scope) -> int:
 async def _refuse_too_long(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer 413 at once, then take the rest of the body, for a limited time, and drop it.
 
-    A client that still sends when its connection is closed is told of that, and the answer may be lost.
+    If the server closed the connection while the client sends, the client might never read the answer.
     """
 
     async def end_after_the_rest(message: Message) -> None:

@@ -1,8 +1,9 @@
 --[[
 Entering and leaving the sets that say what is available on a queue, and waking those who wait for it.
 A queue is given as a table: name, q, a, i, w (keys); also g and r wherever members of groups can come or go, and
-`hand` (messages, journal, journal_max) where gets that wait may be handed what they wait for; `revealed` (an empty list)
-where the caller tells those who wait what has come to count because a member went. `handed` counts those handed.
+`hand` (messages, journal, journal_max) where gets that wait may be handed what they wait for. `revealed` is an empty list
+to which this file adds the messages that can be got now because a member left; the caller wakes the gets that wait for
+them. `handed` counts those handed. A put wakes one waiting get and all waiting browses: see `wake_for`.
 USES record, groups, journal
 ]]
 -- Keeps what is known of one message that needs a look, beside its place among the available ones: index entries,
@@ -43,8 +44,8 @@ local function end_expired(queue, messages, expiry, id, score, record)
 end
 
 -- Takes the message that has come for a get that waits to be handed it: its entry is `asked` (any, or what the index finds)
--- and `after` (see lua/pasted.lua). Returns nil if that get would take another message, or must check conditions: it then
--- looks itself. A message that needs a look is handed over only if identifiers are the one reason for the look.
+-- and `after` (see lua/pasted.lua). Returns nil if that get would choose another message, or has conditions to check: it is
+-- woken then, and looks itself. A message that needs a look is handed over only if identifiers are the one reason for the look.
 local function take_for(queue, wake_base, asked, after, token, id, known)
     if needs_look(id) and (not known or bit.band(string.byte(known, 1), EXPIRY + GROUP + REPORT) ~= 0) then return nil end
     local state = redis.call("HMGET", queue.q, "gm", "mk", "lg", "al")
@@ -82,7 +83,7 @@ local function wake(queue, own, wake_base, member, token, more, id, record)
         handed = id and queue.hand
             and take_for(queue, wake_base, string.sub(member, 1, -1 - #after), after, token, id, record)
     end
-    -- It may take another message, and then owes others a wake-up for this one.
+    -- The getter may take another message. It must wake the next waiter for this one then.
     if not more and id and left > 0 and not handed then more = "\n" .. id end
     -- "K": woken, not yet back. If it never comes back, its recovery wakes another one. "H": handed over; the message
     -- goes back if it never arrives (prelude/waiting).
@@ -108,8 +109,8 @@ end
 
 -- One script wakes so many waiters; when there are more, each of those that come back wakes as many of the rest. The
 -- field "wk" says where they go on: "B" (browses) or "*" (everyone), "1" when they begin anew at the end because more
--- has come meanwhile, and the last one woken. Members are in order, and one that waits again after that place only
--- looks in vain: so all are woken, whatever comes meanwhile.
+-- has come meanwhile, and the last one woken. Waiters are woken in order. One that waits again
+-- after that place is woken once too often, but none is missed.
 local WOKEN_MAX = 256
 local function waiters_after(queue, kind, after, limit)
     local low, high = "-", "+"

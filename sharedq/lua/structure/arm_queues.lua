@@ -1,15 +1,15 @@
 --[[
 structure/arm_queues.lua - begin or end the counting of puts and gets on queues, by what the managers ask for now.
 
-With PERFMEV(ENABLED) at one manager at least, a structure has PERFM among its versions, and puts and gets of its queues
-look whose they are. A queue that is defined meanwhile does the same by itself.
+With PERFMEV(ENABLED) at one manager at least, a structure has PERFM among its versions, and each put and get of its
+queues checks which manager made it. A queue that is defined meanwhile does the same by itself.
 
 KEYS
   1  versions  hash  "EVENTS QM": a version, and the words for what that manager asks for
   2.. queue    hash  definition and counts of each
 ARGV
   1.. "EVENTS QM" of each manager of the group
-REPLY       1 counting goes on, begins or ends; 0 nothing was counted here, and nothing is
+REPLY       1 some queue is counted, or was; 0 no queue was counted, and none is
 REASONS     none
 INVARIANTS  4 bounded (the caller gives at most 100 queues)
 COST        O(managers + queues)

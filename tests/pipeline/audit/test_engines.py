@@ -91,7 +91,17 @@ def test_options_of_spark_are_refused(tmp_path: Path, options: tuple[str, ...]) 
     shown = CliRunner().invoke(app, ["audit", "--engine", "duckdb", *options], env={"IGQ_DATA_DIR": str(tmp_path)})
 
     assert shown.exit_code == 2
-    assert shown.stderr == "igq pipeline audit: --engine duckdb goes without --input, --make-archive and --master\n"
+    assert shown.stderr == (
+        "igq pipeline audit: --engine duckdb cannot be combined with --input, --make-archive and --master\n"
+    )
+
+
+def test_following_is_for_spark(tmp_path: Path) -> None:
+    options = ["--engine", "duckdb", "--follow", "--output", str(tmp_path / "audit")]
+    shown = CliRunner().invoke(app, ["audit", *options], env={"IGQ_DATA_DIR": str(tmp_path)})
+
+    assert shown.exit_code == 2
+    assert shown.stderr == "igq pipeline audit: --engine duckdb cannot be combined with --follow\n"
 
 
 def test_the_two_engines_have_the_same_names() -> None:

@@ -324,5 +324,5 @@ def test_following_goes_with_an_output_and_without_an_end(
 ) -> None:
     shown = command("audit", "--follow", *more, status=2)
     assert shown.stderr == (
-        "igq pipeline audit: --follow needs --output and Spark, and goes without --run, --input and --to\n"
+        "igq pipeline audit: --follow needs --output, and cannot be combined with --run, --input and --to\n"
     )

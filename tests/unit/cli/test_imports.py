@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
 from typer.main import get_group
 
 from igq.cli.app import HOMES, build_app
@@ -55,6 +56,18 @@ def test_every_command_is_where_its_name_is_looked_up() -> None:
     for name in HOMES:
         alone = get_group(build_app([name, "--help"]))
         assert {each for each, home in HOMES.items() if home == HOMES[name]} == set(alone.commands), name
+
+
+def test_a_list_of_commands_has_whole_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    """Click cuts a line off that is too long for a terminal of 80 columns."""
+    groups = [get_group(build_app())]
+    for group in groups:
+        groups += [each for each in group.commands.values() if isinstance(each, TyperGroup)]
+        with pytest.raises(SystemExit):
+            group(["--help"], terminal_width=80)
+        assert [
+            line for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and line.endswith("...")
+        ] == []
 
 
 def test_other_first_arguments_get_every_command() -> None:

@@ -1,4 +1,4 @@
-"""A command as Redis reads it, and that hiredis is never given a number."""
+"""Commands are packed as Redis reads them, and hiredis never gets a number."""
 
 from __future__ import annotations
 
