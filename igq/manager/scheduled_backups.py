@@ -54,10 +54,11 @@ class ScheduledBackups:
             group.adopt(group.read_record())
             if not group.call(*claim_job_call(group.keys, _JOB, self._interval_ms())):
                 return
+            born = group.born()
             for structure in Repository(group, self._qmgr).structures():
                 if structure.is_recoverable:
-                    self._back_up(group, structure.name)
-            self._export(group)
+                    self._back_up(group, structure.name, born)
+            self._export(group, born)
         except (MQIError, DeploymentError, OSError) as error:
             self._say("IGQ0014E", what=f"group {group.name}", error=str(error))
         finally:
@@ -70,14 +71,14 @@ class ScheduledBackups:
         after = following and self.trigger.get_next_fire_time(following, following)
         return int((after - following).total_seconds() * 500) if after else 0
 
-    def _back_up(self, group: Group, structure: str) -> None:
+    def _back_up(self, group: Group, structure: str, born: str) -> None:
         what = f"structure {structure}"
         try:
-            if is_of_another_group(group, structure):
+            if is_of_another_group(group, structure, born):
                 self._say("IGQ0014E", what=what, error=_OTHER_GROUP)
                 return
             made = datetime.now(UTC)
-            taken = backup(group, structure)
+            taken = backup(group, structure, born)
             keep(taken.path, made, self._settings.backup_retention)
         except (BackupError, MQIError, OSError) as error:
             # The others may be well.
@@ -85,13 +86,14 @@ class ScheduledBackups:
             return
         self._say("CSQE121I", structure=structure, count=taken.messages, path=str(taken.path))
 
-    def _export(self, group: Group) -> None:
-        path, born = definitions_path(self._settings), group.born()
+    def _export(self, group: Group, born: str) -> None:
+        path = definitions_path(self._settings)
         made_of = _born_of(path)
-        if made_of and born and made_of != born:
+        exported = export(group, read_catalog(group), Selection())
+        # Asked again: if Redis has lost the group meanwhile, what was read is not all there was.
+        if (made_of and made_of != born) or group.born() != born:
             self._say("IGQ0014E", what="the definitions", error=_OTHER_DEFINITIONS.format(path))
             return
-        exported = export(group, read_catalog(group), Selection())
         if exported.missing:
             # Queues of a failed structure: the latest export has them.
             self._say("IGQ0014E", what="the definitions", error=exported.missing[0])

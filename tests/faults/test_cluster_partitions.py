@@ -179,7 +179,8 @@ def test_calls_on_other_nodes_go_on_and_nothing_is_lost_or_doubled(network: Netw
     until(lambda: outcomes == [MQRC.CONNECTION_BROKEN], "so does a wait", PATIENCE_S)
     until(lambda: on_queue(group, "Q", "APPL2") == [(b"of a dead program", 1)], "it is back", PATIENCE_S)
     until(lambda: rounds.done > done + 20, "everything else goes on", PATIENCE_S)
-    assert set(transfers.failures) == {MQRC.CONNECTION_BROKEN}
+    # Each transfer has a connection of its own: 2345 if that had not reached the node when it was cut off.
+    assert set(transfers.failures) <= {MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE}
     status = scene.shell.status()
     assert [(each["name"], each["state"]) for each in status["structures"]] == [
         ("APPL1", "UNREACHABLE"),

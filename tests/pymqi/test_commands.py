@@ -271,6 +271,15 @@ def test_any_message_is_read_in_either_byte_order(message: pcf.PCFMessage, repre
     assert set(found) == {each.parameter for each in message.parameters}
 
 
+@pytest.mark.parametrize("value", [pcf.MQCFIN(1, 5), pcf.MQCFIL(1, (5, 6))])
+def test_a_group_and_a_value_of_one_number_are_read(value: pcf.Parameter) -> None:
+    """IBM MQ sends no such message, and a program must not fail for one."""
+    group = pcf.MQCFGR(1, (pcf.MQCFIN(2, 7),))
+    for parameters, expected in (((value, group), [{2: 7}]), ((group, value, group), [{2: 7}, {2: 7}])):
+        message = pcf.PCFMessage(pcf.MQCFH(), parameters)
+        assert pymqi.PCFExecute.unpack(write(message, NATIVE))[0] == {1: expected}
+
+
 def packed(parameter: pcf.Parameter) -> bytes:
     """A parameter as a program writes it with the structures."""
     match parameter:

@@ -65,6 +65,8 @@ def test_calls_go_on_at_another_member(qsg: TestGroup) -> None:
     queue, other = pymqi.Queue(qmgr, "ORDERS", BOTH), pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INQUIRE)
     handles = queue.get_handle(), other.get_handle()
     queue.put(b"before")
+    # The object that this opens is opened again at the other member.
+    assert name_of(qmgr) == b"QM1"
     lose(qmgr)
     stop(qsg, "QM1")
 

@@ -66,10 +66,11 @@ class RecoveryLog:
             group = Group(self._settings)
             try:
                 group.adopt(group.read_record())
-                if is_of_another_group(group, self._structure):
+                born = group.born()
+                if is_of_another_group(group, self._structure, born):
                     self._tell("the backup is of a group that Redis has lost since: recover it, then enter BACKUP")
                 else:
-                    self._follow(group)
+                    self._follow(group, born)
             except (BackupError, MQIError, DeploymentError, OSError) as error:
                 self._tell(str(error))
             finally:
@@ -81,9 +82,9 @@ class RecoveryLog:
             self._why = why
             self._say(False, why)
 
-    def _follow(self, group: Group) -> None:
+    def _follow(self, group: Group, born: str) -> None:
         """Make a backup and keep its log. Returns when another backup replaces this one."""
-        taken, follower = take(group, self._structure)
+        taken, follower = take(group, self._structure, born)
         log, mine = LogWriter(self._path, follower.digest), self._path.stat()
         self._why, self.position = "", taken.position
         self._say(True, "")

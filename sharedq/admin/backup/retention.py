@@ -16,8 +16,8 @@ from sharedq.members.group import Group
 _TIME = "%Y%m%dT%H%M%SZ"
 
 
-def is_of_another_group(group: Group, structure: str) -> bool:
-    """Whether the latest backup was made of a group that Redis has lost since.
+def is_of_another_group(group: Group, structure: str, born: str) -> bool:
+    """Whether the latest backup was made of a group that Redis has lost since: it is not *born* (`Group.born`).
 
     Such a backup has what the group needs to recover. A file that cannot be read is none.
     """
@@ -25,8 +25,7 @@ def is_of_another_group(group: Group, structure: str) -> bool:
         made_of = Backup(backup_path(group.settings, structure), group.name, structure).about.get("born")
     except BackupError:
         return False
-    born = group.born()
-    return bool(made_of and born and made_of != born)
+    return bool(made_of and made_of != born)
 
 
 def keep(path: Path, made: datetime, retention: int) -> Path:

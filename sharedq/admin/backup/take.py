@@ -70,18 +70,21 @@ class Taken:
     position: str
 
 
-def backup(group: Group, structure: str) -> Taken:
+def backup(group: Group, structure: str, born: str | None = None) -> Taken:
     """Back up the application structure *structure*. The new backup replaces the previous one.
+
+    Args:
+        born: what `Group.born` told of the group that is meant; None: the one that is there.
 
     Raises:
         BackupError: it is not recoverable, or being backed up; the journal is off, or was trimmed meanwhile.
         MQIError: 2349, there is no such structure; 2009, Redis cannot be reached.
     """
-    taken, _ = take(group, structure)
+    taken, _ = take(group, structure, born)
     return taken
 
 
-def take(group: Group, structure: str) -> tuple[Taken, Follower]:
+def take(group: Group, structure: str, born: str | None = None) -> tuple[Taken, Follower]:
     """Do the same as `backup`, and return what can follow the structure from then on."""
     definition = check_recoverable(group, structure)
     if not group.settings.journal:
@@ -91,10 +94,11 @@ def take(group: Group, structure: str) -> tuple[Taken, Follower]:
         with exclusively(path, structure):
             _refuse_what_is_lost(group, structure)
             begun = datetime.now(UTC).isoformat()
-            about = {"group": group.name, "structure": structure, "begun": begun, "born": group.born()}
+            born = group.born() if born is None else born
+            about = {"group": group.name, "structure": structure, "begun": begun, "born": born}
             writer = BackupWriter(path, about)
             try:
-                made = Follower(group, definition, writer)
+                made = Follower(group, definition, writer, born)
                 return made.make(path), made
             except BaseException:
                 writer.give_up()
@@ -173,8 +177,8 @@ class Follower:
         digest: that of the backup.
     """
 
-    def __init__(self, group: Group, definition: CFStruct, writer: BackupWriter) -> None:
-        self._group, self._structure, self._writer = group, definition.name, writer
+    def __init__(self, group: Group, definition: CFStruct, writer: BackupWriter, born: str) -> None:
+        self._group, self._structure, self._writer, self._born = group, definition.name, writer, born
         self._sink: Sink = writer
         self._queues: set[bytes] = set()
         self._is_defined_anew = False
@@ -268,8 +272,15 @@ class Follower:
             }
             self._queues = {name.encode() for name in (*stored, *parts_in(group, self._structure))}
             self._is_defined_anew = False
+            self._refuse_what_was_lost()
         at = datetime.now(UTC).isoformat()
         return self._ending | {"sequence": sequence, "position": self._last.decode(), "at": at}
+
+    def _refuse_what_was_lost(self) -> None:
+        """Refuse to end if Redis has lost the group or the structure meanwhile: what was read is not all there was."""
+        if self._group.born() != self._born:
+            raise failed(self._structure, "Redis has lost the group meanwhile")
+        _refuse_what_is_lost(self._group, self._structure)
 
     def _read_units(self) -> None:
         """Read the units of work that are open, or see them end, before any queue is read."""

@@ -301,9 +301,12 @@ def _read(message: bytes) -> tuple[CFH, Answer]:
 
 def _answer(parameters: Iterable[Parameter]) -> Answer:
     answer: Answer = {}
+    groups: dict[int, list[Answer]] = {}
     for each in parameters:
         if isinstance(each, MQCFGR):
-            answer.setdefault(each.parameter, []).append(_answer(each.parameters))
+            # A value of the same number is given up: a list of numbers takes no group.
+            answer[each.parameter] = groups.setdefault(each.parameter, [])
+            groups[each.parameter].append(_answer(each.parameters))
         else:
             answer[each.parameter] = _value(each)
     return answer

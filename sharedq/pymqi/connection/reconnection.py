@@ -89,6 +89,7 @@ class ReconnectableHconn(Hconn):
         # By the empty name: any other member of the group.
         self._names = (connection.qmgr_name,) if self._is_same else tuple(dict.fromkeys((*names, "")))
         self._opened: dict[int, _Opened] = {}
+        self._opened_objects: list[_OpenedObject] = []
         self._last_number = 0
         self._was_backed_out = self._is_given_up = False
         after_fork(self._give_up)
@@ -164,6 +165,10 @@ class ReconnectableHconn(Hconn):
                 # Of a model queue's name a permanent queue may have come.
                 given.object_name = args[0].object_name
             self._opened[outcome[0].number] = _Opened(given, args[1], outcome[0])
+        elif verb is verbs.mqopen and isinstance(outcome[0], ObjectHandle):
+            assert given is not None
+            self._opened_objects = [each for each in self._opened_objects if not each.handle.is_closed]
+            self._opened_objects.append(_OpenedObject(given, args[1], outcome[0]))
         elif verb is verbs.mqclose and outcome[-2] != MQCC.FAILED and isinstance(args[0], Handle):
             self._opened.pop(args[0].number, None)
 
@@ -221,7 +226,9 @@ class ReconnectableHconn(Hconn):
         self._last_number = max(self._last_number, self.connection.last_handle_number)
         recovered_by_s = time.monotonic() + _LEASES_UNTIL_RECOVERED * self._group.settings.lease_ms / 1000
         lost, self.connection = self.connection, connection
-        for number, opened in list(self._opened.items()):
+        everything: list[tuple[int, _Opened | _OpenedObject]] = [*self._opened.items()]
+        everything += [(self._last_number, each) for each in self._opened_objects if not each.handle.is_closed]
+        for number, opened in everything:
             connection.number_handles_after(number - 1)
             while (reason := opened.reopen(connection)) in _NOT_YET and time.monotonic() < recovered_by_s:
                 time.sleep(_PAUSE_FOR_RECOVERY_S)
@@ -254,6 +261,22 @@ class _Opened:
             return reason
         assert isinstance(handle, Handle)
         self.handle = handle
+        return MQRC.NONE
+
+
+class _OpenedObject:
+    """A queue manager or another object that is open for MQINQ, and how it is opened again."""
+
+    def __init__(self, od: MQOD, options: int, handle: ObjectHandle) -> None:
+        self._od, self._options, self.handle = od, options, handle
+
+    def reopen(self, connection: Connection) -> MQRC:
+        """Open it by *connection*: a blank name means another queue manager now. Returns as `_Opened.reopen` does."""
+        handle, comp, reason = verbs.mqopen(connection, copy(self._od), self._options)
+        if comp == MQCC.FAILED:
+            return reason
+        assert isinstance(handle, ObjectHandle)
+        self.handle.object_name = handle.object_name
         return MQRC.NONE
 
 

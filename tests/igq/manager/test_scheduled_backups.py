@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from igq.manager.membership import Membership
 from igq.manager.scheduled_backups import ScheduledBackups, definitions_path
 from sharedq.admin.backup.file import Backup, backup_path
 from sharedq.admin.backup.retention import keep
+from sharedq.members.group import Group
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.structures import MQMD
 from sharedq.settings.schedule import check_schedule
@@ -56,6 +58,19 @@ def begin(group: TestGroup) -> None:
     group.add_member("QM2")
 
 
+def lose_all(group: TestGroup) -> None:
+    client = group.group.client()
+    for key in client.scan_iter(f"{{{group.group.name}:*"):
+        client.delete(key)
+
+
+def lose_all_and_begin(group: TestGroup) -> None:
+    # The clock of the next group must show another millisecond.
+    group.wait_redis_ms(2)
+    lose_all(group)
+    begin(group)
+
+
 def test_one_manager_backs_up_structures_and_definitions(filled: TestGroup) -> None:
     backups = Backups(filled)
 
@@ -93,11 +108,7 @@ def test_the_backups_of_a_lost_group_are_not_replaced(filled: TestGroup) -> None
     backups = Backups(filled)
     backups.by["QM1"].run()
     before = backup_path(filled.settings, "APPL1").read_bytes(), definitions_path(filled.settings).read_bytes()
-    client = filled.group.client()
-    # The clock of the next group must show another millisecond.
-    filled.wait_redis_ms(2)
-    client.delete(*client.scan_iter(f"{{{filled.group.name}:*"))
-    begin(filled)
+    lose_all_and_begin(filled)
 
     backups.by["QM1"].run()
 
@@ -107,6 +118,55 @@ def test_the_backups_of_a_lost_group_are_not_replaced(filled: TestGroup) -> None
         backup_path(filled.settings, "APPL1").read_bytes(),
         definitions_path(filled.settings).read_bytes(),
     )
+
+
+@pytest.mark.parametrize("loss", [lose_all, lose_all_and_begin, lose])
+def test_a_loss_at_any_step_leaves_the_latest_whole(
+    redis_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: Callable[[TestGroup], None]
+) -> None:
+    """What is read before the loss and after it is no backup: one of both would replace what recovery needs."""
+    real = {name: getattr(Group, name) for name in ("call", "command", "commands")}
+    left: list[None] = []
+
+    def counted(name: str) -> Callable[..., Any]:
+        def run(self: Group, *arguments: Any, **more: Any) -> Any:
+            if left:
+                left.pop()
+                if not left:
+                    loss(group)
+            return real[name](self, *arguments, **more)
+
+        return run
+
+    for name in real:
+        monkeypatch.setattr(Group, name, counted(name))
+    step, was_lost = 0, True
+    while was_lost:
+        step += 1
+        group = TestGroup(redis_server.url, tmp_path / str(step))
+        begin(group)
+        for name in ("Q", "R"):
+            group.define_shared(name)
+        with group.connect().open("Q", OpenOption.OUTPUT) as queue:
+            queue.put(b"kept", MQMD(persistence=1))
+        group.define_private("QM2", "MINE")
+        backups = Backups(group, "* * * * * *")
+        backups.by["QM1"].run()
+        group.group.client().hdel(group.group.keys.group, "job backups")
+        left += [None] * step
+
+        backups.by["QM1"].run()
+
+        was_lost = not left
+        left.clear()
+        settings = group.settings
+        backup = Backup(backup_path(settings, "APPL1"), group.group.name, "APPL1")
+        assert (len(backup), set(backup.ending["queues"])) == (1, {"Q", "R"}), step
+        text = definitions_path(settings).read_text()
+        assert [f"'{name}'" in text for name in ("Q", "R", "MINE")] == [True] * 3, step
+        lose_all(group)
+        group.close()
+    assert step > 20
 
 
 def test_a_directory_that_cannot_be_written_is_said(filled: TestGroup) -> None:

@@ -144,4 +144,6 @@ def test_the_jobs_and_the_stream_of_the_journal_run_there(
     assert saw["batches"] > 2
     # Put, got, and put again; and the ends of units of work.
     assert saw["copied"] == saw["events"] >= 3 * (30 + len(everything))
-    assert (saw["killed"], saw["settled"]) == (2, SETTLED)
+    # Each worker has one; on a busy machine Spark may have given one up that has not ended yet.
+    assert saw["killed"] >= 2
+    assert saw["settled"] == SETTLED
