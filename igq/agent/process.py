@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 
 from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
@@ -24,8 +23,6 @@ def run() -> int:
     (when that was requested, in monotonic seconds), ``restarts`` (how many agents this incarnation had before) and
     ``settings`` (those of the group, as environment variables).
     """
-    # Ctrl-C in the manager's terminal is for the manager, which tells the agent through the channel.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel.to_parent()
     begin = next(channel.read(), None)
     if begin is None:

@@ -113,7 +113,7 @@ def _audit(
         copies = copies_of_run(judged, out_of_sequence(deliveries(judged)), records)
     copies = kept(copies)
     on_step("counting")
-    by_path = {row["path"]: row for row in summarize(copies).collect()}
+    by_path = {row["path"]: row for row in sorted(summarize(copies).collect(), key=lambda row: str(row["path"]))}
     counts_by_path = {path: {name: int(row[name] or 0) for name in MEANINGS} for path, row in by_path.items()}
     counts = {name: sum(of_path[name] for of_path in counts_by_path.values()) for name in MEANINGS}
     on_step("collecting examples and plots")
@@ -256,7 +256,7 @@ def peer_work(journal: DataFrame) -> DataFrame:
             F.min(time_ms).alias("first_ms"),
             F.max(time_ms).alias("last_ms"),
         )
-        .orderBy("first_ms")
+        .orderBy("first_ms", "failed", "by")
     )
 
 

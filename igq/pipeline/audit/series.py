@@ -39,10 +39,10 @@ def read_series(journal: DataFrame, copies: DataFrame) -> Series:
     slice_ms = slice_width_ms(span["last"] - span["first"])
     rows = happened.groupBy("what", _slice("ms", slice_ms).alias("slice")).agg(F.sum("messages").alias("n")).collect()
     messages: dict[str, dict[int, int]] = {}
-    for row in sorted(rows, key=lambda row: int(row["slice"])):
+    for row in sorted(rows, key=lambda row: (str(row["what"]), int(row["slice"]))):
         messages.setdefault(row["what"], {})[row["slice"]] = row["n"]
     latencies: dict[str, dict[int, int]] = {}
-    for row in latency_slices(copies).collect():
+    for row in sorted(latency_slices(copies).collect(), key=lambda row: (str(row["path"]), int(row["slice"]))):
         latencies.setdefault(row["path"], {})[row["slice"]] = row["count"]
     return Series(slice_ms, messages, latencies)
 

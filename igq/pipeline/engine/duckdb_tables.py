@@ -5,9 +5,11 @@ Each operation of SQLFrame copies the whole plan of its table, so long plans are
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -149,20 +151,60 @@ def only(table: DuckDBDataFrame, chosen: Callable[[pa.RecordBatch], Sequence[boo
 
 
 def rows_of_files(session: DuckDBSession, files: Sequence[Path], schema: StructType) -> DuckDBDataFrame:
-    """The rows of files of JSON lines, with the ``file`` of each. Lines that cannot be read are left out."""
-    if not files:
-        return empty(session, schema).withColumn("file", F.lit(""))
-    name = f"t{next(_numbers)}"
-    columns = {field.name: _SQL_TYPES.get(kind := field.dataType.simpleString(), kind) for field in schema.fields}
-    session._conn.execute(
-        f"CREATE TABLE {name} AS SELECT * FROM read_json(?, format = 'newline_delimited', columns = {columns},"
-        " ignore_errors = true, filename = 'file')",
-        [[str(path) for path in files]],
-    )
-    return _stored(session, name)
+    """The rows of files of JSON lines, with the ``file`` of each. Lines that cannot be read are left out.
+
+    As in Spark, a value of another type is a null; DuckDB's own reader would convert it, or take a name for a pattern.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in (*schema.fieldNames(), "file")}
+    readers = {field.name: _READERS[field.dataType.typeName()] for field in schema.fields}
+    for path in files:
+        for row in _objects(path):
+            for name, read in readers.items():
+                columns[name].append(read(row.get(name)))
+            columns["file"].append(str(path))
+    kinds = pa.schema([*to_arrow_schema(schema, timezone="UTC"), pa.field("file", pa.string())])
+    rows = pa.RecordBatch.from_arrays([pa.array(columns[kind.name], kind.type) for kind in kinds], schema=kinds)
+    table: DuckDBDataFrame = of_batches(session, [rows], kinds)
+    return table
 
 
-_SQL_TYPES = {"string": "VARCHAR"}
+def _objects(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(row, dict):
+                yield row
+
+
+def _number(bits: int) -> Callable[[Any], int | None]:
+    least = -(1 << bits - 1)
+    return lambda value: value if type(value) is int and least <= value < -least else None
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    # Half of a surrogate pair is no character.
+    return (value if isinstance(value, str) else json.dumps(value)).encode(errors="replace").decode()
+
+
+def _time(value: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except (TypeError, ValueError):
+        return None
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "string": _text,
+    "integer": _number(32),
+    "long": _number(64),
+    "boolean": lambda value: value if isinstance(value, bool) else None,
+    "timestamp": _time,
+}
 
 
 def percentiles(column: Column, parts: Sequence[float]) -> Column:
@@ -189,6 +231,12 @@ def as_table(table: DuckDBDataFrame, schema: StructType) -> DuckDBDataFrame:
 
 def write(table: DuckDBDataFrame, directory: Path) -> None:
     """Write a small table as one Parquet file, and replace what is in *directory*."""
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    pq.write_table(table.toArrow(), directory / "part-0.parquet")
+    unfinished = directory.with_name(f"{directory.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    pq.write_table(table.toArrow(), unfinished / "part-0.parquet")
+    if directory.is_dir() and not directory.is_symlink():
+        shutil.rmtree(directory)
+    else:
+        directory.unlink(missing_ok=True)
+    unfinished.rename(directory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,9 +36,11 @@ def audit(url: str, tmp_path: Path, *options: str) -> subprocess.CompletedProces
 def test_the_command_judges_without_java_and_leaves_what_sparks_leaves(
     redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
-    run = tmp_path / "run"
+    # A name that is a pattern to DuckDB's own reader of files, and another run that it fits.
+    run = tmp_path / "a[bc]"
     run.mkdir()
     SyntheticRun(journal, groups=5, lost=frozenset({5})).write(run)
+    shutil.copytree(run, tmp_path / "ab")
 
     done = audit(redis_url, tmp_path, "--run", str(run))
 
@@ -84,6 +87,42 @@ def test_a_demand_that_cannot_be_read_is_told_alike(
         read_run(spark, tmp_path)
 
     assert engines.by_duckdb(JournalPart(GROUP, redis_url), tmp_path) == {"error": str(by_spark.value)}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"seq": "1"},
+        {"seq": 1.5},
+        {"seq": True, "order": 1 << 40},
+        {"t_ms": None, "qmgr": 7},
+        {"queue": "\ud800", "group": "\u00e9"},
+        {"outcome": "unknown"},
+        {"correl": None},
+    ],
+)
+def test_a_record_with_odd_values_is_judged_alike(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, line: dict[str, object]
+) -> None:
+    SyntheticRun(journal, groups=1).write(tmp_path)
+    path = min(tmp_path.glob("received-*.jsonl"))
+    first, *more = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps(json.loads(first) | line), "{", "[]", *more]) + "\n")
+
+    engines.judge(spark, JournalPart(GROUP, redis_url), tmp_path)
+
+
+def test_findings_take_the_place_of_what_is_there(redis_url: str, journal: HandWrittenJournal, tmp_path: Path) -> None:
+    SyntheticRun(journal, groups=1).write(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "findings").symlink_to(elsewhere)
+
+    assert audit(redis_url, tmp_path, "--run", str(tmp_path)).returncode == 0
+
+    assert pq.read_table(tmp_path / "findings").num_rows == 0
+    assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.parametrize("options", [("--input", "."), ("--master", "local[1]"), ("--make-archive",)])

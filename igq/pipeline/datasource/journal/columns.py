@@ -72,12 +72,12 @@ def journal_batch(entries: Sequence[Entry], structure: str, structure_number: in
         return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
     try:
         columns = _columns(entries, structure, structure_number)
-    except (KeyError, ValueError, IndexError) as error:
+        return pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in schema], schema=schema)
+    except (KeyError, ValueError, IndexError, OverflowError) as error:
         for entry in entries:
             # Find the entry that is wrong.
             expand(entry, structure, structure_number)
         raise JournalError(f"journal of {structure}: an entry is not in the format ({error})") from error
-    return pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in schema], schema=schema)
 
 
 def _columns(entries: Sequence[Entry], structure: str, structure_number: int) -> dict[str, pa.Array]:
