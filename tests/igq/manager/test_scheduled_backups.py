@@ -124,7 +124,7 @@ def test_the_backups_of_a_lost_group_are_not_replaced(filled: TestGroup) -> None
 def test_a_loss_at_any_step_leaves_the_latest_whole(
     redis_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: Callable[[TestGroup], None]
 ) -> None:
-    """What is read before the loss and after it is no backup: one of both would replace what recovery needs."""
+    """A backup of both sides of the loss would replace the one that recovery needs."""
     real = {name: getattr(Group, name) for name in ("call", "command", "commands")}
     left: list[None] = []
 
