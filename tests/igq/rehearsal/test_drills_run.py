@@ -119,7 +119,8 @@ def test_the_audit_gives_the_verdict_and_the_histories_must_agree(
         at_end(settings.model_copy(update={"redis_url": "redis://of-the-drill:1"}))
         return histories
 
-    def audit(directory: Path, environment: Mapping[str, str]) -> int:
+    def audit(directory: Path, environment: Mapping[str, str], *options: str) -> int:
+        assert options == ("--engine", "duckdb")
         assert environment["IGQ_DATA_DIR"] == str(directory)
         assert environment["IGQ_REDIS_URL"] == "redis://of-the-drill:1"
         asked.append(directory)
