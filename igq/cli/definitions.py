@@ -73,7 +73,10 @@ def export(
         if manager and manager not in members:
             raise CommandError(f"there is no queue manager {manager} in group {group.name}: {', '.join(members)}")
         selection = Selection(manager, name, kinds, every, one_line)
+        born = group.born()
         result = exported(group, read_catalog(group), selection)
+        if group.born() != born:
+            raise CommandError(f"Redis has lost group {group.name} meanwhile: nothing was written")
     finally:
         group.leave()
     _write(result.lines, file)

@@ -141,7 +141,7 @@ def _audit(
         if start is None and records and records.timeline:
             first = str(max(0, int(records.timeline[0]["t_ms"]) - RUN_MARGIN_MS))
         part = JournalPart(at.group, "" if stored else at.url, first, last, stored)
-        own = run or at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        own = run or at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
         directory = options.made_directory(new.unfinished if new else own).absolute()
 
         verdict, series = judge(
