@@ -1,1 +1,1 @@
-"""The IGQ agent: takes its manager's messages off the shared transmission queue and delivers them."""
+"""The IGQ agent: takes its manager's messages off the transmit queue and delivers them."""

@@ -1,4 +1,4 @@
-"""The agent at work: it delivers from its manager's part of the transmission queue and runs the movers."""
+"""The agent at work: it delivers from its manager's part of the transmit queue and runs the movers."""
 
 from __future__ import annotations
 

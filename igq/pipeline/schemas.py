@@ -306,7 +306,7 @@ FLOW_DEPTH = _table(
     ("depth", _LONG, "messages on it at the end of the minute"),
 )
 
-#: Batches that each agent took from the transmission queue. A minute in which no batch ended has no row.
+#: Batches that each agent took from the transmit queue. A minute in which no batch ended has no row.
 FLOW_AGENTS = _table(
     _MINUTE,
     ("qmgr", _STRING, "manager whose agent it is"),

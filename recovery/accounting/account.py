@@ -118,5 +118,5 @@ def _remains_of(contents: Contents, members: Members) -> set[Finding]:
 
 
 def _is_closed_part(name: str, queue: dict[str, str]) -> bool:
-    """Whether it is all that stays of a part of the transmission queue: the version up to which it is closed."""
+    """Whether it is all that stays of a part of the transmit queue: the version up to which it is closed."""
     return name.startswith(SYSTEM_QSG_TRANSMIT_QUEUE) and queue.keys() == {"gone"}

@@ -233,7 +233,7 @@ class _Removal:
         return Finder(self.group, self.qmgr, lambda: datetime.now(UTC))
 
     def _parts(self) -> list[Place]:
-        """Return where it may have parts of the transmission queue, even if its structure is no longer listed."""
+        """Return where it may have parts of the transmit queue, even if its structure is no longer listed."""
         is_cluster = self.group.deployment().is_cluster
         own = private_structure("")
         others = [] if is_cluster else [name for name in self.group.structure_names() if not name.startswith(own)]

@@ -82,7 +82,7 @@ class PutHandle(Protocol):
 
     @property
     def is_intra_group(self) -> bool:
-        """Whether the queue is the shared transmission queue."""
+        """Whether the queue is the transmit queue."""
 
 
 def batch_ends(arguments: Sequence[PutArguments]) -> list[int]:

@@ -15,7 +15,7 @@ def transfer_call(
     arguments: Sequence[Argument],
     targets: Iterable[tuple[QueueKeys, Sequence[Argument]]],
 ) -> ScriptCall:
-    """Move messages from a part of the shared transmission queue to queues of the same structure.
+    """Move messages from a part of the transmit queue to queues of the same structure.
 
     Args:
         arguments: about the source, after the name of its queue.

@@ -159,7 +159,7 @@ class Gets:
     confirms_delivery: bool = True
     #: Of a mover: tells the members of the group; gets pass over what is for other managers, unless it tells none.
     members: Callable[[], Collection[str]] | None = None
-    #: A message that a program gets from the shared transmission queue has an MQXQH in front, made at the get.
+    #: A message that a program gets from the transmit queue has an MQXQH in front, made at the get.
     adds_headers: bool = False
     #: Of SYSTEM.QSG.TRANSMIT.QUEUE, as programs open it: handles of its parts, by structure and name there. They are
     #: not registered; this one is, at the manager's own part.

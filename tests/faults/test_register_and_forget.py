@@ -490,7 +490,7 @@ def waiting_agent(group: TestGroup) -> AgentOfQM2:
 
 
 def waiters_of(agent: AgentOfQM2) -> list[Any]:
-    """The number of waiters on its part of the transmission queue, and what the structure has of its own connection."""
+    """The number of waiters on its part of the transmit queue, and what the structure has of its own connection."""
     handle, client = agent.queue.handle, agent.group.group.client()
     owner = client.hget(handle.structure.keys.owners, agent.connection.token)
     assert client.zcard(handle.queue.waiters) == int(client.hget(handle.queue.queue, "nw") or 0)

@@ -1,4 +1,4 @@
-"""A backup of a structure in which messages hop from a part of the transmission queue while it is made."""
+"""A backup of a structure in which messages hop from a part of the transmit queue while it is made."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ CORREL = b"one that is looked for"
 
 @pytest.fixture
 def two(group: TestGroup) -> TestGroup:
-    """QM1 and QM2, which has a part of the transmission queue in APPL1, where the queue Q is."""
+    """QM1 and QM2, which has a part of the transmit queue in APPL1, where the queue Q is."""
     group.add_member("QM2")
     group.define_shared("Q", msg_delivery_sequence="PRIORITY")
     group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})

@@ -154,6 +154,6 @@ def interrupted(group: TestGroup, scripts: int, act: Callable[[], str]) -> tuple
 
 
 def parts(group: TestGroup) -> dict[Place, StoredQueue]:
-    """QM2's parts of the transmission queue."""
+    """QM2's parts of the transmit queue."""
     places = [own_part("QM2"), part_in("APPL1", "QM2")]
     return Finder(group.group, "QM2", lambda: datetime.now(UTC)).queues.read_at(places)

@@ -26,7 +26,7 @@ KNOWN_MAX = 64
 
 
 class Carrier:
-    """Carries the messages that *connection* got from a part of the transmission queue.
+    """Carries the messages that *connection* got from a part of the transmit queue.
 
     Attributes:
         has_own: part of the latest batch was for queues of the part's own *structure*, and could have been moved there.

@@ -1,4 +1,4 @@
-"""The agent's state of retry: when the shared transmission queue cannot be used, it retries as IBM MQ does.
+"""The agent's state of retry: when the transmit queue cannot be used, it retries as IBM MQ does.
 
 The counts and intervals are IBM's, "which cannot be changed", so no setting changes them. Tests pass their own sleep.
 Source: IBM MQ for z/OS, "Specific properties of intra-group queuing".

@@ -1,1 +1,1 @@
-"""The queues that the agent reads and writes: its transmission queue, the destinations, who serves which queue."""
+"""The queues that the agent reads and writes: its transmit queue, the destinations, who serves which queue."""

@@ -1,4 +1,4 @@
-"""Destinations of messages on the agent's part of the transmission queue: codes, and the queues that they mean."""
+"""Destinations of messages on the agent's part of the transmit queue: codes, and the queues that they mean."""
 
 from __future__ import annotations
 

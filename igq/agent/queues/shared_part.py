@@ -52,7 +52,7 @@ class Moved:
 
 
 class TransmitQueue(TransmissionQueue):
-    """A part of the shared transmission queue, opened at the manager that it is for."""
+    """A part of the transmit queue, opened at the manager that it is for."""
 
     def __init__(self, connection: Connection, part: Place) -> None:
         self._authorities, self._authority_version, self._is_checked = Authorities(connection.group), "", False

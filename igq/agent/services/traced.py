@@ -26,7 +26,7 @@ def _spans() -> Spans:
 
 
 class TracedQueue(TransmitQueue):
-    """A part of the transmission queue that tells how many messages it has moved."""
+    """A part of the transmit queue that tells how many messages it has moved."""
 
     def _moved(self, replies: list[Reply], *, learns_later: bool = False) -> Moved:
         moved = super()._moved(replies, learns_later=learns_later)

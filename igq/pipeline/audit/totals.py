@@ -53,7 +53,7 @@ class Totals:
 
     @property
     def has_hops(self) -> bool:
-        """Whether a message was got from the transmission queue."""
+        """Whether a message was got from the transmit queue."""
         return any(each["has_hops"] for each in self.structures.values())
 
     def copy(self) -> Totals:

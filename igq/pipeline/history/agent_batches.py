@@ -9,7 +9,7 @@ from igq.pipeline.history.lives import TRANSMIT_QUEUE, message_events, unit_ends
 
 
 def batches(journal: DataFrame) -> DataFrame:
-    """One row for each batch that an agent took from the transmission queue.
+    """One row for each batch that an agent took from the transmit queue.
 
     ``qmgr``, ``messages``, ``dead_letters`` (of these, put on a dead-letter queue), ``began_ms``, ``ended_ms``,
     ``outcome`` (delivered, or backed out: the agent could not deliver, or died), ``is_recovered`` (a peer ended it).

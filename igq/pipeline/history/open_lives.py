@@ -155,7 +155,7 @@ def _put_after(ended: DataFrame, delivered: DataFrame, place: Column, source: st
         .groupBy("structure", "queue", source, "priority")
         .agg(F.min(place).alias("earliest"))
     )
-    # A message on the transmission queue may arrive on any other queue.
+    # A message on the transmit queue may arrive on any other queue.
     on_the_way = waiting.where(F.col("queue") == TRANSMIT_QUEUE).drop("queue")
     laned = in_lanes(delivered)
     here, anywhere = (
@@ -175,7 +175,7 @@ def _concerned_by_getter(ended: DataFrame, delivered: DataFrame) -> DataFrame:
 
 
 def _first_half(delivered: DataFrame) -> DataFrame:
-    """Messages that an agent got from the transmission queue, until its put is seen. Then both are one life."""
+    """Messages that an agent got from the transmit queue, until its put is seen. Then both are one life."""
     is_got = (F.col("get_queue") == TRANSMIT_QUEUE) & F.col("get_unit").isNotNull()
     return delivered.where(is_got).select(*_MESSAGE)
 

@@ -1,6 +1,6 @@
 --[[
 structure/get_grouped.lua - MQGET where groups, segments, locks or marks count: they are asked for, members of groups or
-marked messages are there, or the handle has something locked. And that of programs from the shared transmission queue:
+marked messages are there, or the handle has something locked. And that of programs from the transmit queue:
 what they get has a header in front, for which their buffers must have room.
 
 Takes or browses. It does for all queues what structure/get and structure/browse do for queues without members: plain

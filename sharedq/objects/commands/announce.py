@@ -20,7 +20,7 @@ def announce_definition(finder: Finder, name: str, version: int, former: AnyQueu
     for each in former.targets:
         private, shared = finder.directory.find(each, qmgr)
         target = private or shared
-        # The group keeps the versions of the shared transmission queue, and no getter goes through an alias to it.
+        # The group keeps the versions of the transmit queue, and no getter goes through an alias to it.
         if target is not None and target.kind == QueueLocal.kind and not target.is_partitioned:
             finder.queues.renew_version(target.structure, target.name)
 

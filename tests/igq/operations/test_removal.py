@@ -208,7 +208,7 @@ def on_orders(group: TestGroup) -> list[bytes]:
 
 @pytest.mark.parametrize(("queue", "structure"), [("ORDERS", "@QM2"), ("SHARED", "APPL1")])
 def test_with_a_message_that_is_sent_to_it(down: TestGroup, queue: str, structure: str) -> None:
-    """One message on each of its parts of the transmission queue."""
+    """One message on each of its parts of the transmit queue."""
     down.connect("QM1").put1(queue, b"on its way", MQMD(persistence=1), qmgr_name="QM2")
     assert [place.structure for place, each in parts(down).items() if each.state.depth] == [structure]
 

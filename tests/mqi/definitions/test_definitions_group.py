@@ -1,4 +1,4 @@
-"""Objects of the whole group: templates and copies, the shared transmission queue, structures, attributes."""
+"""Objects of the whole group: templates and copies, the transmit queue, structures, attributes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_copy_can_be_defined_again_by_hand(group: TestGroup) -> None:
         repository.define(QueueLocal(name="OTHER", disposition="COPY"))
 
 
-# -- the shared transmission queue ---------------------------------------------------------------------------
+# -- the transmit queue ---------------------------------------------------------------------------
 
 
 def test_every_manager_has_its_part_of_the_shared_transmission_queue(group: TestGroup) -> None:

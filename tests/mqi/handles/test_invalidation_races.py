@@ -24,7 +24,7 @@ from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
 
 PUTTERS, ALTERS = 6, 24
-#: The most bytes that the shared transmission queue accepts. Longer messages go the conventional way.
+#: The most bytes that the transmit queue accepts. Longer messages go the conventional way.
 SHORT = 40
 
 

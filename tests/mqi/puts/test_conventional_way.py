@@ -33,7 +33,7 @@ def test_with_igq_disabled_a_conventional_transmission_queue_is_used(pair: TestG
 
 @pytest.fixture
 def narrow(pair: TestGroup) -> TestGroup:
-    """The shared transmission queue accepts ten bytes. QM1 has a conventional one to QM2, too."""
+    """The transmit queue accepts ten bytes. QM1 has a conventional one to QM2, too."""
     pair.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"max_msg_length": 10})
     pair.define_private("QM1", "QM2", usage="XMITQ")
     return pair

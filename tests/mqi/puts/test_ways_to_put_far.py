@@ -79,7 +79,7 @@ def held_and_put(group: TestGroup) -> tuple[dict[bytes, object], int]:
 
 @pytest.fixture
 def pair(group: TestGroup) -> TestGroup:
-    """QM1 and QM2, whose part of the transmission queue takes three messages."""
+    """QM1 and QM2, whose part of the transmit queue takes three messages."""
     group.add_member("QM2")
     group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"max_depth": 3})
     return group

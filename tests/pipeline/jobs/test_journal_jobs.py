@@ -34,7 +34,7 @@ Command = Callable[..., Result]
 
 @pytest.fixture
 def journey(journal: HandWrittenJournal) -> HandWrittenJournal:
-    """Two messages through JFK's part of the transmission queue: one is got, one is got, backed out and got again."""
+    """Two messages through JFK's part of the transmit queue: one is got, one is got, backed out and got again."""
     journal.define("APPL1", "@JFK")
     unit, first, second = f"{PUTTER}/1", f"{GETTER}/1", f"{GETTER}/2"
     details = [detail(CORREL, group=FAMILY), detail("c1" * 24, group=FAMILY, seq=2)]
