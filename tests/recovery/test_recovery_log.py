@@ -7,22 +7,28 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sharedq.admin.backup import recovery_log
+from igq.manager.membership import Membership
+from sharedq.admin.backup import recovery_log, take
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.file import Backup, BackupWriter, LogWriter, backup_path, log_path
 from sharedq.admin.backup.recovery_log import RecoveryLog
 from sharedq.admin.backup.restore import recover
 from sharedq.admin.backup.take import backup
+from sharedq.members.group import Group
+from sharedq.messages.record import record_body
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
 from tests.support.backups import BOTH, content, lose, persistent
 from tests.support.members import TestGroup
 from tests.support.scenes import until
+from tests.support.server import Server
 
 QUEUES = ("FIFO", "PRIO")
 
@@ -240,3 +246,86 @@ def test_parts_count_only_as_a_whole(tmp_path: Path) -> None:
 
     assert [message.id for message in found.messages()] == [b"2"]
     assert (len(found), found.logged_until) == (1, "now")
+
+
+def lose_all(group: TestGroup) -> None:
+    client = group.group.client()
+    for key in client.scan_iter(f"{{{group.group.name}:*"):
+        client.delete(key)
+
+
+def lose_all_and_work(group: TestGroup) -> None:
+    """The next group has the same queues, and other messages under the same message numbers."""
+    group.wait_redis_ms(2)
+    lose_all(group)
+    begin(group)
+    with group.connect().open("FIFO", BOTH) as queue:
+        queue.put_many([(persistent(), b"other")] * 10)
+
+
+def begin(group: TestGroup) -> None:
+    Membership.join(group.group, "QM0", {"pid": os.getpid(), "host": "test"}, lambda _: None)
+    group.add_member("QM1")
+    group.define_structure("APPL1")
+    group.repository("QM1").alter_structure("APPL1", {"recover": "YES"})
+    group.define_shared("FIFO", msg_delivery_sequence="FIFO")
+    group.define_shared("PRIO")
+
+
+def stored(group: TestGroup) -> list[tuple[bytes, bytes]]:
+    return sorted((message.queue, record_body(message.record)) for message in logged(group).messages())
+
+
+@pytest.mark.parametrize("is_read_each_time", [False, True])
+@pytest.mark.parametrize("loss", [lose_all, lose_all_and_work, lose])
+def test_a_loss_at_any_step_ends_the_log_where_it_was_whole(
+    redis_server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    loss: Callable[[TestGroup], None],
+    is_read_each_time: bool,
+) -> None:
+    """Nothing that the loss took away may be logged as gone, and nothing of the next group may be logged."""
+    real = {name: getattr(Group, name) for name in ("call", "command", "commands")}
+    left: list[None] = []
+
+    def counted(name: str) -> Callable[..., Any]:
+        def run(self: Group, *arguments: Any, **more: Any) -> Any:
+            if left:
+                left.pop()
+                if not left:
+                    loss(group)
+            return real[name](self, *arguments, **more)
+
+        return run
+
+    for name in real:
+        monkeypatch.setattr(Group, name, counted(name))
+    if is_read_each_time:
+        monkeypatch.setattr(take, "_DESCRIBED_S", -1.0)
+    step, was_lost = 0, True
+    while was_lost:
+        step += 1
+        group = TestGroup(redis_server.url, tmp_path / str(step))
+        begin(group)
+        with group.connect().open("FIFO", BOTH) as queue:
+            queue.put_many([(persistent(), b"before")] * 3)
+            _, follower = take.take(group.group, "APPL1", group.group.born())
+            queue.get()
+            queue.put_many([(persistent(), b"after")] * 2)
+        log = LogWriter(backup_path(group.settings, "APPL1"), follower.digest)
+        left += [None] * step
+        for _ in range(2):
+            with suppress(BackupError, MQIError):
+                ending = follower.follow(log)
+                if log.frames:
+                    log.end(ending)
+        log.close()
+
+        was_lost = not left
+        left.clear()
+        before, after = (b"FIFO", b"before"), (b"FIFO", b"after")
+        assert stored(group) in ([before] * 3, [after] * 2 + [before] * 2), step
+        lose_all(group)
+        group.close()
+    assert step > 2
