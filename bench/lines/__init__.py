@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.lines import spark
-from bench.lines.calls import batch, depth, large_unit, memory, order, publish, single
+from bench.lines.calls import batch, depth, large_unit, memory, order, publish, single, ways
 from bench.lines.group import clients, hop, idle, nodes, recovery, recovery_log, start
 from bench.lines.waits import igq_wakeup, request_reply, wakeup
 from bench.rows import Row
@@ -36,6 +36,7 @@ LINES = {
     "transaction": Line(single.measure_transaction),
     "put50": Line(batch.measure_put),
     "get50": Line(batch.measure_get),
+    "ways": Line(ways.measure),
     "hop": Line(hop.measure),
     "publish": Line(publish.measure, ONE),
     "depth": Line(depth.measure, ONE),

@@ -61,18 +61,19 @@ def measure(site: Site) -> list[Row]:
     """The agent is stopped, its queue filled; timed is from its going on until the last message has arrived.
 
     The same with streams: a process that reads fifty, adds them to another stream and acknowledges in MULTI, over
-    either kind of connection.
+    either kind of connection. The last rows say how busy the server was: more agents could bring no more than the rest.
     """
     count = site.effort.hop_messages
     group = site.group
     names = (*(line.name for line in _LINES), "streams", "redis-py")
     costs = {name: Cost() for name in names}
     rounds_commands: dict[str, list[float]] = {name: [] for name in names}
+    rounds_busy: dict[str, list[float]] = {name: [] for name in names}
     with running_manager(group, REMOTE_QMGR) as manager:
         ways = [_Way(site, line) for line in _LINES]
         with _hopper(site, "streams") as bare, _hopper(site, "redis-py") as plain:
             for turn in range(1 + max(3, site.effort.rounds // 10)):
-                found: dict[str, tuple[float, float]] = {}
+                found: dict[str, tuple[float, float, float]] = {}
                 for way in ways:
                     found[way.line.name] = _round(site, manager.agent_pid, partial(way.load, count), way.arrived, count)
                     way.clear()
@@ -86,14 +87,17 @@ def measure(site: Site) -> list[Row]:
                         count,
                     )
                     site.streams.send(("XTRIM", source, "MAXLEN", 0), ("XTRIM", target, "MAXLEN", 0))
-                for name, (us, commands) in found.items():
+                for name, (us, commands, server_us) in found.items():
                     if turn:
                         costs[name].rounds_us.append(us)
                         rounds_commands[name].append(commands)
+                        rounds_busy[name].append(us / server_us)
     for name, cost in costs.items():
         cost.commands = statistics.median(rounds_commands[name])
     streams = {name: costs[name] for name in ("streams", "redis-py")}
-    return [ratio_row(line.name, FLOOR, {"igq": costs[line.name]} | streams) for line in _LINES]
+    hops = [ratio_row(line.name, FLOOR, {"igq": costs[line.name]} | streams) for line in _LINES]
+    most = [Row(f"{line.name}: its time : the server's", statistics.median(rounds_busy[line.name])) for line in _LINES]
+    return hops + most
 
 
 class _Way:
@@ -159,12 +163,13 @@ def _ends(how: str) -> tuple[str, str]:
 
 def _round(
     site: Site, pid: int, load: Callable[[], None], arrived: Callable[[], Any], count: int
-) -> tuple[float, float]:
-    """Microseconds and commands a message."""
+) -> tuple[float, float, float]:
+    """Microseconds, commands, and microseconds of the server's main thread a message."""
     os.kill(pid, signal.SIGSTOP)
     try:
         load()
         before, looks = commands_processed(site.client), 1
+        busy_s = _busy_s(site)
     finally:
         start_ns = time.perf_counter_ns()
         os.kill(pid, signal.SIGCONT)
@@ -175,4 +180,12 @@ def _round(
             raise RuntimeError(f"of {count} messages only {arrived()} have arrived")
         time.sleep(0.001)
     us = (time.perf_counter_ns() - start_ns) / 1_000 / count
-    return us, (commands_processed(site.client) - before - looks) / count
+    server_us = (_busy_s(site) - busy_s) * 1e6 / count
+    # The two looks at the processor time are commands, too.
+    return us, (commands_processed(site.client) - before - looks - 2) / count, server_us
+
+
+def _busy_s(site: Site) -> float:
+    """Processor time of the server's main thread."""
+    info = site.client.info("cpu")
+    return float(info["used_cpu_user_main_thread"]) + float(info["used_cpu_sys_main_thread"])
