@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import statistics
 import subprocess
@@ -94,7 +95,13 @@ def measure(site: Site) -> list[Row]:
     with _spark(Path(site.server.path)) as spark, _bare() as bare:
         at = _Place(site, spark, bare)
         browsed, browse = _browse(at)
-        return [*_told(browsed), *_told(_stream(at, browse)), *_told(_sink(at)), *_told(_journal(at))]
+        return [
+            *_told(browsed),
+            *_told(_stream(at, browse)),
+            *_told(_archive(at)),
+            *_told(_sink(at)),
+            *_told(_journal(at)),
+        ]
 
 
 def _told(rows: list[Row]) -> list[Row]:
@@ -315,6 +322,39 @@ def _stream(at: _Place, browse: Callable[[], None]) -> list[Row]:
         browsed.append(at.rate(browse))
     rates = {"spark": _median(taken[_WARM_UP:]), "bare": _median(browsed[_WARM_UP:])}
     return [_ratio_row("messages taken by a stream : browsed", 0.5, rates)]
+
+
+def _archive(at: _Place) -> list[Row]:
+    """A stream to Parquet with default options, and a Python program that gets 10,000 in a unit of work."""
+    numbers = itertools.count()
+
+    def filled() -> str:
+        queue = at.site.open_new(at.site.connect())
+        fill(queue, at.rows)
+        return queue.name
+
+    def stream() -> None:
+        directory = f"{at.site.server.path}/archive{next(numbers)}"
+        options = at.options(at.site.group) | {"queue": queues.pop(), "stream": Path(directory).name}
+        table = at.spark.readStream.format("igq").options(**options).load()
+        query = table.writeStream.format("parquet").option("checkpointLocation", f"{directory}.checkpoint")
+        query.option("path", directory).trigger(availableNow=True).start().awaitTermination()
+
+    def bare() -> None:
+        directory = Path(at.site.server.path) / f"archive{next(numbers)}"
+        _expect(at.bare.archive(at.site.group.settings, queues.pop(), directory), at.rows)
+
+    queues: list[str] = []
+    rounds: dict[str, list[_Rate]] = {"spark": [], "bare": []}
+    for turn in range(_WARM_UP + at.site.effort.spark_rounds):
+        queues += [filled(), filled()]
+        for name, run in (("spark", stream), ("bare", bare)):
+            rate = at.rate(run)
+            if turn >= _WARM_UP:
+                rounds[name].append(rate)
+    return [
+        _ratio_row("a stream to Parquet : a bare consumer", 1.5, {name: _median(each) for name, each in rounds.items()})
+    ]
 
 
 def _take(at: _Place, queue: str, stream: str) -> None:

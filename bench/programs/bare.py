@@ -10,9 +10,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+import pyarrow as pa
+from pyarrow import parquet
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -21,8 +24,10 @@ from igq.pipeline.datasource.journal.source import JournalReader
 from igq.pipeline.datasource.queue.arrow_batches import batches
 from igq.pipeline.datasource.queue.reader import QueuePartition
 from igq.pipeline.schemas import QUEUE
-from sharedq.api import connect
-from sharedq.mqi.constants import OpenOption, PutOption
+from sharedq.api import Queue, connect
+from sharedq.messages.message import Message
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.reading.queue import Reader
 from sharedq.redis.deployment import Deployment
@@ -31,6 +36,9 @@ from sharedq.settings.values import Settings
 PROCESSES = 2
 #: Messages in a unit of work of a bare writer.
 UNIT = 50
+#: Messages in a unit of work of the one that writes Parquet, and what it keeps of each beside the data.
+UNIT_ARCHIVED = 10_000
+ARCHIVED = ("msg_id", "correl_id", "put_date", "put_time", "priority", "persistence", "format")
 #: The most slices that a reader has fetched and not made into batches.
 _AHEAD = 8
 
@@ -54,6 +62,10 @@ class Processes:
     def put(self, settings: Settings, queue_name: str, count: int) -> int:
         """Put *count* messages in units of work, half of them each."""
         return self._rows([self._pool.submit(_put, settings, queue_name, count // PROCESSES) for _ in range(PROCESSES)])
+
+    def archive(self, settings: Settings, queue_name: str, directory: Path) -> int:
+        """Move a queue's messages into Parquet files, by one process. Returns the number of messages."""
+        return self._pool.submit(_archive, settings, queue_name, directory).result()
 
     def _rows(self, results: Sequence[Future[int]]) -> int:
         return sum(result.result() for result in results)
@@ -93,6 +105,31 @@ def _put(settings: Settings, queue_name: str, count: int) -> int:
             target.put_many([(MQMD(persistence=1), BODY) for _ in range(UNIT)], options=options)
             connection.commit()
     return count
+
+
+def _archive(settings: Settings, queue_name: str, directory: Path) -> int:
+    directory.mkdir()
+    taken = 0
+    with connect("QM1", settings=settings) as connection:
+        source = connection.open(queue_name, OpenOption.INPUT_SHARED)
+        while messages := _unit(source):
+            descriptors = [message.md for message in messages]
+            columns = {name: [getattr(md, name) for md in descriptors] for name in ARCHIVED}
+            table = pa.table(columns | {"data": [message.body for message in messages]})
+            parquet.write_table(table, directory / f"{taken:09}.parquet")
+            connection.commit()
+            taken += len(messages)
+    return taken
+
+
+def _unit(source: Queue) -> list[Message]:
+    messages: list[Message] = []
+    while len(messages) < UNIT_ARCHIVED:
+        try:
+            messages += source.get_many(100, GetOption.SYNCPOINT)
+        except NoMsgAvailable:
+            break
+    return messages
 
 
 def _ahead(values: Iterator[_T]) -> Iterator[_T]:

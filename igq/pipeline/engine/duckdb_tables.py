@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from sqlframe.base.exceptions import SQLFrameException
 from sqlframe.duckdb import Column, DuckDBDataFrame, DuckDBSession, Row, Window, WindowSpec, functions
 from sqlframe.duckdb.table import DuckDBTable
-from sqlglot import exp
+from sqlglot import exp, generator
 from sqlglot.errors import SqlglotError
 
 from igq.pipeline.errors import PipelineError, why_a_job_ends
@@ -102,8 +102,10 @@ def duckdb_session() -> Iterator[Any]:
     """A database in memory within a ``with``. It has the methods of Spark's session.
 
     Raises:
-        PipelineError: DuckDB refuses a query, or lacks memory.
+        PipelineError: DuckDB refuses a query, or lacks memory; or SQLFrame cannot work with the sqlglot that is here.
     """
+    if Path(generator.__file__).suffix != ".py":
+        raise PipelineError("SQLFrame cannot use a compiled sqlglot: pip uninstall sqlglotc, or use --engine spark")
     session = _Session(duckdb.connect(config={"autoinstall_known_extensions": False}))
     try:
         yield session

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from sqlglot import generator
 from typer.testing import CliRunner
 
 from igq.pipeline.audit.records import read_run
@@ -152,3 +153,11 @@ def test_a_process_keeps_its_engine() -> None:
 
     with pytest.raises(RuntimeError, match="this process uses spark"):
         choice.choose(choice.DUCKDB)
+
+
+def test_a_compiled_sqlglot_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLFrame's classes are subclasses of sqlglot's, and compiled ones cannot have any."""
+    monkeypatch.setattr(generator, "__file__", "/site-packages/sqlglot/generator.cpython-311.so")
+
+    with pytest.raises(PipelineError, match="pip uninstall sqlglotc"), duckdb_tables.duckdb_session():
+        pass
