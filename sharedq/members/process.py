@@ -33,9 +33,9 @@ from sharedq.scripts.members import abandon_call, end_process_call
 log = LibraryLogger(__name__)
 
 #: Lost connections that one script call reports to the group.
-_ABANDON_CHUNK = 250
-#: Seconds between two tries to report them. Until then, a message that one of them holds is kept from everybody.
-_ABANDON_RETRY_S = 1.0
+_TELL_CHUNK = 250
+#: Seconds between two tries to report them, or the end. Until then, a message that one holds is kept from everybody.
+_TELL_RETRY_S = 1.0
 
 
 class Interruptible(Protocol):
@@ -181,20 +181,32 @@ class Process:
         self._stop_thread()
         if self._thread is not threading.current_thread():
             self._thread.join()
-        if not is_held:
-            # The group notices by itself. Do not wait for a Redis that may be out of reach.
-            return
+        # If the lease is lost, the group notices by itself.
+        if is_held and not self._unregister():
+            # In a new thread: the caller does not wait for a Redis that may be out of reach.
+            threading.Thread(target=self._unregister_later, name=f"end {self.token}", daemon=True).start()
+
+    def _unregister(self) -> bool:
+        """Tell the group of lost connections and of the end. False if Redis does not do it now."""
         try:
             self._tell_abandoned()
-            for position in range(0, max(1, len(self._lost)), _ABANDON_CHUNK):
-                lost = self._lost[position : position + _ABANDON_CHUNK]
+            for position in range(0, max(1, len(self._lost)), _TELL_CHUNK):
+                lost = self._lost[position : position + _TELL_CHUNK]
                 self.lease.links.call(*end_process_call(self.group.keys, self.token, lost))
             tell_presence(self._manager_address, ENDS, self.token)
         except MQIError as error:
-            # The lease runs out by itself, and peers find nothing to recover.
             log.debug("process_not_unregistered", process=self.token, error=str(error))
+            return False
         finally:
             self.lease.close()
+        return True
+
+    def _unregister_later(self) -> None:
+        """Tell the group as soon as Redis can be told: what lost connections hold is kept from everybody until then."""
+        while time.monotonic() + _TELL_RETRY_S < self.lease.safe_until_s:
+            time.sleep(_TELL_RETRY_S)
+            if self._unregister():
+                return
 
     def stop_renewing(self) -> None:
         """Stop renewing the lease and tell nobody, as if this process had died. For faults in tests and drills."""
@@ -219,7 +231,7 @@ class Process:
         period_s = self.lease.length_s / RENEWALS_PER_LEASE
         while True:
             # Woken early if a caller should not have to wait for the next renewal.
-            self._nudged.wait(min(period_s, _ABANDON_RETRY_S) if self._abandoned else period_s)
+            self._nudged.wait(min(period_s, _TELL_RETRY_S) if self._abandoned else period_s)
             self._nudged.clear()
             if self._ended.is_set():
                 return
@@ -273,8 +285,8 @@ class Process:
     def _tell_abandoned(self) -> None:
         with self._lock:
             abandoned = list(self._abandoned)
-        for position in range(0, len(abandoned), _ABANDON_CHUNK):
-            owners = abandoned[position : position + _ABANDON_CHUNK]
+        for position in range(0, len(abandoned), _TELL_CHUNK):
+            owners = abandoned[position : position + _TELL_CHUNK]
             self.lease.call(abandon_call(self.group.keys, owners))
             with self._lock:
                 # The script may be repeated, so two threads may report the same connection.

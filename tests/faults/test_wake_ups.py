@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
 import pytest
+import redis
 
 from recovery.resolve import recover
 from sharedq import MQIError, Queue
@@ -18,7 +22,7 @@ from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.redis.link import Argument
 from tests.recovery.scene import register_wait
 from tests.support.members import TestGroup
-from tests.support.scenes import keys_of, on_queue, until
+from tests.support.scenes import keys_of, on_queue, recover_lost, until
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 CORREL = b"C" * 24
@@ -211,3 +215,52 @@ def test_a_dead_waiters_wake_up_reaches_a_fitting_waiter(group: TestGroup) -> No
     assert states(group, fitting[1:]) == [b"K"]
     register_one(queue, fitting[1], b"C" + b"z" * 24)
     assert on_queue(group, "Q") == []
+
+
+_RUN = """
+local begun = redis.call("TIME")
+repeat local now = redis.call("TIME") until (now[1] - begun[1]) * 1000000 + now[2] - begun[2] > 1500000
+"""
+
+
+@contextmanager
+def busy(client: redis.Redis) -> Iterator[None]:
+    """Another program's script runs for a second and a half. Every call in the block is refused with BUSY."""
+    before = client.config_get("busy-reply-threshold")["busy-reply-threshold"]
+    client.config_set("busy-reply-threshold", 20)
+    other = threading.Thread(target=client.eval, args=(_RUN, 0))
+    other.start()
+
+    def is_busy() -> bool:
+        try:
+            client.ping()
+        except redis.ResponseError:
+            return True
+        return False
+
+    try:
+        until(is_busy, "Redis is busy")
+        yield
+        assert is_busy()
+    finally:
+        other.join()
+        client.config_set("busy-reply-threshold", str(before))
+
+
+def test_what_a_last_connection_held_is_told_once_redis_listens(group: TestGroup) -> None:
+    """Its process ends with it. Unless it tells again, the message would be kept until its lease runs out."""
+    group.define_shared("Q")
+    process = group.process()
+    queue = group.connect(process=process).open("Q", BOTH)
+    queue.put(b"1")
+    queue.get(GetOption.SYNCPOINT)
+    token = queue.connection.token
+
+    with busy(group.group.client()):
+        process.abandon(token)
+        process.end()
+
+    recover_lost(group, token)
+    assert on_queue(group, "Q") == [(b"1", 1)]
+    leases = group.group.keys.leases
+    until(lambda: group.group.client().zscore(leases, process.token) is None, "the end is told")
