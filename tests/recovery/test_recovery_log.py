@@ -9,8 +9,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,11 +21,10 @@ from sharedq.admin.backup.file import Backup, BackupWriter, LogWriter, backup_pa
 from sharedq.admin.backup.recovery_log import RecoveryLog
 from sharedq.admin.backup.restore import recover
 from sharedq.admin.backup.take import backup
-from sharedq.members.group import Group
 from sharedq.messages.record import record_body
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
-from tests.support.backups import BOTH, content, lose, persistent
+from tests.support.backups import BOTH, Countdown, content, lose, lose_all, persistent
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 from tests.support.server import Server
@@ -248,12 +247,6 @@ def test_parts_count_only_as_a_whole(tmp_path: Path) -> None:
     assert (len(found), found.logged_until) == (1, "now")
 
 
-def lose_all(group: TestGroup) -> None:
-    client = group.group.client()
-    for key in client.scan_iter(f"{{{group.group.name}:*"):
-        client.delete(key)
-
-
 def lose_all_and_work(group: TestGroup) -> None:
     """The next group has the same queues, and other messages under the same message numbers."""
     group.wait_redis_ms(2)
@@ -286,21 +279,7 @@ def test_a_loss_at_any_step_ends_the_log_where_it_was_whole(
     is_read_each_time: bool,
 ) -> None:
     """Nothing that the loss took away may be logged as gone, and nothing of the next group may be logged."""
-    real = {name: getattr(Group, name) for name in ("call", "command", "commands")}
-    left: list[None] = []
-
-    def counted(name: str) -> Callable[..., Any]:
-        def run(self: Group, *arguments: Any, **more: Any) -> Any:
-            if left:
-                left.pop()
-                if not left:
-                    loss(group)
-            return real[name](self, *arguments, **more)
-
-        return run
-
-    for name in real:
-        monkeypatch.setattr(Group, name, counted(name))
+    countdown = Countdown(monkeypatch)
     if is_read_each_time:
         monkeypatch.setattr(take, "_DESCRIBED_S", -1.0)
     step, was_lost = 0, True
@@ -314,7 +293,7 @@ def test_a_loss_at_any_step_ends_the_log_where_it_was_whole(
             queue.get()
             queue.put_many([(persistent(), b"after")] * 2)
         log = LogWriter(backup_path(group.settings, "APPL1"), follower.digest)
-        left += [None] * step
+        countdown.begin(step, partial(loss, group))
         for _ in range(2):
             with suppress(BackupError, MQIError):
                 ending = follower.follow(log)
@@ -322,8 +301,7 @@ def test_a_loss_at_any_step_ends_the_log_where_it_was_whole(
                     log.end(ending)
         log.close()
 
-        was_lost = not left
-        left.clear()
+        was_lost = countdown.end()
         before, after = (b"FIFO", b"before"), (b"FIFO", b"after")
         assert stored(group) in ([before] * 3, [after] * 2 + [before] * 2), step
         lose_all(group)

@@ -13,6 +13,7 @@ import pytest
 
 from igq.mqsc.executor import run
 from sharedq.admin.backup.restore import is_lost
+from sharedq.members.group import Group
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
@@ -35,6 +36,40 @@ def lose(group: TestGroup, structure: str = "APPL1") -> None:
     """Lose the structure, as if its server had lost it."""
     group.group.client().eval(_LOSE, 0, f"{group.group.structure(structure).tag}:*")
     assert is_lost(group.group, structure)
+
+
+def lose_all(group: TestGroup) -> None:
+    """Lose all keys of the group at one moment."""
+    group.group.client().eval(_LOSE, 0, f"{{{group.group.name}:*")
+
+
+class Countdown:
+    """Has something happen before a call that a `Group` makes to Redis."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._left = 0
+        self._act: Callable[[], None] = lambda: None
+        for name in ("call", "command", "commands"):
+            monkeypatch.setattr(Group, name, self._counted(getattr(Group, name)))
+
+    def begin(self, calls: int, act: Callable[[], None]) -> None:
+        """Have *act* happen before the call of that number from now on."""
+        self._left, self._act = calls, act
+
+    def end(self) -> bool:
+        """Stop counting. Returns whether it has happened."""
+        left, self._left = self._left, 0
+        return not left
+
+    def _counted(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def run(group: Group, *arguments: Any, **more: Any) -> Any:
+            if self._left:
+                self._left -= 1
+                if not self._left:
+                    self._act()
+            return real(group, *arguments, **more)
+
+        return run
 
 
 def persistent(**fields: Any) -> MQMD:

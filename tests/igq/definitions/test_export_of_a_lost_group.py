@@ -10,6 +10,7 @@ from igq.cli import main
 from igq.definitions import catalog
 from igq.definitions.catalog import Catalog
 from sharedq.members.group import Group
+from tests.support.backups import lose_all
 from tests.support.members import TestGroup
 
 
@@ -27,9 +28,7 @@ def test_nothing_is_written(
 
     def read_and_lose(of: Group) -> Catalog:
         found = read(of)
-        client = group.group.client()
-        for key in client.scan_iter(f"{{{group.group.name}:*"):
-            client.delete(key)
+        lose_all(group)
         return found
 
     monkeypatch.setattr(catalog, "read_catalog", read_and_lose)

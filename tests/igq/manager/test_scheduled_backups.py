@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,10 @@ from igq.manager.membership import Membership
 from igq.manager.scheduled_backups import ScheduledBackups, definitions_path
 from sharedq.admin.backup.file import Backup, backup_path
 from sharedq.admin.backup.retention import keep
-from sharedq.members.group import Group
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.structures import MQMD
 from sharedq.settings.schedule import check_schedule
-from tests.support.backups import lose
+from tests.support.backups import Countdown, lose, lose_all
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
@@ -56,12 +56,6 @@ def begin(group: TestGroup) -> None:
     Membership.join(group.group, "QM0", INFO, lambda _: None)
     group.add_member("QM1")
     group.add_member("QM2")
-
-
-def lose_all(group: TestGroup) -> None:
-    client = group.group.client()
-    for key in client.scan_iter(f"{{{group.group.name}:*"):
-        client.delete(key)
 
 
 def lose_all_and_begin(group: TestGroup) -> None:
@@ -125,21 +119,7 @@ def test_a_loss_at_any_step_leaves_the_latest_whole(
     redis_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: Callable[[TestGroup], None]
 ) -> None:
     """A backup of both sides of the loss would replace the one that recovery needs."""
-    real = {name: getattr(Group, name) for name in ("call", "command", "commands")}
-    left: list[None] = []
-
-    def counted(name: str) -> Callable[..., Any]:
-        def run(self: Group, *arguments: Any, **more: Any) -> Any:
-            if left:
-                left.pop()
-                if not left:
-                    loss(group)
-            return real[name](self, *arguments, **more)
-
-        return run
-
-    for name in real:
-        monkeypatch.setattr(Group, name, counted(name))
+    countdown = Countdown(monkeypatch)
     step, was_lost = 0, True
     while was_lost:
         step += 1
@@ -153,12 +133,11 @@ def test_a_loss_at_any_step_leaves_the_latest_whole(
         backups = Backups(group, "* * * * * *")
         backups.by["QM1"].run()
         group.group.client().hdel(group.group.keys.group, "job backups")
-        left += [None] * step
+        countdown.begin(step, partial(loss, group))
 
         backups.by["QM1"].run()
 
-        was_lost = not left
-        left.clear()
+        was_lost = countdown.end()
         settings = group.settings
         backup = Backup(backup_path(settings, "APPL1"), group.group.name, "APPL1")
         assert (len(backup), set(backup.ending["queues"])) == (1, {"Q", "R"}), step
