@@ -20,7 +20,7 @@ from sharedq.mqi.pcf.structures import MQCFH, MQCFIN, MQCFST, PCFMessage
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQGMO, MQMD
 from tests.support import layouts
-from tests.support.groups import BOTH, LSEG, MAY_SEGMENT, MIG, SEG, put_member
+from tests.support.groups import BOTH, LSEG, MAY_SEGMENT, MIG, SEG, drain, put_member
 from tests.support.members import TestGroup
 
 CONVERT = int(GetOption.CONVERT)
@@ -335,6 +335,8 @@ def test_the_warning_that_a_group_was_left_stays(queue: Queue, format_: bytes, r
 @given(data=st.data())
 def test_no_message_makes_a_get_fail_with_more_than_a_warning(queue: Queue, data: st.DataObject) -> None:
     """Got, or browsed and then got, outside a unit of work: the message is there in any case."""
+    # An example that failed has left its message, which the next one must not take for its own.
+    drain(queue)
     numbers = st.sampled_from([0, -1, -2, 37, 500, 819, 1200, 1208, 546, 273, 785, 2**31 - 1, -(2**31)])
     formats = st.sampled_from([*STRUCTURES, Format.STRING, Format.PCF, Format.IMS_VAR_STRING, b"ODD"])
     told = st.builds(Representation, st.one_of(st.just(LATIN1), numbers), st.one_of(st.just(REVERSED), numbers))
@@ -357,14 +359,17 @@ def test_no_message_makes_a_get_fail_with_more_than_a_warning(queue: Queue, data
         # A descriptor that no message may have.
         assert is_empty(queue)
         return
+    stored = queue.get(BROWSE).body
+    # A put takes the first into the descriptor, and the second comes back as the queue manager writes it.
+    assert stored == body or format_ in (Format.MD_EXTENSION, Format.RF_HEADER_2)
     for browse in looks:
         got = get(queue, ccsid, options | browse, encoding=encoding, max_length=room)
         assert isinstance(got.reason, MQRC)
         if got.reason not in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
-            assert got.body == body[:room]
+            assert got.body == stored[:room]
         if got.reason == MQRC.TRUNCATED_MSG_FAILED and not browse:
             # A message that does not fit stays.
-            assert queue.get().body == body
+            assert queue.get().body == stored
     assert is_empty(queue)
 
 
