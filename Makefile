@@ -12,7 +12,7 @@ QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_d
     interrupted units_of_work_failed embedded_server embedded_errors embedded_durability group_link_lost \
     register_and_forget))
 # Quick tests of the agent, the managers and the command line, and one death and recovery of real managers.
-QUICK_IGQ := $(addprefix tests/igq/agent/,$(addprefix delivery/test_,authority.py carry.py delivery.py disposal.py \
+QUICK_IGQ := $(addprefix tests/igq/agent/,$(addprefix delivery/test_,authority.py calls_ahead.py carry.py delivery.py disposal.py \
     hop_in_the_put.py undeliverable.py) $(addprefix progress/test_,retry.py sleep.py states.py) queues/test_parts.py \
     $(addprefix services/test_,mover.py parts_at_work.py)) \
     $(addprefix tests/igq/manager/test_,heartbeat.py membership.py) \

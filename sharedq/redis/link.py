@@ -11,7 +11,7 @@ import socket
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import Any, NoReturn
 
 import redis
@@ -67,6 +67,8 @@ _UNDONE = (NoScriptError, MovedError, AskError, TryAgainError)
 #: scripts run on the old node until the first key leaves, and on the new one when the last has come.
 MOVE_LIMIT_S = 10.0
 _MOVE_PAUSE_MAX_S = 0.1
+#: Writes of equal calls that are under way at the same time: Redis works at one while we read the replies to another.
+_WRITES_AHEAD = 2
 #: A command without words.
 _NOTHING = b"*0\r\n"
 
@@ -181,6 +183,15 @@ class Link:
         """
         key = calls[0][1][0]
         return self._mended(key, calls, self._send(key, _pack_calls(calls), len(calls)))
+
+    def call_repeatedly(self, call: ScriptCall, per_write: int, writes: int) -> list[Reply]:
+        """Run one script many times in order, in *writes* writes of *per_write* calls each; see `call_many`.
+
+        A write leaves before the replies to the one before it are read, so Redis works while we read.
+        """
+        key = call[1][0]
+        replies = self._send(key, _pack_call(*call) * per_write, per_write, writes)
+        return self._mended(key, [call] * len(replies), replies)
 
     def _mended(self, key: str, calls: Sequence[ScriptCall], replies: list[Reply]) -> list[Reply]:
         """Return the answers to *calls* of one structure. Calls that did nothing are repeated; refusals are answers."""
@@ -384,13 +395,16 @@ class Link:
         """Send, then read *count* replies. An error is returned in place of its reply."""
         return self._exchange_all(((connection, packed, count),))[0]
 
-    def _exchange_all(self, exchanges: Sequence[tuple[AbstractConnection, bytes, int]]) -> list[list[Reply]]:
-        """Do the same over several connections: send everything before waiting for the first answer."""
+    def _exchange_all(
+        self, exchanges: Sequence[tuple[AbstractConnection, bytes, int]], ahead: int | None = None
+    ) -> list[list[Reply]]:
+        """Do the same over several connections: send everything, or *ahead* of it, before waiting for an answer."""
         self.turn += 1
         steps.taken += 1
         try:
-            for connection, packed, _ in exchanges:
-                connection.send_packed_command([packed], check_health=False)
+            sendings = (each.send_packed_command([packed], check_health=False) for each, packed, _ in exchanges)
+            for _ in islice(sendings, ahead):
+                pass
             found: list[list[Reply]] = []
             for connection, _, count in exchanges:
                 replies: list[Reply] = []
@@ -403,6 +417,7 @@ class Link:
                         # To redis-py this is a lost connection, but Redis has answered.
                         replies.append(redis.ResponseError(f"NOAUTH {error}"))
                 found.append(replies)
+                next(sendings, None)
             self.turn += 1
             return found
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
@@ -413,12 +428,20 @@ class Link:
             self.close()
             raise
 
-    def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
-        """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent."""
-        wait = self._wait
+    def _send(self, key: str, packed: bytes, count: int, writes: int = 1) -> list[Reply]:
+        """Send *count* calls of the structure of *key* as one write, or as several equal ones, and read the replies.
+
+        The replicas must have consented to all of them.
+        """
+        wait, connection = self._wait, self._connection(key)
+        if wait is None and writes == 1:
+            return self._exchange(connection, packed, count)
+        exchanges = [(connection, packed, count)] * writes
+        if wait is not None:
+            exchanges[-1] = (connection, packed + pack("WAIT", *wait), count + 1)
+        replies = list(chain.from_iterable(self._exchange_all(exchanges, ahead=_WRITES_AHEAD)))
         if wait is None:
-            return self._exchange(self._connection(key), packed, count)
-        replies = self._exchange(self._connection(key), packed + pack("WAIT", *wait), count + 1)
+            return replies
         acknowledged = replies.pop()
         # A refused call has changed nothing that a replica could lack, and its reason tells more.
         if not all(isinstance(reply, redis.ResponseError) for reply in replies):

@@ -234,6 +234,10 @@ class Connection:
         """Call scripts of one structure in one write, in order."""
         return self._called(self._link.call_many, calls)
 
+    def call_repeatedly(self, call: ScriptCall, per_write: int, writes: int) -> list[Reply]:
+        """Call one script many times, in order (see ``Link.call_repeatedly``)."""
+        return self._called(lambda _: self._link.call_repeatedly(call, per_write, writes), (call,) * per_write * writes)
+
     def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
         """Call scripts of several structures at once.
 

@@ -52,14 +52,14 @@ class Injection:
         """Arm the fault."""
         exchange_all = Link._exchange_all
 
-        def exchange(link: Link, exchanges: Sequence[Exchange]) -> list[list[Any]]:
+        def exchange(link: Link, exchanges: Sequence[Exchange], **how: Any) -> list[list[Any]]:
             calls = b"".join(packed for _, packed, _ in exchanges)
             is_asked_for = b"SCRIPT" in calls
             if not self._times or is_asked_for or self._call not in calls:
-                return exchange_all(link, exchanges)
+                return exchange_all(link, exchanges, **how)
             self.has_met, self._times = True, self._times - 1
             self._then()
-            return self._do(link, exchanges, lambda: exchange_all(link, exchanges))
+            return self._do(link, exchanges, lambda: exchange_all(link, exchanges, **how))
 
         monkeypatch.setattr(Link, "_exchange_all", exchange)
         monkeypatch.setattr("sharedq.redis.link.MOVE_LIMIT_S", 0.0)

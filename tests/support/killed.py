@@ -105,12 +105,12 @@ def killed_at(number: int, when: str, work: Callable[[], object]) -> bool:
 def _die_at(number: int, when: str) -> None:
     exchange_all, calls = Link._exchange_all, iter(range(1, 1_000_000))
 
-    def exchange(link: Link, exchanges: Sequence[Exchange]) -> list[list[Any]]:
+    def exchange(link: Link, exchanges: Sequence[Exchange], **how: Any) -> list[list[Any]]:
         is_script = any(b"EVALSHA" in packed for _, packed, _ in exchanges)
         is_meant = is_script and next(calls) == number
         if is_meant and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        replies = exchange_all(link, exchanges)
+        replies = exchange_all(link, exchanges, **how)
         if is_meant:
             os.kill(os.getpid(), signal.SIGKILL)
         return replies

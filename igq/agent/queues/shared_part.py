@@ -23,8 +23,10 @@ from sharedq.scripts.selection import ANY
 from sharedq.scripts.transfer import forget_destinations_call, transfer_call
 from sharedq.session.connection import Connection
 
-#: Batches that are sent in one write while there is a backlog.
+#: Batches that are sent in one write while there is a backlog, and the most writes of one move. Without the second and
+#: further ones, Redis and the agent wait for each other (`python -m bench --only hop`).
 BATCHES_PER_WRITE = 8
+WRITES_MAX = 8
 #: Seconds between two looks for destinations to forget, and the most that one script call forgets.
 FORGETS_EACH_S = 60
 FORGOTTEN_AT_ONCE = 100
@@ -58,7 +60,7 @@ class TransmitQueue(TransmissionQueue):
         self._authorities, self._authority_version, self._is_checked = Authorities(connection.group), "", False
         super().__init__(connection, *part)
         self.destinations = Destinations(connection, self._access)
-        self._backlog = 0
+        self._last = Moved()
         self._unlearned: set[bytes] = set()
         self._forgets_at_s = 0.0
 
@@ -90,12 +92,11 @@ class TransmitQueue(TransmissionQueue):
         self._unlearned.clear()
         call = self._transfer_call(_WAITER)
         try:
-            replies = self._connection.call_many([call] * self._writes())
+            replies = self._connection.call_repeatedly(call, *self._calls())
         except MQIError as error:
             raise as_trouble(error) from error
-        moved = self._moved(replies)
-        self._backlog = moved.left
-        return moved
+        self._last = self._moved(replies)
+        return self._last
 
     def wait_and_move(self, *, may_take: bool = False) -> tuple[Moved, list[Message]]:
         """Wait after a `move` that found nothing, at most `WAIT_S`, and move messages at the moment they arrive.
@@ -196,8 +197,12 @@ class TransmitQueue(TransmissionQueue):
             moved.is_stuck = True
         return moved
 
-    def _writes(self) -> int:
-        return min(BATCHES_PER_WRITE, 1 + self._backlog // BATCH_MESSAGES)
+    def _calls(self) -> tuple[int, int]:
+        """The calls that the next move makes for the backlog: how many a write, and how many writes."""
+        batches = 1 + self._last.left // BATCH_MESSAGES
+        # Each call looks at what cannot be moved, in vain.
+        writes = 1 if self._last.is_stuck else min(WRITES_MAX, 1 + batches // BATCHES_PER_WRITE)
+        return min(BATCHES_PER_WRITE, batches), writes
 
     def _transfer_call(self, waiter: bytes) -> ScriptCall:
         entry = waiter and waiter + self._connection.token.encode()
