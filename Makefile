@@ -111,7 +111,7 @@ bench: setup
 	$(BIN)/python -m bench
 
 bench-spark: setup
-	$(BIN)/python -m bench --only spark
+	$(BIN)/python -m bench --only spark --only archive
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.goals import has_place, refresh
 from bench.harness import QUICK, Effort, pin_client
 from bench.lines import LINES
+from bench.picture import draw
 from bench.rows import Row
 from bench.site import Site
 from bench.table import make_table
@@ -22,23 +24,29 @@ def main() -> int:
     arguments = _arguments()
     effort = QUICK if arguments.quick else Effort()
     console = Console(stderr=True)
-    pin_client()
     by_fsync: dict[str, list[Row]] = {}
     for fsync in ("everysec", "always"):
         rows = by_fsync[fsync] = []
         for name, line in LINES.items():
-            if not _is_asked_for(name, arguments.only) or fsync not in line.fsyncs:
+            if not _is_asked_for(name, arguments) or fsync not in line.fsyncs:
                 continue
             console.print(f"appendfsync {fsync}: {name} ...")
+            pin_client()
             # Each line has its own server, so no line runs on the leftovers of another one.
             with Site(fsync, effort) as site:
                 rows += line.measure(site)
     _print(by_fsync, arguments.output)
+    if arguments.goals:
+        refresh(arguments.goals, by_fsync)
+    if arguments.picture:
+        draw(by_fsync["everysec"], arguments.picture)
     return 0
 
 
-def _is_asked_for(name: str, only: str) -> bool:
-    return name == only or not (only or LINES[name].is_apart)
+def _is_asked_for(name: str, arguments: argparse.Namespace) -> bool:
+    if arguments.only:
+        return name in arguments.only
+    return not LINES[name].is_apart or (LINES[name].has_goal and arguments.goals is not None)
 
 
 def _arguments() -> argparse.Namespace:
@@ -49,10 +57,15 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="fewer rounds and messages")
     parser.add_argument(
-        "--only", default="", choices=["", *LINES], metavar="NAME", help=f"{', '.join(LINES)} (only so: spark)"
+        "--only", action="append", choices=[*LINES], metavar="NAME", help=f"may be given several times: {_NAMES}"
     )
+    parser.add_argument("--goals", type=Path, metavar="PAGE", help="write the table of goals into this page, too")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw how costs grow into this file (SVG), too")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the table there too, as text")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.goals is not None and not has_place(arguments.goals):
+        parser.error(f"{arguments.goals} is no page with a place for the table of goals")
+    return arguments
 
 
 def _print(by_fsync: dict[str, list[Row]], output: Path | None) -> None:

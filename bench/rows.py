@@ -19,6 +19,7 @@ class Row:
         ours, theirs: what the figure was made from, in words.
         plain: ratio to redis-py's ordinary client, where that was measured.
         commands: Redis commands a message, ours and theirs.
+        growth: where the figure compares many with one: the thing that is many, and how many.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Row:
     theirs: str = ""
     plain: float | None = None
     commands: tuple[float, float] | None = None
+    growth: tuple[str, int] | None = None
 
     @property
     def is_met(self) -> bool:
@@ -60,3 +62,10 @@ def ratio_row(name: str, floor: float | None, costs: Mapping[str, Cost]) -> Row:
         plain=None if plain is None else plain.us / igq.us,
         commands=(igq.commands, streams.commands),
     )
+
+
+def number(value: float, unit: str) -> str:
+    """A figure as the tables show it."""
+    if unit == "x":
+        return f"{value:.2f}"
+    return f"{value:,.0f} {unit}" if value >= 20 else f"{value:.1f} {unit}"

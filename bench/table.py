@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from bench.rows import Row
+from bench.rows import Row, number
 
 
 def make_table(by_fsync: Mapping[str, Sequence[Row]]) -> Table:
@@ -48,19 +48,13 @@ def _cells(row: Row | None) -> tuple[str, str, str]:
     if row is None:
         return "", "", ""
     both = " / ".join(part for part in (row.ours, row.theirs) if part)
-    return _number(row.value, row.unit), both, "" if row.plain is None else f"{row.plain:.2f}"
+    return number(row.value, row.unit), both, "" if row.plain is None else f"{row.plain:.2f}"
 
 
 def _floor(row: Row) -> str:
     if row.floor is None:
         return ""
-    return ("<= " if row.is_limit else ">= ") + _number(row.floor, row.unit)
-
-
-def _number(value: float, unit: str) -> str:
-    if unit == "x":
-        return f"{value:.2f}"
-    return f"{value:.0f} {unit}" if value >= 20 else f"{value:.1f} {unit}"
+    return ("<= " if row.is_limit else ">= ") + number(row.floor, row.unit)
 
 
 def _commands(row: Row) -> str:

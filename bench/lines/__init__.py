@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.lines import spark
+from bench.lines import audit, spark
 from bench.lines.calls import batch, depth, large_unit, memory, order, publish, single, ways
-from bench.lines.group import clients, hop, idle, nodes, recovery, recovery_log, start
+from bench.lines.group import clients, growth, hop, idle, nodes, recovery, recovery_log, start
 from bench.lines.waits import igq_wakeup, request_reply, wakeup
 from bench.rows import Row
 from bench.site import Site
@@ -23,11 +23,13 @@ class Line:
 
     Attributes:
         is_apart: measured only where it is asked for by its name.
+        has_goal: measured for the table of goals, too, although it is apart.
     """
 
     measure: Callable[[Site], list[Row]]
     fsyncs: tuple[str, ...] = BOTH
     is_apart: bool = False
+    has_goal: bool = False
 
 
 LINES = {
@@ -46,6 +48,7 @@ LINES = {
     "request-reply": Line(request_reply.measure),
     "igq-wakeup": Line(igq_wakeup.measure),
     "clients": Line(clients.measure, ONE),
+    "growth": Line(growth.measure, ONE),
     "nodes": Line(nodes.measure, ONE),
     "recovery": Line(recovery.measure),
     "memory": Line(memory.measure, ONE),
@@ -53,5 +56,7 @@ LINES = {
     "start": Line(start.measure, ONE),
     "journal": Line(single.measure_journal),
     "recovery-log": Line(recovery_log.measure, ONE),
+    "audit": Line(audit.measure, ONE),
+    "archive": Line(spark.measure_archive, ONE, is_apart=True, has_goal=True),
     "spark": Line(spark.measure, ONE, is_apart=True),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.harness import BODY, unpin
+from bench.lines.audit import BATCH, audit_s, journal_of
 from bench.processor import processor_s
 from bench.rows import Row
-from bench.site import LEASE_MS, QMGR, Site, fill, persistent
+from bench.site import LEASE_MS, QMGR, Site, fill
 from sharedq.api import Queue
-from sharedq.mqi.constants import PutOption
 from tests.support.members import TestGroup
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ PARTITIONS = 2
 TRIGGER = 200_000
 #: Unmeasured rounds: Java's second compiler is at work for the first two million rows of a way to read them.
 _WARM_UP = 2
-#: Events in an entry of the journal that batches make.
-_EVENTS = 100
 _MIB = 1 << 20
 
 
@@ -88,20 +85,25 @@ class _Place:
 
 
 def measure(site: Site) -> list[Row]:
-    """All of it, in one run on one server."""
+    """All of it but the stream to Parquet, in one run on one server."""
+    with _place(site) as at:
+        browsed, browse = _browse(at)
+        return [*_told(browsed), *_told(_stream(at, browse)), *_told(_sink(at)), *_told(_journal(at))]
+
+
+def measure_archive(site: Site) -> list[Row]:
+    """A stream to Parquet."""
+    with _place(site) as at:
+        return _told(_archive(at))
+
+
+@contextmanager
+def _place(site: Site) -> Iterator[_Place]:
     # Spark's processes need every core that there is, and so do the bare ones beside it.
     unpin()
     unpin(int(site.client.info("server")["process_id"]))
     with _spark(Path(site.server.path)) as spark, _bare() as bare:
-        at = _Place(site, spark, bare)
-        browsed, browse = _browse(at)
-        return [
-            *_told(browsed),
-            *_told(_stream(at, browse)),
-            *_told(_archive(at)),
-            *_told(_sink(at)),
-            *_told(_journal(at)),
-        ]
+        yield _Place(site, spark, bare)
 
 
 def _told(rows: list[Row]) -> list[Row]:
@@ -199,7 +201,7 @@ def _journal(at: _Place) -> list[Row]:
     from igq.pipeline.datasource.journal.source import stored_journal
 
     single, _, _ = _journal_rates(at, 1)
-    rates, group, options = _journal_rates(at, _EVENTS)
+    rates, group, options = _journal_rates(at, BATCH)
     stored = Path(at.site.server.path) / "journal"
     at.spark.read.format("igq.journal").options(**options).load().write.parquet(str(stored))
     audits = at.rates(
@@ -219,8 +221,8 @@ def _journal(at: _Place) -> list[Row]:
     best = {"spark": rates["spark"], "bare": rates["repeated"]}
     return [
         _ratio_row("journal, an event an entry : two bare readers", 0.6, single),
-        _ratio_row(f"journal, {_EVENTS} events an entry : two bare readers", 0.6, rates),
-        _ratio_row(f"journal, {_EVENTS} events an entry : one batch, repeated", None, best),
+        _ratio_row(f"journal, {BATCH} events an entry : two bare readers", 0.6, rates),
+        _ratio_row(f"journal, {BATCH} events an entry : one batch, repeated", None, best),
         audit,
         _audit_commands(at, group),
     ]
@@ -232,11 +234,7 @@ def _journal_rates(at: _Place, per_entry: int) -> tuple[dict[str, _Rate], TestGr
     from igq.pipeline.datasource.options import SourceOptions
     from igq.pipeline.schemas import JOURNAL
 
-    group = at.site.new_group(journal=True)
-    queue = at.site.open_new(at.site.connect(group), group)
-    for _ in range(0, at.rows, 2 * per_entry):
-        queue.put_many([(persistent(), BODY) for _ in range(per_entry)], options=PutOption.NO_SYNCPOINT)
-        queue.get_many(per_entry)
+    group = journal_of(at.site, at.rows, per_entry)
     options = {"group": group.group.name, "url": at.site.url}
     # Two partitions, about.
     options["entriesPerPartition"] = str(at.rows // per_entry // PARTITIONS + 1)
@@ -273,11 +271,7 @@ def _audit_commands(at: _Place, group: TestGroup) -> Row:
     took: dict[str, list[float]] = {"spark": [], "duckdb": []}
     for turn in range(at.site.effort.spark_rounds):
         for engine, times in took.items():
-            output = Path(at.site.server.path) / f"audit-{engine}-{turn}"
-            where = ["--group", group.group.name, "--url", at.site.url, "--output", str(output), "--engine", engine]
-            begun_s = time.monotonic()
-            subprocess.run([sys.executable, "-m", "igq.pipeline", "audit", *where], check=True, capture_output=True)
-            times.append(time.monotonic() - begun_s)
+            times.append(audit_s(at.site, group, str(turn), engine))
     spark_s, duckdb_s = (statistics.median(times) for times in took.values())
     return Row(
         f"igq pipeline audit of {at.rows:,} events: by DuckDB : by Spark",

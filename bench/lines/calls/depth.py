@@ -13,7 +13,7 @@ from sharedq.mqi.constants import MatchOption, PutOption
 from sharedq.mqi.structures import MQMD
 
 SHALLOW = 1_000
-LIMIT = 1.3
+LIMIT, LIMIT_US = 1.3, 120.0
 _MATCH = int(MatchOption.MATCH_CORREL_ID)
 
 
@@ -32,8 +32,9 @@ def measure(site: Site) -> list[Row]:
     )
     for what, contender in kinds:
         contenders = {name: contender(queue, depths[name]) for name, queue in queues.items()}
-        rows.append(depth_row(what, depths["deep"], compare(contenders, site.client, site.effort)))
-    return rows
+        costs = compare(contenders, site.client, site.effort)
+        rows.append(depth_row(what, depths["deep"], costs))
+    return [*rows, Row("get by CorrelId on the deep queue", costs["deep"].us, "us", floor=LIMIT_US, is_limit=True)]
 
 
 def depth_row(what: str, depth: int, costs: Mapping[str, Cost]) -> Row:

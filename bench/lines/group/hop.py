@@ -27,7 +27,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.queues import QueueAlias
 from sharedq.redis.keys import private_structure
 
-FLOOR = 5.0
+FLOOR, SEVERAL_LIMIT, FAR_LIMIT_US = 5.0, 1.3, 8.0
 REMOTE_QMGR = "QM2"
 #: Queues among which the messages of the line with several destinations go in turns.
 SEVERAL = 4
@@ -97,7 +97,9 @@ def measure(site: Site) -> list[Row]:
     streams = {name: costs[name] for name in ("streams", "redis-py")}
     hops = [ratio_row(line.name, FLOOR, {"igq": costs[line.name]} | streams) for line in _LINES]
     most = [Row(f"{line.name}: its time : the server's", statistics.median(rounds_busy[line.name])) for line in _LINES]
-    return hops + most
+    one, several, _, far = (costs[line.name].us for line in _LINES)
+    turns = Row(f"hop to {SEVERAL} queues in turns : to one", several / one, floor=SEVERAL_LIMIT, is_limit=True)
+    return [*hops, *most, turns, Row("hop to another structure", far, "us", floor=FAR_LIMIT_US, is_limit=True)]
 
 
 class _Way:

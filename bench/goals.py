@@ -1,0 +1,99 @@
+"""The goals of the lines, and what stands in their way: the first table of docs/explanation/performance.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.rows import Row, number
+from docs.generator.markdown import table
+
+_PART = re.compile(r"(<!-- measured: goals -->\n).*?(<!-- end of goals -->)", re.DOTALL)
+_HEAD = ("Line", "Goal, always", "Measured", "Goal, everysec", "Measured", "In the way")
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A figure to reach, compared with redis-py's client where a row compares with that.
+
+    Attributes:
+        always: with ``appendfsync always``; None where there is no goal, or no measurement.
+        everysec: with ``appendfsync everysec``.
+        in_the_way: why it is missed; shown only then.
+    """
+
+    always: float | None
+    everysec: float | None
+    in_the_way: str = "not known"
+
+
+#: By the name of the row.
+GOALS = {
+    "put": Goal(1.05, 1.05, "a script of five commands, and 25 to 29 us of Python, a quarter of the call"),
+    "50 puts in one unit of work": Goal(
+        1.5, 1.6, "Python's part: checks and a descriptor for each message, the socket"
+    ),
+    "get without waiting": Goal(2.2, 2.2, "the same as for put"),
+    "50 gets in one unit of work": Goal(2.3, 2.2, "the script is half, decoding a third"),
+    "get and put in one unit of work": Goal(2.0, 2.0, "a script of 13 commands"),
+    "hop to a private queue": Goal(10.0, 9.0, "1.5 us of the server a message, which works nearly all the time"),
+    "hop to a shared queue, in another structure": Goal(10.0, 9.0, "the same"),
+    "hop to 4 queues in turns : to one": Goal(None, 1.3, "a run ends with each change of queue"),
+    "hop to another structure": Goal(None, 8.0, "three writes a batch of 50 wait for each other"),
+    "3 putters and 3 getters at once": Goal(None, 4.5, "a hand-over wakes one getter at a time"),
+    "request and reply in units of work, p50": Goal(2.3, 2.3, "two cold scripts of 27 commands"),
+    "request and reply in units of work, p99 : p50": Goal(2.0, 2.0),
+    "request and reply outside, p50": Goal(2.3, 2.3, "four cold scripts; a BLPOP and an XREADGROUP are one command"),
+    "request and reply outside, p99 : p50": Goal(2.0, 2.0),
+    "wake-up, XREADGROUP BLOCK : ours": Goal(None, 2.0, "one cold script"),
+    "get by CorrelId on the deep queue": Goal(None, 120.0),
+    "a put and a get, 2,000 queues : 1": Goal(None, 1.3),
+    "a put and a get, 64 managers in the group : 1": Goal(None, 1.3),
+    "a put and a get, 64 connections : 1": Goal(None, 1.3),
+    "a put and a get, 1,000 gets that wait there for something else : 1": Goal(None, 1.3),
+    "two puts in a unit of work over two structures : one": Goal(None, 2.2),
+    "memory of a message": Goal(None, 390.0, "a record in a hash and a place in a sorted set take 428 B without igq"),
+    "memory of a message, and its CorrelId": Goal(None, 480.0, "an index entry takes 112 to 127 B"),
+    "kill -9 of a program until its message is back": Goal(30.0, 30.0),
+    "igq put of a message": Goal(None, 250.0, "imports: redis-py is a fifth of them"),
+    "igq --help": Goal(None, 100.0, "imports"),
+    "a manager's start, until its agent runs": Goal(None, 1000.0, "imports"),
+    "igq pipeline audit of 200,000 events": Goal(None, 10.0),
+    "a drill's verdict": Goal(None, 3.0, "SQLFrame's copies of plans, then imports: pandas, matplotlib"),
+    "a stream to Parquet : a bare consumer": Goal(None, 1.5, "Spark's start of a batch, and a row crosses to Java"),
+    "publish to 100 subscriptions": Goal(None, 5000.0),
+}
+
+
+def goal_table(by_fsync: Mapping[str, Sequence[Row]]) -> str:
+    """The table in Markdown. A line that was not measured says so."""
+    return table(_HEAD, _lines(by_fsync))
+
+
+def has_place(page: Path) -> bool:
+    """Whether *page* is one with markers, between which the table can stand."""
+    return page.is_file() and _PART.search(page.read_text(encoding="utf-8", errors="replace")) is not None
+
+
+def refresh(page: Path, by_fsync: Mapping[str, Sequence[Row]]) -> None:
+    """Write the table between its markers on *page*."""
+    text = page.read_text(encoding="utf-8")
+    page.write_text(_PART.sub(lambda part: f"{part[1]}\n{goal_table(by_fsync)}\n\n{part[2]}", text), encoding="utf-8")
+
+
+def _lines(by_fsync: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, ...]]:
+    for name, goal in GOALS.items():
+        cells, is_missed = list[str](), False
+        for fsync, wanted in (("always", goal.always), ("everysec", goal.everysec)):
+            row = next((row for row in by_fsync.get(fsync, ()) if row.name == name), None)
+            if wanted is None:
+                cells += ["", ""]
+            elif row is None:
+                cells += [str(wanted), "not measured"]
+            else:
+                value = row.value if row.plain is None else row.plain
+                is_missed |= value > wanted if row.is_limit else value < wanted
+                cells += [number(wanted, row.unit), number(value, row.unit)]
+        yield name, *cells, goal.in_the_way if is_missed else ""

@@ -1,0 +1,85 @@
+"""The table of goals: what is compared with what, and what it says of lines that miss theirs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.goals import GOALS, goal_table, has_place, refresh
+from bench.picture import draw
+from bench.rows import Row
+
+PAGE = Path(__file__).parents[3] / "docs/explanation/performance.md"
+
+
+def cells(rows: dict[str, list[Row]]) -> dict[str, list[str]]:
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in goal_table(rows).splitlines()[2:]]
+    return {name: its for name, *its in lines}
+
+
+def test_a_goal_that_is_missed_says_what_is_in_the_way() -> None:
+    rows = {
+        "always": [Row("put", 0.5, plain=1.05), Row("hop to a private queue", 12.0, plain=9.9)],
+        "everysec": [
+            Row("put", 2.0, plain=1.05),
+            Row("hop to a private queue", 9.0),
+            Row("igq --help", 100.4, "ms", is_limit=True),
+            Row("memory of a message", 390.0, "B", is_limit=True),
+        ],
+    }
+    found = cells(rows)
+    assert found["put"] == ["1.05", "1.05", "1.05", "1.05", ""]
+    assert found["hop to a private queue"][:4] == ["10.00", "9.90", "9.00", "9.00"]
+    assert found["hop to a private queue"][4] == GOALS["hop to a private queue"].in_the_way
+    assert found["igq --help"] == ["", "", "100 ms", "100 ms", "imports"]
+    assert found["memory of a message"] == ["", "", "390 B", "390 B", ""]
+    assert found["a drill's verdict"] == ["", "", "3.0", "not measured", ""]
+
+
+def test_only_the_table_of_a_page_is_written_anew(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Before\n\n<!-- measured: goals -->\nold\n<!-- end of goals -->\n\nAfter\n", encoding="utf-8")
+    refresh(page, {"everysec": [Row("put", 1.0)]})
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Before\n\n<!-- measured: goals -->\n\n| Line |")
+    assert text.endswith("|\n\n<!-- end of goals -->\n\nAfter\n")
+    assert "old" not in text
+    refresh(page, {"everysec": [Row("put", 1.0)]})
+    assert page.read_text(encoding="utf-8") == text
+
+
+def test_the_same_figures_make_the_same_picture(tmp_path: Path) -> None:
+    rows = [
+        Row("a", 1.2, is_limit=True, growth=("queues", 20)),
+        Row("b", 3.5, growth=("putters", 4)),
+        Row("put", 1.0),
+    ]
+    first, second = tmp_path / "first.svg", tmp_path / "second.svg"
+    draw(rows, first)
+    draw(rows, second)
+    assert first.read_bytes() == second.read_bytes()
+    assert all(word in first.read_text(encoding="utf-8") for word in (">queues<", ">putters<"))
+
+
+def test_the_page_has_the_goals_as_they_are() -> None:
+    assert has_place(PAGE)
+    part = (
+        PAGE.read_text(encoding="utf-8").partition("<!-- measured: goals -->")[2].partition("<!-- end of goals -->")[0]
+    )
+    assert [line.split(" | ")[0].removeprefix("| ") for line in part.strip().splitlines()[2:]] == [*GOALS]
+
+
+@pytest.mark.parametrize("page", ["README.md", "missing.md", "."])
+def test_a_page_without_a_place_is_refused_before_anything_is_measured(page: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "--goals", page],
+        cwd=PAGE.parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith(f"{page} is no page with a place for the table of goals")
