@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.rows import Row, number
+from bench.rows import Row, bound, number
 from docs.generator.markdown import table
 
 _PART = re.compile(r"(<!-- measured: goals -->\n).*?(<!-- end of goals -->)", re.DOTALL)
@@ -95,5 +95,5 @@ def _lines(by_fsync: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, ...]]:
             else:
                 value = row.value if row.plain is None else row.plain
                 is_missed |= value > wanted if row.is_limit else value < wanted
-                cells += [number(wanted, row.unit), number(value, row.unit)]
+                cells += [bound(wanted, row), number(value, row.unit)]
         yield name, *cells, goal.in_the_way if is_missed else ""

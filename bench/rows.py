@@ -69,3 +69,8 @@ def number(value: float, unit: str) -> str:
     if unit == "x":
         return f"{value:.2f}"
     return f"{value:,.0f} {unit}" if value >= 20 else f"{value:.1f} {unit}"
+
+
+def bound(value: float, row: Row) -> str:
+    """A floor or a goal of *row*, with its direction."""
+    return ("<= " if row.is_limit else ">= ") + number(value, row.unit)

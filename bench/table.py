@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from bench.rows import Row, number
+from bench.rows import Row, bound, number
 
 
 def make_table(by_fsync: Mapping[str, Sequence[Row]]) -> Table:
@@ -54,7 +54,7 @@ def _cells(row: Row | None) -> tuple[str, str, str]:
 def _floor(row: Row) -> str:
     if row.floor is None:
         return ""
-    return ("<= " if row.is_limit else ">= ") + number(row.floor, row.unit)
+    return bound(row.floor, row)
 
 
 def _commands(row: Row) -> str:

@@ -31,11 +31,11 @@ def test_a_goal_that_is_missed_says_what_is_in_the_way() -> None:
         ],
     }
     found = cells(rows)
-    assert found["put"] == ["1.05", "1.05", "1.05", "1.05", ""]
-    assert found["hop to a private queue"][:4] == ["10.00", "9.90", "9.00", "9.00"]
+    assert found["put"] == [">= 1.05", "1.05", ">= 1.05", "1.05", ""]
+    assert found["hop to a private queue"][:4] == [">= 10.00", "9.90", ">= 9.00", "9.00"]
     assert found["hop to a private queue"][4] == GOALS["hop to a private queue"].in_the_way
-    assert found["igq --help"] == ["", "", "100 ms", "100 ms", "imports"]
-    assert found["memory of a message"] == ["", "", "390 B", "390 B", ""]
+    assert found["igq --help"] == ["", "", "<= 100 ms", "100 ms", "imports"]
+    assert found["memory of a message"] == ["", "", "<= 390 B", "390 B", ""]
     assert found["a drill's verdict"] == ["", "", "3.0", "not measured", ""]
 
 
