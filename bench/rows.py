@@ -64,6 +64,20 @@ def ratio_row(name: str, floor: float | None, costs: Mapping[str, Cost]) -> Row:
     )
 
 
+def limit_row(name: str, limit: float, ours: Cost, theirs: Cost, growth: tuple[str, int] | None = None) -> Row:
+    """How much more something costs in one case than in another, in time and in commands; at most *limit*."""
+    return Row(
+        name,
+        ours.us / theirs.us,
+        floor=limit,
+        is_limit=True,
+        ours=f"{ours.us:.1f} us",
+        theirs=f"{theirs.us:.1f} us",
+        commands=(ours.commands, theirs.commands),
+        growth=growth,
+    )
+
+
 def number(value: float, unit: str) -> str:
     """A figure as the tables show it."""
     if unit == "x":

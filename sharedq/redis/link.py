@@ -9,9 +9,9 @@ from __future__ import annotations
 import select
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from typing import Any, NoReturn
 
 import redis
@@ -30,6 +30,8 @@ Argument = Word
 Reply = Any
 #: Name of a script, its keys, its arguments.
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
+#: The calls of one write: a connection, what is sent over it, and the number of replies.
+_Exchange = tuple[AbstractConnection, bytes, int]
 
 #: Redis' refusals of a write, and the reason that an MQ program gets for each.
 _REFUSALS = {
@@ -184,14 +186,34 @@ class Link:
         key = calls[0][1][0]
         return self._mended(key, calls, self._send(key, _pack_calls(calls), len(calls)))
 
-    def call_repeatedly(self, call: ScriptCall, per_write: int, writes: int) -> list[Reply]:
-        """Run one script many times in order, in *writes* writes of *per_write* calls each; see `call_many`.
+    def call_repeatedly(
+        self, call: ScriptCall, per_write: int, writes: int, goes_on: Callable[[Sequence[Reply]], bool]
+    ) -> list[Reply]:
+        """Run one script many times, in order: at most *writes* writes of *per_write* calls each.
 
-        A write leaves before the replies to the one before it are read, so Redis works while we read.
+        A write leaves before the replies to the one before it are read, so Redis works while we read. Each call must
+        make sense whatever the others do: if Redis did nothing of some, for a reason that passes, they have no replies.
+
+        Args:
+            goes_on: whether more is to be sent after a write with these replies.
         """
-        key = call[1][0]
-        replies = self._send(key, _pack_call(*call) * per_write, per_write, writes)
-        return self._mended(key, [call] * len(replies), replies)
+        key, wait = call[1][0], self._wait
+        packed, count = _pack_call(*call) * per_write, per_write
+        if wait is not None:
+            packed, count = packed + pack("WAIT", *wait), count + 1
+
+        def may_go_on(replies: Sequence[Reply]) -> bool:
+            refused = any(isinstance(reply, redis.ResponseError) for reply in replies)
+            return not refused and goes_on(replies[:per_write])
+
+        exchanges = [(self._connection(key), packed, count)] * writes
+        replies: list[Reply] = []
+        for its in self._exchange_all(exchanges, ahead=_WRITES_AHEAD, goes_on=may_go_on):
+            if wait is not None:
+                self._check_consent(its, wait)
+            replies += its
+        done = [reply for reply in replies if not isinstance(reply, _UNDONE)] or replies[:1]
+        return self._mended(key, [call] * len(done), done)
 
     def _mended(self, key: str, calls: Sequence[ScriptCall], replies: list[Reply]) -> list[Reply]:
         """Return the answers to *calls* of one structure. Calls that did nothing are repeated; refusals are answers."""
@@ -396,17 +418,24 @@ class Link:
         return self._exchange_all(((connection, packed, count),))[0]
 
     def _exchange_all(
-        self, exchanges: Sequence[tuple[AbstractConnection, bytes, int]], ahead: int | None = None
+        self,
+        exchanges: Sequence[_Exchange],
+        ahead: int | None = None,
+        goes_on: Callable[[Sequence[Reply]], bool] = lambda _: True,
     ) -> list[list[Reply]]:
-        """Do the same over several connections: send everything, or *ahead* of it, before waiting for an answer."""
+        """Do the same over several connections: send everything before waiting for the first answer.
+
+        Args:
+            ahead: send only so many of *exchanges* before that, and one more whenever the replies to one are read.
+            goes_on: not even then if it says no to those replies.
+        """
         self.turn += 1
         steps.taken += 1
         try:
-            sendings = (each.send_packed_command([packed], check_health=False) for each, packed, _ in exchanges)
-            for _ in islice(sendings, ahead):
-                pass
+            unsent = iter(exchanges)
+            under_way = [self._sent(each) for each in islice(unsent, ahead)]
             found: list[list[Reply]] = []
-            for connection, _, count in exchanges:
+            for connection, _, count in under_way:
                 replies: list[Reply] = []
                 for _ in range(count):
                     try:
@@ -417,7 +446,10 @@ class Link:
                         # To redis-py this is a lost connection, but Redis has answered.
                         replies.append(redis.ResponseError(f"NOAUTH {error}"))
                 found.append(replies)
-                next(sendings, None)
+                if ahead is not None and goes_on(replies):
+                    # The list grows while we go through it. An answer was read, so Redis is not silent.
+                    under_way += [self._sent(each) for each in islice(unsent, 1)]
+                    self.turn += 2
             self.turn += 1
             return found
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
@@ -428,24 +460,20 @@ class Link:
             self.close()
             raise
 
-    def _send(self, key: str, packed: bytes, count: int, writes: int = 1) -> list[Reply]:
-        """Send *count* calls of the structure of *key* as one write, or as several equal ones, and read the replies.
+    def _sent(self, exchange: _Exchange) -> _Exchange:
+        if self.is_broken:
+            # Another thread has ended it. redis-py might connect anew, and replies to what was sent would never come.
+            raise redis.ConnectionError("interrupted")
+        exchange[0].send_packed_command([exchange[1]], check_health=False)
+        return exchange
 
-        The replicas must have consented to all of them.
-        """
-        wait, connection = self._wait, self._connection(key)
-        if wait is None and writes == 1:
-            return self._exchange(connection, packed, count)
-        exchanges = [(connection, packed, count)] * writes
-        if wait is not None:
-            exchanges[-1] = (connection, packed + pack("WAIT", *wait), count + 1)
-        replies = list(chain.from_iterable(self._exchange_all(exchanges, ahead=_WRITES_AHEAD)))
+    def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
+        """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent."""
+        wait = self._wait
         if wait is None:
-            return replies
-        acknowledged = replies.pop()
-        # A refused call has changed nothing that a replica could lack, and its reason tells more.
-        if not all(isinstance(reply, redis.ResponseError) for reply in replies):
-            self._check_replicas(acknowledged, wait[0])
+            return self._exchange(self._connection(key), packed, count)
+        replies = self._exchange(self._connection(key), packed + pack("WAIT", *wait), count + 1)
+        self._check_consent(replies, wait)
         return replies
 
     def _mend(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
@@ -512,6 +540,13 @@ class Link:
             if self.is_broken or not is_refusal:
                 raise
             return [int(refusal.reason)]
+
+    def _check_consent(self, replies: list[Reply], wait: tuple[int, int]) -> None:
+        """Take the last of *replies*, to WAIT, off them, and check it."""
+        acknowledged = replies.pop()
+        # A refused call has changed nothing that a replica could lack, and its reason tells more.
+        if not all(isinstance(reply, redis.ResponseError) for reply in replies):
+            self._check_replicas(acknowledged, wait[0])
 
     def _check_replicas(self, acknowledged: Reply, wanted: int) -> None:
         if isinstance(acknowledged, redis.ResponseError):

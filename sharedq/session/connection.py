@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NoReturn, Protocol
 
 from sharedq.members.forks import after_fork
@@ -234,9 +235,12 @@ class Connection:
         """Call scripts of one structure in one write, in order."""
         return self._called(self._link.call_many, calls)
 
-    def call_repeatedly(self, call: ScriptCall, per_write: int, writes: int) -> list[Reply]:
+    def call_repeatedly(
+        self, call: ScriptCall, per_write: int, writes: int, goes_on: Callable[[Sequence[Reply]], bool]
+    ) -> list[Reply]:
         """Call one script many times, in order (see ``Link.call_repeatedly``)."""
-        return self._called(lambda _: self._link.call_repeatedly(call, per_write, writes), (call,) * per_write * writes)
+        make = partial(self._link.call_repeatedly, per_write=per_write, writes=writes, goes_on=goes_on)
+        return self._called(lambda calls: make(calls[0]), (call,) * per_write * writes)
 
     def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
         """Call scripts of several structures at once.

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from bench.harness import BODY, Contender, Cost, compare
-from bench.rows import Row
+from bench.rows import Row, limit_row
 from bench.site import Site
 from sharedq.api import Queue
 from sharedq.mqi.constants import MatchOption, PutOption
@@ -39,15 +39,7 @@ def measure(site: Site) -> list[Row]:
 
 def depth_row(what: str, depth: int, costs: Mapping[str, Cost]) -> Row:
     """The ratio of a call's cost on the deep queue to that on the shallow one."""
-    return Row(
-        f"{what} at depth {depth:,} : {SHALLOW:,}",
-        costs["deep"].us / costs["shallow"].us,
-        floor=LIMIT,
-        is_limit=True,
-        ours=f"{costs['deep'].us:.1f} us",
-        theirs=f"{costs['shallow'].us:.1f} us",
-        commands=(costs["deep"].commands, costs["shallow"].commands),
-    )
+    return limit_row(f"{what} at depth {depth:,} : {SHALLOW:,}", LIMIT, costs["deep"], costs["shallow"])
 
 
 def correl_id(number: int) -> bytes:

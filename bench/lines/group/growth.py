@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from bench.harness import BODY, Contender, compare
-from bench.rows import Row
+from bench.rows import Row, limit_row
 from bench.site import QMGR, Site, drain, persistent
 from sharedq.api import Queue
 from sharedq.mqi.constants import OpenOption
@@ -62,16 +62,8 @@ def _crowded(site: Site, count: int) -> TestGroup:
 
 def _row(name: str, count: int, many: Sequence[Queue], alone: Sequence[Queue], site: Site) -> Row:
     costs = compare({"many": _put_and_get(many), "alone": _put_and_get(alone)}, site.client, site.effort)
-    return Row(
-        f"a put and a get, {count:,} {name} : 1",
-        costs["many"].us / costs["alone"].us,
-        floor=LIMIT,
-        is_limit=True,
-        ours=f"{costs['many'].us:.1f} us",
-        theirs=f"{costs['alone'].us:.1f} us",
-        commands=(costs["many"].commands, costs["alone"].commands),
-        growth=(name, count),
-    )
+    name_of_row = f"a put and a get, {count:,} {name} : 1"
+    return limit_row(name_of_row, LIMIT, costs["many"], costs["alone"], growth=(name, count))
 
 
 def _put_and_get(queues: Sequence[Queue]) -> Contender:

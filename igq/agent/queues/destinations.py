@@ -15,8 +15,8 @@ from sharedq.session.handle import StructureAccess
 
 #: The number of destinations to remember. Puts may move messages to these while the agent waits.
 ACTIVE_MAX = 16
-#: A transfer call names the destinations that received something in this many calls before it. Each name costs time.
-RECENT_CALLS = 8
+#: A move names the destinations that received something in this many moves before it. Each name costs time.
+RECENT_MOVES = 8
 #: In the text for puts, the prefix of the version of a queue that takes no persistent messages.
 _NO_PERSISTENT = "~"
 
@@ -64,22 +64,22 @@ class Destinations:
         self._connection, self._access = connection, access
         self._active: OrderedDict[str, Destination] = OrderedDict()
         self._elsewhere: set[bytes] = set()
-        #: The number of calls so far, and by code the latest call that used the destination.
-        self._calls, self._used_in = 0, dict[str, int]()
+        #: The number of moves so far, and by code the latest one that used the destination.
+        self._moves, self._used_in = 0, dict[str, int]()
 
     def __iter__(self) -> Iterator[Destination]:
-        oldest = self._calls - RECENT_CALLS
+        oldest = self._moves - RECENT_MOVES
         return (each for code, each in self._active.items() if self._used_in[code] >= oldest)
 
-    def called(self, codes: Iterable[bytes]) -> None:
-        """Note that a call has moved messages to the destinations with these codes."""
-        self._calls += 1
+    def moved_to(self, codes: Iterable[bytes]) -> None:
+        """Note that a move has reached the destinations with these codes."""
+        self._moves += 1
         for code in codes:
             self._use(code.decode())
 
     def _use(self, code: str) -> None:
         if code in self._active:
-            self._used_in[code] = self._calls
+            self._used_in[code] = self._moves
 
     def moves(self, length_max_at_source: int) -> str:
         """Return what puts may move while the agent waits: see structure/transfer."""

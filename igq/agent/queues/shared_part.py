@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -60,7 +61,7 @@ class TransmitQueue(TransmissionQueue):
         self._authorities, self._authority_version, self._is_checked = Authorities(connection.group), "", False
         super().__init__(connection, *part)
         self.destinations = Destinations(connection, self._access)
-        self._last = Moved()
+        self._last, self._uncounted = Moved(), 0
         self._unlearned: set[bytes] = set()
         self._forgets_at_s = 0.0
 
@@ -92,7 +93,7 @@ class TransmitQueue(TransmissionQueue):
         self._unlearned.clear()
         call = self._transfer_call(_WAITER)
         try:
-            replies = self._connection.call_repeatedly(call, *self._calls())
+            replies = self._connection.call_repeatedly(call, *self._calls(), _moves_all)
         except MQIError as error:
             raise as_trouble(error) from error
         self._last = self._moved(replies)
@@ -168,7 +169,16 @@ class TransmitQueue(TransmissionQueue):
             raise
 
     def _moved(self, replies: list[Reply], *, learns_later: bool = False) -> Moved:
-        moved = Moved()
+        moved, self._uncounted = Moved(self._uncounted), 0
+        try:
+            return self._noted(moved, replies, learns_later=learns_later)
+        except (MQIError, Trouble):
+            # These messages count with the next move.
+            self._uncounted = moved.count
+            raise
+
+    def _noted(self, moved: Moved, replies: list[Reply], *, learns_later: bool) -> Moved:
+        used = set[bytes]()
         for reply in replies:
             moved.is_waiting = reply[0] == MQRC.NO_MSG_AVAILABLE
             if moved.is_waiting:
@@ -188,7 +198,8 @@ class TransmitQueue(TransmissionQueue):
             moved.unknown.update(reply[3])
             moved.stale.update(reply[4])
             moved.is_stuck = bool(reply[5])
-            self.destinations.called(reply[7])
+            used.update(reply[7])
+        self.destinations.moved_to(used)
         self.destinations.reload(moved.stale)
         if learns_later:
             # The messages are in hand already, and another program may be waiting for them.
@@ -198,11 +209,11 @@ class TransmitQueue(TransmissionQueue):
         return moved
 
     def _calls(self) -> tuple[int, int]:
-        """The calls that the next move makes for the backlog: how many a write, and how many writes."""
-        batches = 1 + self._last.left // BATCH_MESSAGES
-        # Each call looks at what cannot be moved, in vain.
-        writes = 1 if self._last.is_stuck else min(WRITES_MAX, 1 + batches // BATCHES_PER_WRITE)
-        return min(BATCHES_PER_WRITE, batches), writes
+        """The calls that the next move makes for the backlog: how many a write, and how many writes at most."""
+        last, batches = self._last, 1 + self._last.left // BATCH_MESSAGES
+        # Each call looks in vain at what it cannot move.
+        is_plain = not (last.is_stuck or last.unknown or last.stale)
+        return min(BATCHES_PER_WRITE, batches), WRITES_MAX if is_plain and batches > BATCHES_PER_WRITE else 1
 
     def _transfer_call(self, waiter: bytes) -> ScriptCall:
         entry = waiter and waiter + self._connection.token.encode()
@@ -213,3 +224,8 @@ class TransmitQueue(TransmissionQueue):
         )
         targets = [(each.queue, each.arguments(facts.max_msg_length)) for each in self.destinations]
         return transfer_call(self._access.keys, handle.queue, self._connection.token, arguments, targets)
+
+
+def _moves_all(replies: Sequence[Reply]) -> bool:
+    """Whether each call has moved what it found, and has met nothing that it could not move."""
+    return all(reply[0] == MQRC.NONE and reply[1] and not any(reply[3:6]) for reply in replies)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from igq.agent.progress.retry import Trouble
-from igq.agent.queues.destinations import RECENT_CALLS
+from igq.agent.queues.destinations import RECENT_MOVES
 from recovery.resolve import recover
 from recovery.target import Target
 from sharedq.messages.message import Message
@@ -400,7 +400,7 @@ def test_a_call_names_recent_destinations_and_the_next_one_moves_others(
         group.define_private("QM2", name)
         put(name, b"first")
         agent.move()
-    for number in range(RECENT_CALLS + 1):
+    for number in range(RECENT_MOVES + 1):
         put("OFTEN", b"%d" % number)
         agent.move()
     assert [each.name for each in agent.queue.destinations] == ["OFTEN"]
