@@ -32,7 +32,7 @@ class Agent:
     def __init__(self, group: Group, process: KeptProcess, channel: Channel, state: AgentState) -> None:
         qmgr = process.qmgr
         self._process, self._channel = process, channel
-        self._reporter = Reporter(group, qmgr, state)
+        self._reporter = Reporter(group, process.token, state)
         self._ended = self._ended_batches = 0
         self._own, self._parts = MoverState(SYSTEM_QSG_TRANSMIT_QUEUE, state.state), list[MoverState]()
         self._lock = threading.Lock()

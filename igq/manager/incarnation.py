@@ -446,7 +446,7 @@ class Incarnation:
     def _show_stopped(self, agent: AgentChild) -> None:
         """Record what a dead agent cannot record itself. Raises MQIError: Redis cannot be reached."""
         state = AgentState("STOPPED", agent.pid, self._restarts)
-        write_agent_state(self._membership.group, self._membership.qmgr, state)
+        write_agent_state(self._membership.group, agent.token, state)
 
     # -- the end -------------------------------------------------------------------------------------------
 

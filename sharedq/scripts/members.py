@@ -72,9 +72,9 @@ def member_state_call(keys: AdminKeys, qmgr: str, incarnation: int, changes: str
     return "admin/member_state", (keys.members, keys.fence), (qmgr, incarnation, changes)
 
 
-def agent_state_call(keys: AdminKeys, qmgr: str, state: str) -> ScriptCall:
-    """Record the state of the agent of *qmgr*, for people to see."""
-    return "admin/agent_state", (keys.agents,), (qmgr, state)
+def agent_state_call(keys: AdminKeys, process: str, state: str) -> ScriptCall:
+    """Record the state of the agent that is *process*, for people to see."""
+    return "admin/agent_state", (keys.agents, keys.processes, keys.fence), (process, state)
 
 
 def claim_job_call(keys: AdminKeys, job: str, interval_ms: int) -> ScriptCall:

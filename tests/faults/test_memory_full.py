@@ -202,9 +202,10 @@ def test_a_start_that_defines_nothing_new_goes_on(full: Full) -> None:
 
 
 def test_agents_report_and_are_woken(full: Full) -> None:
+    agent = full.group.process("QM1")
     full.fill()
     wake_agent(full.group.group, "QM1", by_operator=True)
-    write_agent_state(full.group.group, "QM1", AgentState("RETRY", pid=1, restarts=0))
+    write_agent_state(full.group.group, agent.token, AgentState("RETRY", pid=1, restarts=0))
     with full.server.client() as client:
         assert client.lrange(wake_key(full.group.group, "QM1"), 0, -1) == [b"retry"]
         assert 0 < client.ttl(wake_key(full.group.group, "QM1")) <= 60

@@ -44,7 +44,6 @@ FENCES = (
 #: Scripts that write without looking their caller up, and why they may.
 UNFENCED = {
     "admin/abandon": "it shuts out a connection that its own process gave up, and makes its lease run out",
-    "admin/agent_state": "what is shown to people; nothing is decided by it",
     "admin/alter_qmgr": "a definition, by compare and set: an operator's, not an owner's",
     "admin/upgrade": "an operator's, not an owner's; it looks up everybody who is registered",
     "admin/claim_job": "whose turn it is; doing a job twice is harmless",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from igq.agent.delivery.by_puts import Deliverer
 from igq.agent.delivery.by_records import Carrier
 from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.report import AgentState, write_agent_state
 from igq.agent.queues.shared_part import Moved, TransmitQueue
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.unit.commit import backout
@@ -73,6 +74,11 @@ class AgentOfQM2:
             messages = self.queue.commit_and_take()
         backout(self.connection)
         return carried
+
+
+def show_agent(group: TestGroup, qmgr: str, state: AgentState) -> None:
+    """Have an agent of *qmgr* show *state*."""
+    write_agent_state(group.group, group.process(qmgr).token, state)
 
 
 def transfer_call(connection: Connection, source: Handle, target: Handle, base: str = "") -> ScriptCall:

@@ -56,8 +56,8 @@ class AgentState:
 class Reporter:
     """Writes the latest state from its own thread, so the agent never waits. While idle it makes no calls."""
 
-    def __init__(self, group: Group, qmgr: str, state: AgentState) -> None:
-        self._group, self._qmgr = group, qmgr
+    def __init__(self, group: Group, process: str, state: AgentState) -> None:
+        self._group, self._process = group, process
         self._state = state
         self._written: AgentState | None = None
         self._changed = threading.Condition()
@@ -93,7 +93,7 @@ class Reporter:
                     self._changed.wait()
                 state, is_ending = self._state, self._is_ending
             try:
-                write_agent_state(self._group, self._qmgr, state)
+                write_agent_state(self._group, self._process, state)
                 self._written = state
             except MQIError:
                 # The next period tries again, and the agent itself notices what is wrong with Redis.
@@ -103,6 +103,10 @@ class Reporter:
             self._pause.wait(PERIOD_S)
 
 
-def write_agent_state(group: Group, qmgr: str, state: AgentState) -> None:
-    """Publish *state*. Raises MQIError: Redis cannot be reached."""
-    group.call(*agent_state_call(group.keys, qmgr, json.dumps(asdict(state))))
+def write_agent_state(group: Group, process: str, state: AgentState) -> None:
+    """Publish *state* of the agent that is *process*, unless that has been recovered or has ended.
+
+    Raises:
+        MQIError: Redis cannot be reached.
+    """
+    group.call(*agent_state_call(group.keys, process, json.dumps(asdict(state))))

@@ -1,15 +1,24 @@
 --[[
 admin/agent_state.lua - an agent's state, as others are shown it.
 
+A write of an agent that was cut off can arrive late, when its successor has shown a state of its own.
+
 KEYS
-  1  agents  hash  manager -> JSON
+  1  agents     hash  manager -> JSON
+  2  processes  hash  process -> JSON
+  3  fence      hash  dead incarnations, processes and connections
 ARGV
-  1  qmgr
-  2  state  JSON
-REPLY       { 0 }
-REASONS     none
-INVARIANTS  none
+  1  process  that of the agent
+  2  state    JSON
+REPLY       { 0 } | { reason }
+REASONS     2009 CONNECTION_BROKEN
+INVARIANTS  2 fencing
 COST        O(1)
+USES        membership
 ]]
-redis.call("HSET", KEYS[1], ARGV[1], ARGV[2])
+local process = ARGV[1]
+local qmgr, incarnation = string.match(process, "^([^.]+)%.(%d+)%.")
+local is_known = redis.call("HEXISTS", KEYS[2], process) == 1
+if not is_known or is_dead(KEYS[3], qmgr, incarnation, process, process) then return { MQRC.CONNECTION_BROKEN } end
+redis.call("HSET", KEYS[1], qmgr, ARGV[2])
 return { 0 }

@@ -12,14 +12,14 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import CollectorRegistry
 
-from igq.agent.progress.report import AgentState, MoverState, write_agent_state
+from igq.agent.progress.report import AgentState, MoverState
 from igq.errors import CommandError
 from igq.monitoring.collector import GroupCollector
 from igq.monitoring.endpoint import MetricsEndpoint, parse_address
 from igq.monitoring.metrics import METRICS
 from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
-from tests.support.agents import AgentOfQM2
+from tests.support.agents import AgentOfQM2, show_agent
 from tests.support.members import TestGroup
 
 
@@ -64,7 +64,7 @@ def test_depth_room_and_handles_of_a_queue(group: TestGroup) -> None:
 def test_an_agent_in_retry_and_its_mover(group: TestGroup) -> None:
     mover = MoverState("XMIT", "RETRY", next_retry_ms=1_003_000, delivered=2)
     state = AgentState("RETRY", 1, 3, 4, 5, next_retry_ms=1_060_000, delivered=9, movers=(mover,), batches=6)
-    write_agent_state(group.group, "QM1", state)
+    show_agent(group, "QM1", state)
 
     found = scrape(group)
 
@@ -159,7 +159,7 @@ def test_redis_that_is_away_is_told_as_that(group: TestGroup) -> None:
 
 def test_every_sample_is_of_a_metric_that_is_documented(group: TestGroup) -> None:
     group.define_shared("Q")
-    write_agent_state(group.group, "QM1", AgentState("RUNNING", 1, 0))
+    show_agent(group, "QM1", AgentState("RUNNING", 1, 0))
     assert scrape(group).names() <= METRICS.keys()
 
 

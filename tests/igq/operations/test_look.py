@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from igq.agent.progress.report import AgentState, write_agent_state
+from igq.agent.progress.report import AgentState
 from igq.errors import CommandError
 from igq.operations import look as looking
 from igq.operations.look import Wanted, chosen, look
@@ -15,6 +15,7 @@ from igq.operations.rates import Rates
 from igq.operations.status import read_status
 from igq.operations.troubles import troubles
 from sharedq.mqi.constants import OpenOption, PutOption
+from tests.support.agents import show_agent
 from tests.support.members import TestGroup
 
 CHECK = Wanted(is_check=True)
@@ -24,7 +25,7 @@ CHECK = Wanted(is_check=True)
 def well(group: TestGroup) -> TestGroup:
     """A group of QM1 whose agent runs, with a queue that has room for one message."""
     group.define_shared("Q", max_depth=1)
-    write_agent_state(group.group, "QM1", AgentState("RUNNING", 4711, 0))
+    show_agent(group, "QM1", AgentState("RUNNING", 4711, 0))
     return group
 
 
@@ -44,7 +45,7 @@ def test_all_is_well(well: TestGroup, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_each_trouble_is_one_line_and_the_status_is_1(well: TestGroup, capsys: pytest.CaptureFixture[str]) -> None:
-    write_agent_state(well.group, "QM1", AgentState("RETRY", 4711, 0, last_error="2053 MQRC_Q_FULL: Q"))
+    show_agent(well, "QM1", AgentState("RETRY", 4711, 0, last_error="2053 MQRC_Q_FULL: Q"))
     well.connect().put1("Q", b"x")
 
     assert look(well.settings, CHECK) == 1
@@ -62,7 +63,7 @@ def test_a_manager_whose_lease_ran_out_is_a_trouble(well: TestGroup) -> None:
 
 def test_a_stopped_manager_is_a_trouble_only_if_asked_for(well: TestGroup) -> None:
     well.add_member("QM2")
-    write_agent_state(well.group, "QM2", AgentState("RUNNING", 4712, 0))
+    show_agent(well, "QM2", AgentState("RUNNING", 4712, 0))
     tell(well, state="STOPPED")
 
     assert not wrong(well)
@@ -74,7 +75,7 @@ def test_a_stopped_manager_for_which_messages_wait_is_a_trouble(
     well: TestGroup, capsys: pytest.CaptureFixture[str]
 ) -> None:
     well.add_member("QM2")
-    write_agent_state(well.group, "QM2", AgentState("RUNNING", 4712, 0))
+    show_agent(well, "QM2", AgentState("RUNNING", 4712, 0))
     well.repository("QM2").alter_qmgr("QM2", {"igq": "ENABLED"})
     well.define_private("QM1", "HERS")
     connection = well.connect("QM1")
@@ -174,7 +175,7 @@ def test_a_watch_tells_how_many_messages_an_agent_delivers_a_second(well: TestGr
     rates = Rates()
 
     def rate_after(delivered: int, now_s: float) -> float | None:
-        write_agent_state(well.group, "QM1", AgentState("RUNNING", 4711, 0, delivered=delivered))
+        show_agent(well, "QM1", AgentState("RUNNING", 4711, 0, delivered=delivered))
         (manager,) = rates.added(read_status(well.settings), now_s).managers
         return manager.agent.delivered_rate
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 import redis
 
-from igq.agent.progress.report import AgentState, write_agent_state
+from igq.agent.progress.report import AgentState
 from igq.operations.status import ManagerStatus, read_status
 from igq.output.messages import trouble_id
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.settings.values import Settings
+from tests.support.agents import show_agent
 from tests.support.members import TestGroup
 from tests.support.topologies import Cluster
 
@@ -22,7 +23,7 @@ from tests.support.topologies import Cluster
 def shown(group: TestGroup, state: str, agent: str) -> ManagerStatus:
     """QM1 as it is shown after these statements of the group and its agent."""
     keys = group.group.keys
-    write_agent_state(group.group, "QM1", AgentState(agent, 4711, 0))
+    show_agent(group, "QM1", AgentState(agent, 4711, 0))
     changes: list[str | int] = ["QM1", 1, json.dumps({"state": state})]
     group.group.call("admin/member_state", [keys.members, keys.fence], changes)
     return next(each for each in read_status(group.settings).managers if each.name == "QM1")
