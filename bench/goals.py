@@ -67,9 +67,16 @@ GOALS = {
 }
 
 
-def goal_table(by_fsync: Mapping[str, Sequence[Row]]) -> str:
-    """The table in Markdown. A line that was not measured says so."""
-    return table(_HEAD, _lines(by_fsync))
+def goal_table(by_fsync: Mapping[str, Sequence[Row]], before: str = "") -> str:
+    """The table in Markdown. A line that was not measured is as in *before*, or says so."""
+    known = {line.split(" | ")[0].removeprefix("| "): line for line in before.splitlines()}
+    measured = {row.name for rows in by_fsync.values() for row in rows}
+    lines = table(_HEAD, _lines(by_fsync)).splitlines()
+    names = [None, None, *GOALS]
+    return "\n".join(
+        line if name is None or name in measured else known.get(name, line)
+        for name, line in zip(names, lines, strict=True)
+    )
 
 
 def has_place(page: Path) -> bool:
@@ -80,7 +87,8 @@ def has_place(page: Path) -> bool:
 def refresh(page: Path, by_fsync: Mapping[str, Sequence[Row]]) -> None:
     """Write the table between its markers on *page*."""
     text = page.read_text(encoding="utf-8")
-    page.write_text(_PART.sub(lambda part: f"{part[1]}\n{goal_table(by_fsync)}\n\n{part[2]}", text), encoding="utf-8")
+    new = _PART.sub(lambda part: f"{part[1]}\n{goal_table(by_fsync, part[0])}\n\n{part[2]}", text)
+    page.write_text(new, encoding="utf-8")
 
 
 def _lines(by_fsync: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, ...]]:

@@ -51,6 +51,17 @@ def test_only_the_table_of_a_page_is_written_anew(tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8") == text
 
 
+def test_a_line_that_is_not_measured_keeps_its_figures(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- measured: goals -->\n<!-- end of goals -->\n", encoding="utf-8")
+    refresh(page, {"everysec": [Row("put", 1.25), Row("get without waiting", 3.5)]})
+    refresh(page, {"everysec": [Row("put", 1.75)]})
+    text = page.read_text(encoding="utf-8")
+    assert "| 1.75 |" in text
+    assert "| 3.50 |" in text
+    assert "| 1.25 |" not in text
+
+
 def test_the_same_figures_make_the_same_picture(tmp_path: Path) -> None:
     rows = [
         Row("a", 1.2, is_limit=True, growth=("queues", 20)),
