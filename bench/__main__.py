@@ -37,7 +37,9 @@ def main() -> int:
                 rows += line.measure(site)
     _print(by_fsync, arguments.output)
     if arguments.goals:
-        refresh(arguments.goals, by_fsync)
+        missing = refresh(arguments.goals, by_fsync)
+        if missing and not arguments.only:
+            console.print(f"not measured: {', '.join(missing)}")
     if arguments.picture:
         draw(by_fsync["everysec"], arguments.picture)
     return 0
@@ -65,6 +67,9 @@ def _arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.goals is not None and not has_place(arguments.goals):
         parser.error(f"{arguments.goals} is no page with a place for the table of goals")
+    for path in filter(None, (arguments.picture, arguments.output)):
+        if path.is_dir() or not path.parent.is_dir():
+            parser.error(f"{path} cannot be written")
     return arguments
 
 

@@ -84,11 +84,13 @@ def has_place(page: Path) -> bool:
     return page.is_file() and _PART.search(page.read_text(encoding="utf-8", errors="replace")) is not None
 
 
-def refresh(page: Path, by_fsync: Mapping[str, Sequence[Row]]) -> None:
-    """Write the table between its markers on *page*."""
+def refresh(page: Path, by_fsync: Mapping[str, Sequence[Row]]) -> list[str]:
+    """Write the table between its markers on *page*. Returns the names of goals that no row has."""
     text = page.read_text(encoding="utf-8")
     new = _PART.sub(lambda part: f"{part[1]}\n{goal_table(by_fsync, part[0])}\n\n{part[2]}", text)
     page.write_text(new, encoding="utf-8")
+    measured = {row.name for rows in by_fsync.values() for row in rows}
+    return [name for name in GOALS if name not in measured]
 
 
 def _lines(by_fsync: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, ...]]:

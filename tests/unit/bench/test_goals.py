@@ -55,7 +55,8 @@ def test_a_line_that_is_not_measured_keeps_its_figures(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- measured: goals -->\n<!-- end of goals -->\n", encoding="utf-8")
     refresh(page, {"everysec": [Row("put", 1.25), Row("get without waiting", 3.5)]})
-    refresh(page, {"everysec": [Row("put", 1.75)]})
+    missing = refresh(page, {"everysec": [Row("put", 1.75)]})
+    assert missing == [name for name in GOALS if name != "put"]
     text = page.read_text(encoding="utf-8")
     assert "| 1.75 |" in text
     assert "| 3.50 |" in text
@@ -81,6 +82,16 @@ def test_the_page_has_the_goals_as_they_are() -> None:
         PAGE.read_text(encoding="utf-8").partition("<!-- measured: goals -->")[2].partition("<!-- end of goals -->")[0]
     )
     assert [line.split(" | ")[0].removeprefix("| ") for line in part.strip().splitlines()[2:]] == [*GOALS]
+
+
+@pytest.mark.parametrize("option", ["--picture", "--output"])
+@pytest.mark.parametrize("file", ["no/such/folder/x", "docs"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(option: str, file: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", option, file], cwd=PAGE.parents[2], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith(f"{file} cannot be written")
 
 
 @pytest.mark.parametrize("page", ["README.md", "missing.md", "."])
