@@ -38,7 +38,7 @@ GOALS = {
     "get without waiting": Goal(2.2, 2.2, "the same as for put"),
     "50 gets in one unit of work": Goal(2.3, 2.2, "the script is half, decoding a third"),
     "get and put in one unit of work": Goal(2.0, 2.0, "a script of 13 commands"),
-    "hop to a private queue": Goal(10.0, 9.0, "1.5 us of the server a message, which works nearly all the time"),
+    "hop to a private queue": Goal(10.0, 9.0, "1.5 us of the server a message, which is busy most of the time"),
     "hop to a shared queue, in another structure": Goal(10.0, 9.0, "the same"),
     "hop to 4 queues in turns : to one": Goal(None, 1.3, "a run ends with each change of queue"),
     "hop to another structure": Goal(None, 8.0, "three writes a batch of 50 wait for each other"),
