@@ -28,6 +28,8 @@ def main(arguments: list[str]) -> None:
     """Put or get for some seconds."""
     how, verb, seconds, url, *of_igq = arguments
     step = _igq(verb, url, *of_igq) if how == "igq" else _streams(verb, _STREAMS[how](url))
+    # The first call puts its script together.
+    step()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()

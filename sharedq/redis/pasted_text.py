@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 _COMMENT = re.compile(r"--\[\[.*?\]\]|--[^\n]*", re.DOTALL)
 _CONSTANT = re.compile(r"^local ([A-Z_]+) = (.+)$", re.MULTILINE)
 _FUNCTION = re.compile(r"^local function (\w+)\(([^)]*)\)\n(.*?)^end$", re.MULTILINE | re.DOTALL)
 _CAPITALS = re.compile(r"(?<!\w)[A-Z_]+(?!\w)")
 _CALL = re.compile(r"(?<![\w.])(\w+)\(")
-_USE = re.compile(r"\bCONST\.([A-Z_]+)\b|\bINLINE\.(\w+)\(")
+_USE = re.compile(r"CONST\.([A-Z_]+)\b|INLINE\.(\w+)\(")
 _INLINE = re.compile(r"INLINE\.(\w+)\(")
 #: A text, a bracket, or a comma: the commas that separate arguments are outside the first two.
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[()\[\]{},]')
+#: A text, or a name that may be that of a parameter.
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w.])(?:\w+|\.\.\.)(?![\w.])')
 #: An expression that needs no brackets wherever it stands.
 _ATOM = re.compile(r'[\w.]+(?:\[[^\[\]]*\])*|"[^"]*"|\.\.\.')
 
@@ -36,20 +38,20 @@ class Inline:
         given = dict(zip(self.parameters, arguments, strict=False))
         if self.parameters[-1] == "...":
             given["..."] = ", ".join(arguments[len(self.parameters) - 1 :])
-        names = "|".join(re.escape(name) for name in given)
-        pattern = re.compile(rf'"(?:[^"\\]|\\.)*"|(?<![\w.])(?:{names})(?![\w.])')
 
         def put(match: re.Match[str]) -> str:
-            argument = given.get(match[0], match[0])
+            argument = given.get(match[0])
+            if argument is None:
+                return match[0]
             return argument if match[0] == "..." or _ATOM.fullmatch(argument) else f"({argument})"
 
-        return pattern.sub(put, self.text)
+        return _NAME.sub(put, self.text)
 
 
 @cache
 def definitions() -> tuple[dict[str, str], dict[str, Inline]]:
     """Return the constants and the functions of ``lua/pasted.lua``, by their names."""
-    source = (resources.files("sharedq") / "lua" / "pasted.lua").read_text(encoding="utf-8")
+    source = (Path(__file__).parents[1] / "lua" / "pasted.lua").read_text(encoding="utf-8")
     code = _COMMENT.sub("", source)
     constants, inlines = dict(_CONSTANT.findall(code)), dict[str, Inline]()
     for name, parameters, body in _FUNCTION.findall(code):
