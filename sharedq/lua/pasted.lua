@@ -73,14 +73,71 @@ end
 
 -- Hands a message that is on no queue to the get of any message that waits there (`after`: its entry after the selection).
 -- In a unit of work its record stands with the others: a wake entry without a blank in front of the record was got so.
-local function hand(own, wake_base, queue, name, after, id, score, record, stream, limit)
+-- `chosen` is what the journal says besides: { "c", "1" } for a get that waits for certain messages.
+local function hand(own, wake_base, queue, name, after, id, score, record, stream, limit, chosen)
     local unit_id = string.byte(after) == 43 and string.sub(after, 2)
     local token = token_in(after)
     redis.call("HINCRBY", queue, "nw", -1)
     redis.call("HSET", own, token, "H" .. name)
     if unit_id then got_in_unit(wake_base, queue, token, unit_id, name, id, score) end
     redis.call("LPUSH", wake_base .. token, id .. (unit_id and "" or " " .. score) .. "\n" .. record)
-    journal(stream, limit, "e", "get", "o", token, "q", name, "u", unit_id or "", "i", id)
+    journal(stream, limit, "e", "get", "o", token, "q", name, "u", unit_id or "", "i", id, unpack(chosen))
+end
+
+-- Sets `after` to what follows the selection of a get that waits for the CorrelId of a message and is to be handed that; then
+-- it waits no more. Not where the getter has to look itself, or another message comes before this one. Browses that wait are
+-- not woken: nothing comes that they could see.
+local function take_waiter_by_correl(queue, index, waiters, record, after)
+    -- It has a CorrelId and no MsgId of the program's own; it does not expire, is in no group and asks for no report.
+    if bit.band(string.byte(record), 62) == 4 and #record <= LONG then
+        local from = "C" .. string.sub(record, 6, 29)
+        local to = "(" .. from .. "\255"
+        local waiter = redis.call("ZRANGEBYLEX", waiters, "[" .. from, to, "LIMIT", 0, 1)[1]
+        local there = waiter and redis.call("HMGET", queue, "gm", "mk", "lg", "al")
+        if there and is_to_be_handed(string.sub(waiter, 26)) and (there[1] or "0") == "0"
+            and not (there[2] or there[3] or there[4])
+            and not redis.call("ZRANGEBYLEX", index, "[" .. from, to, "LIMIT", 0, 1)[1] then
+            redis.call("ZREM", waiters, waiter)
+            after = string.sub(waiter, 26)
+        end
+    end
+end
+
+-- Appends the index entries of a message that has no more than identifiers to a list. The flags are those of prelude/record:
+-- 4, a CorrelId; 8, a MsgId of the program's own. An entry ends with the place, and the id unless that is the usual one.
+local function identifiers(into, id, score, record)
+    local flags, order = string.byte(record), struct.pack(">I7", score)
+    local tail = id == string.format("%.0fx", score % PRIORITY_STEP) and order or order .. id
+    local correl = bit.band(flags, 4) ~= 0 and string.sub(record, 6, 29)
+    local msgid = bit.band(flags, 8) ~= 0 and string.sub(record, correl and 30 or 6, correl and 53 or 29)
+    if correl then into[#into + 1] = "C" .. correl .. tail end
+    if msgid then into[#into + 1] = "M" .. msgid .. tail end
+    if correl and msgid then into[#into + 1] = "X" .. msgid .. correl .. tail end
+end
+
+local function index_entries(index, entries)
+    local indexed = {}
+    for place, each in ipairs(entries) do indexed[2 * place - 1], indexed[2 * place] = 0, each end
+    if indexed[1] then redis.call("ZADD", index, unpack(indexed)) end
+end
+
+-- Puts messages with no more than identifiers where gets can find them; `added` lists score, id, score, id.
+local function make_simple_available(available, index, added, records)
+    redis.call("ZADD", available, unpack(added))
+    local entries = {}
+    for position, its_record in ipairs(records) do
+        identifiers(entries, added[2 * position], added[2 * position - 1], its_record)
+    end
+    index_entries(index, entries)
+end
+
+-- Sets `id` and `score` (as text) to those of the first message that the index has under a prefix.
+local function find_by_index(index, prefix, id, score)
+    local found = redis.call("ZRANGEBYLEX", index, "[" .. prefix, "(" .. prefix .. "\255", "LIMIT", 0, 1)[1]
+    if found then
+        score, id = string.format("%.0f", struct.unpack(">I7", found, #prefix + 1)), string.sub(found, #prefix + 8)
+        if id == "" then id = string.format("%.0fx", score % PRIORITY_STEP) end
+    end
 end
 
 local function remove_records(messages, ids_text)

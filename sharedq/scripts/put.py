@@ -116,12 +116,9 @@ def put_call(
         version: of the definition that the arguments are by; default that of the handle.
     """
     version = version or handle.definition.version
-    if are_plain(arguments):
-        if not in_unit:
-            script_keys = handle.puts.keys or _put_plain_keys(connection, handle)
-            return _put_plain_call(connection, handle, script_keys, arguments, details, version)
-        if not (handle.is_intra_group or handle.definition.checks):
-            return _put_in_unit_call(connection, handle, arguments, details, version)
+    if not in_unit and are_plain(arguments):
+        script_keys = handle.puts.keys or _put_plain_keys(connection, handle)
+        return _put_plain_call(connection, handle, script_keys, arguments, details, version)
     keys, queue = handle.structure.keys, handle.queue
     return (
         "structure/put",
@@ -261,27 +258,6 @@ def _put_plain_call(
         destination = handle.destination if handle.is_intra_group else b""
         head += (destination, len(handle.definition.checks) // 2, *handle.definition.checks)
     return "structure/put_plain", script_keys, (*head, arguments[0][0], *[record for _, _, record in arguments])
-
-
-def _put_in_unit_call(
-    connection: Caller, handle: PutHandle, arguments: Sequence[PutArguments], details: Sequence[str], version: str
-) -> ScriptCall:
-    """Store a batch of plain messages in the unit of work."""
-    keys, queue, is_journaled = handle.structure.keys, handle.queue, connection.journal_max != "0"
-    unit = keys.unit_of_work + connection.token
-    return (
-        "structure/put_in_unit",
-        (
-            *(keys.owners, keys.sequence, keys.messages, queue.queue, queue.available, unit),
-            *((keys.journal,) if is_journaled else ()),
-        ),
-        (
-            *(connection.token, handle.name, version, str(handle.definition.facts.max_depth), connection.unit.id),
-            *((connection.journal_max, "\n".join(details)) if is_journaled else ()),
-            arguments[0][0],
-            *[record for _, _, record in arguments],
-        ),
-    )
 
 
 def _put_plain_keys(connection: Caller, handle: PutHandle) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ CASES = {
     "put with a CorrelId": Case(
         "structure/put", lambda s: s.queue.put(b"3", MQMD(correl_id=b"C" * 24)), done=(*FIRST, (b"3", 0))
     ),
-    "put under syncpoint": Case("structure/put_in_unit", put_uncommitted, done=FIRST),
+    "put under syncpoint": Case("structure/put", put_uncommitted, done=FIRST),
     "put with a CorrelId under syncpoint": Case(
         "structure/put",
         lambda s: s.queue.put(b"3", MQMD(correl_id=b"C" * 24), options=PutOption.SYNCPOINT),

@@ -185,7 +185,7 @@ PAIRS = {
     "wait, and give up": Pair(wait_in_vain, ("structure/unwait",), also="BLPOP"),
     "wait, and be handed a message": Pair(wait_in_vain, ("BLPOP",), put_meanwhile=True),
     "wait, and be woken": Pair(wait_under_syncpoint, ("BLPOP",), put_meanwhile=True),
-    "commit": Pair(commit, ("structure/put_in_unit", "structure/get", "structure/commit")),
+    "commit": Pair(commit, ("structure/put", "structure/get", "structure/commit")),
     "commit in two structures": Pair(commit_two, ("admin/decide", "structure/commit")),
     "back out": Pair(back_out, ("structure/get", "structure/backout")),
     "prepare and commit": Pair(

@@ -230,7 +230,7 @@ def test_a_put_under_syncpoint_whose_reply_is_lost_is_backed_out(proxy: Proxy, q
     qmgr = pymqi.connect("QM1", cno_options=ANY)
     queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
     token = qmgr._hconn().connection.token
-    proxy.lose_reply("structure/put_in_unit")
+    proxy.lose_reply("structure/put")
     with fails(CMQC.MQRC_BACKED_OUT):
         queue.put(b"lost", None, pymqi.PMO(Options=IN_UNIT))
     with fails(CMQC.MQRC_BACKED_OUT):

@@ -15,10 +15,9 @@ from sharedq.scripts import put
 
 #: The least that a second way has to bring.
 FLOOR = 1.1
-#: Messages of a unit of work that comes along with its commit; of one call, as Spark's sink makes them.
-BATCH, CALL = 50, 100
+#: Messages of a unit of work that comes along with its commit.
+BATCH = 50
 _GET = int(GetOption.SYNCPOINT)
-_PUT = int(PutOption.SYNCPOINT)
 _PUT_LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 
 
@@ -30,11 +29,6 @@ def measure(site: Site) -> list[Row]:
     def put_alone(count: int) -> None:
         for _ in range(count):
             queue.put(BODY, persistent())
-
-    def put_recorded(count: int) -> None:
-        for _ in range(count):
-            queue.put_many([(persistent(), BODY) for _ in range(CALL)], options=_PUT)
-            connection.commit()
 
     def put_later(count: int) -> None:
         for _ in range(count):
@@ -70,7 +64,6 @@ def measure(site: Site) -> list[Row]:
     # A put that the general script would have to make comes along with no commit.
     return [
         row("put by put_plain : by put", put_alone, (put, "are_plain")),
-        row("100 puts in a unit of work by put_in_unit : by put", put_recorded, (put, "are_plain"), each=CALL),
         row(
             "50 puts that come along with the commit : that are recorded",
             put_later,

@@ -284,7 +284,7 @@ local function index_looked_at(queue, messages, expiry, added, records)
     end
     if #plain > 0 then redis.call("ZADD", queue.a, unpack(plain)) end
     -- Identifiers alone, by far the most frequent, are indexed in one command.
-    local indexed, levels = {}, {}
+    local entries, levels = {}, {}
     for position = 1, #added / 2 do
         local score, id, record = added[2 * position - 1], added[2 * position], records[position]
         if needs_look(id) then
@@ -292,22 +292,11 @@ local function index_looked_at(queue, messages, expiry, added, records)
             if bit.band(flags, EXPIRY + GROUP) ~= 0 then
                 levels[position] = look_after(queue, messages, expiry, 1, id, score, record)
             else
-                local tail, count = place_text(score, id), #indexed
-                local correl, msgid = bit.band(flags, CORREL) ~= 0, bit.band(flags, MSGID) ~= 0
-                if correl then indexed[count + 1], indexed[count + 2] = 0, "C" .. string.sub(record, 6, 29) .. tail end
-                if msgid then
-                    local at = correl and 30 or 6
-                    count = #indexed
-                    local its_msgid = string.sub(record, at, at + 23)
-                    indexed[count + 1], indexed[count + 2] = 0, "M" .. its_msgid .. tail
-                    if correl then
-                        indexed[count + 3], indexed[count + 4] = 0, "X" .. its_msgid .. string.sub(record, 6, 29) .. tail
-                    end
-                end
+                INLINE.identifiers(entries, id, score, record)
             end
         end
     end
-    if #indexed > 0 then redis.call("ZADD", queue.i, unpack(indexed)) end
+    INLINE.index_entries(queue.i, entries)
     return levels
 end
 

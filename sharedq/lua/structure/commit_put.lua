@@ -69,7 +69,8 @@ for position = 1, count do
 end
 redis.call("HSET", messages, unpack(stored))
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
--- A lone get that waits for any message is handed it as structure/put_plain does that.
+-- A lone get that waits for any message is handed it as structure/put_plain does that, one that waits for its CorrelId as
+-- structure/put does.
 local handed_to
 if state[2] == "1" and count == 1 and look == "" and not is_long
     and (state[5] or "0") == "0" and redis.call("ZCARD", KEYS[5]) == 0 then
@@ -78,13 +79,15 @@ if state[2] == "1" and count == 1 and look == "" and not is_long
     local after = is_free and string.sub(waiter, 2)
     handed_to = after and INLINE.is_to_be_handed(after) and after
     if handed_to then redis.call("ZREM", KEYS[6], waiter) end
+elseif count == 1 and look ~= "" and (state[2] or "0") ~= "0" then
+    INLINE.take_waiter_by_correl(KEYS[4], KEYS[10], KEYS[6], stored[2], handed_to)
 end
 -- Messages with identifiers are made available below.
 if look == "" and not handed_to then redis.call("ZADD", KEYS[5], unpack(added)) end
 if state[6] then
     local went = handed_to and 1 or 0
     INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, went)
-    if look == "" then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added) end
+    if look == "" or handed_to then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added) end
 end
 
 local names, queues, away = FIRST + 2 * count, {}, {}
@@ -107,10 +110,11 @@ if ARGV[7] ~= "0" then
     INLINE.entry(KEYS[9], ARGV[7], "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", ARGV[8])
     INLINE.entry(KEYS[9], ARGV[7], "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
 end
-local reply, got = { 0, 0, applied }, nil
+local reply = { 0, 0, applied }
 if handed_to then
     local id, score, record = ids[1], string.format("%.0f", added[1]), stored[2]
-    INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, KEYS[9], ARGV[7])
+    local chosen = look == "" and {} or { "c", "1" }
+    INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, KEYS[9], ARGV[7], chosen)
     if string.byte(handed_to) == 33 then redis.call("HDEL", messages, id) end
 end
 if rides then
@@ -125,20 +129,19 @@ if rides then
         if prefix == "" then
             id, score = unpack(redis.call("ZPOPMIN", available))
         else
-            local found = redis.call("ZRANGEBYLEX", index, "[" .. prefix, "(" .. prefix .. "\255", "LIMIT", 0, 1)[1]
-            if found then
-                -- As prelude/record has it: the place, and the id unless that is the usual one.
-                score, id = string.format("%.0f", struct.unpack(">I7", found, #prefix + 1)), string.sub(found, #prefix + 8)
-                if id == "" then id = string.format("%.0fx", score % CONST.PRIORITY_STEP) end
-                redis.call("ZREM", available, id)
-            end
+            INLINE.find_by_index(index, prefix, id, score)
+            if id then redis.call("ZREM", available, id) end
         end
         local needs_look, record = id and string.byte(id, -1) == 120, id and redis.call("HGET", messages, id)
         -- It expires, is in a group, or asks for a report.
         if needs_look and bit.band(string.byte(record), 50) ~= 0 then
             redis.call("ZADD", available, score, id)
         elseif id then
-            if needs_look then got = { id = id, score = tonumber(score), record = record, name = ARGV[at], i = index } end
+            if needs_look then
+                local entries, place = {}, tonumber(score)
+                INLINE.identifiers(entries, id, place, record)
+                if entries[1] then redis.call("ZREM", index, unpack(entries)) end
+            end
             local chosen = prefix == "" and {} or { "c", "1" }
             if there[5] then INLINE.note(there[5], source, available, ARGV[at], owner, 0, 1) end
             away[source] = (away[source] or 0) + 1
@@ -159,23 +162,27 @@ end
 for key, number in pairs(away) do
     if number ~= 0 then redis.call("HINCRBY", key, "gu", number) end
 end
-local is_done = handed_to or (look == "" and (state[2] or "0") == "0")
-if is_done and not got then return reply end
+if handed_to then return reply end
+-- The get that rides may be one of those that wait by now.
+local left = look == "" and tonumber(state[2] or 0) or tonumber(redis.call("HGET", KEYS[4], "nw") or 0)
+if look == "" and left == 0 then return reply end
+if left == 0 then
+    local records = {}
+    for position = 1, count do records[position] = stored[2 * position] end
+    INLINE.make_simple_available(KEYS[5], KEYS[10], added, records)
+    if state[6] then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added) end
+    return reply
+end
 -- PRELUDE
-if got then look_after(got, messages, nil, -1, got.id, got.score, got.record) end
-if is_done then return reply end
 local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[10], w = KEYS[6] }
 queue.hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[7] }
 if look == "" then
-    local left = tonumber(state[2])
     for _, id in ipairs(ids) do
         if left > 0 then left = left - wake_for(queue, KEYS[1], KEYS[7], tostring(id), "") end
     end
 else
     local records = {}
     for position = 1, count do records[position] = stored[2 * position] end
-    -- The get that rides may be one of those that wait by now.
-    local left = tonumber(redis.call("HGET", KEYS[4], "nw") or 0)
     make_available(queue, messages, KEYS[1], KEYS[7], nil, left, added, records)
     if state[6] then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added) end
 end

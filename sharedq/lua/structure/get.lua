@@ -97,31 +97,41 @@ if may_be_long and wanted ~= "1" and is_any then
     end
 end
 
--- The common case first, before any function is made: plain messages that fit, from the front of the queue.
+-- The common case first, before any function is made: messages that fit, from the front of the queue, all plain; or one with
+-- no more than identifiers, from there or by the index.
 local popped
+local prefix = not is_any and ARGV[12] == "" and ARGV[13] == "" and ARGV[14] ~= "" and ARGV[14]
 -- As prelude/place notes it: by which message, where others waited, too.
 local woken_by = waiting ~= "" and string.match(waiting, "^K[^\n]*\n(.+)$")
 local is_woken = waiting == "K" .. ARGV[2] .. (woken_by and "\n" .. woken_by or "")
-if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2" then
-    local ids
-    if wanted == "1" then
+if version == ARGV[3] and (waiting == "" or is_woken) and (is_any or prefix) and mode ~= "2" then
+    local ids, id, scores_text
+    if prefix then
+        INLINE.find_by_index(KEYS[5], prefix, id, scores_text)
+        ids = { id }
+    elseif wanted == "1" then
         popped = redis.call("ZPOPMIN", KEYS[4])
-        ids = { popped[1] }
+        id, scores_text = popped[1], popped[2]
+        ids = { id }
     else
         -- Two commands, yet half the work that ZPOPMIN has with fifty: most of that is writing scores.
         ids = redis.call("ZRANGE", KEYS[4], 0, wanted - 1)
     end
     local count, ids_text = #ids, table.concat(ids, " ")
-    if count > 0 and not string.find(ids_text, "x", 1, true) then
+    local is_looked_at = not is_blind and id and string.byte(id, -1) == 120
+    if count > 0 and (is_looked_at or not string.find(ids_text, "x", 1, true)) then
         local records = is_blind and {} or redis.call("HMGET", messages, unpack(ids))
         -- A getter that takes another message than the one that woke it has to wake others for that one.
         local fit = not woken_by or string.find(" " .. ids_text .. " ", " " .. woken_by .. " ", 1, true)
+        -- It does not expire, and is in no group.
+        if is_looked_at then fit = fit and bit.band(string.byte(records[1]), 18) == 0 end
         if not is_blind and (may_be_long or length_max < CONST.LONG) then
             for position = 1, count do fit = fit and #records[position] <= length_max end
         end
         if fit then
-            local scores_text = popped and popped[2]
-            if not popped then
+            if prefix then
+                redis.call("ZREM", KEYS[4], id)
+            elseif not popped then
                 if mode ~= "0" then
                     -- No two scores are the same, so of a run the first says all.
                     local ends = redis.call("ZMSCORE", KEYS[4], ids[1], ids[count])
@@ -131,6 +141,11 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
                     end
                 end
                 redis.call("ZREMRANGEBYRANK", KEYS[4], 0, count - 1)
+            end
+            if is_looked_at then
+                local entries, score = {}, tonumber(scores_text)
+                INLINE.identifiers(entries, id, score, records[1])
+                if entries[1] then redis.call("ZREM", KEYS[5], unpack(entries)) end
             end
             if state[5] then INLINE.note(state[5], KEYS[3], KEYS[4], ARGV[2], owner, 0, count) end
             if is_woken then
@@ -150,14 +165,19 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
                     redis.call("LPUSH", unit, "A" .. unit_id)
                 end
             end
-            INLINE.journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text)
+            INLINE.journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text,
+                unpack(is_any and {} or { "c", "1" }))
             if is_blind then return { 0, 0, ids_text, records } end
             local _, _, _, high, low = string.byte(records[1], 1, 5)
             return { 0, #records[1] - high * 256 - low, ids_text, records }
         end
-    elseif count == 0 and entry ~= "" and not may_be_long then
+    elseif count == 0 and (prefix and waiting == "" or is_any and not may_be_long) then
         if is_woken then redis.call("DEL", KEYS[9]) end
-        INLINE.register(KEYS[6], KEYS[3], own, owner, ARGV[2], entry)
+        if entry ~= "" then
+            INLINE.register(KEYS[6], KEYS[3], own, owner, ARGV[2], entry)
+        elseif is_woken then
+            redis.call("HSET", own, owner, "")
+        end
         return { MQRC.NO_MSG_AVAILABLE }
     end
 end

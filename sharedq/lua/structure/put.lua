@@ -37,23 +37,21 @@ INVARIANTS  1 one state, 2 fencing, 5 position
 MEMORY      refused when Redis is full
 RIGHTS      asked by structure/attach
 COST        O(messages * log depth)
-USES        fence, place, unit_of_work, journal, destinations
+USES        place
 ]]
-local own, sequence, messages, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[9]
-local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[7], g = KEYS[14], r = KEYS[15] }
-queue.hand = { messages = messages, journal = KEYS[12], journal_max = ARGV[6] }
-local unit, destinations, expiry, wake_base = KEYS[8], KEYS[10], KEYS[11], KEYS[13]
-local owner, version, unit_id, destination, checks = ARGV[1], ARGV[3], ARGV[5], ARGV[8], tonumber(ARGV[9])
+local sequence, messages, versions = KEYS[2], KEYS[3], KEYS[9]
+local unit, destinations = KEYS[8], KEYS[10]
+local owner, unit_id, destination, checks = ARGV[1], ARGV[5], ARGV[8], tonumber(ARGV[9])
 
-if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", queue.q, "ver", "pu", "lk", "nw", "gm", "ev")
+if redis.call("HEXISTS", KEYS[1], owner) == 0 then return { MQRC.CONNECTION_BROKEN } end
+local state = redis.call("HMGET", KEYS[4], "ver", "pu", "lk", "nw", "gm", "ev")
 if not state[1] then return { MQRC.Q_DELETED } end
 local at = 10
 for _ = 1, checks do
     if (redis.call("HGET", versions, ARGV[at]) or "") ~= ARGV[at + 1] then return { MQRC.OBJECT_CHANGED } end
     at = at + 2
 end
-if state[1] ~= version then return { 1, state[1], redis.call("HGET", queue.q, "def") } end
+if state[1] ~= ARGV[3] then return { 1, state[1], redis.call("HGET", KEYS[4], "def") } end
 
 local count = (#ARGV - at + 1) / 3
 if INLINE.is_full(ARGV[4], count, KEYS[5], state[2], state[3], state[5]) then
@@ -64,40 +62,73 @@ end
 local first = redis.call("INCRBY", sequence, count) - count + 1
 local code = ""
 if destination ~= "" then
-    code = "." .. (redis.call("HGET", destinations, destination) or new_code(destinations, destination))
+    code = redis.call("HGET", destinations, destination)
+    if not code then INLINE.make_code(code, destinations, destination) end
+    code = "." .. code
 end
 
 local ids, scores, records, stored, is_long, is_run = {}, {}, {}, {}, false, true
+-- Nothing of it expires, or is a member: of that, prelude/groups knows more.
+local is_simple, now = true, nil
 local first_base = ARGV[at]
 for position = 1, count do
     local base, look, record = ARGV[at], ARGV[at + 1], ARGV[at + 2]
     at = at + 3
     local number = first + position - 1
-    -- Lua writes numbers up to 10^14 without an exponent: more messages than a structure will see.
-    local id = number .. code .. look
-    if look == "x" and has(record, EXPIRY) then
+    -- A third faster than to have Lua write the number by itself.
+    local id = string.format("%d", number) .. code .. look
+    local flags = string.byte(record)
+    is_simple = is_simple and bit.band(flags, 18) == 0
+    if bit.band(flags, 2) ~= 0 then
         -- The caller gave the time left; the record has the moment, by this server's clock.
-        record = string.sub(record, 1, 5) .. struct.pack(">I8", now_ms() + expiry_ms(record)) .. string.sub(record, 14)
+        if not now then
+            local time = redis.call("TIME")
+            now = time[1] * 1000 + math.floor(time[2] / 1000)
+        end
+        local ends = struct.pack(">I8", now + struct.unpack(">I8", record, 6))
+        record = string.sub(record, 1, 5) .. ends .. string.sub(record, 14)
     end
     is_long, is_run = is_long or #record > CONST.LONG, is_run and base == first_base
     ids[position], scores[position], records[position] = id, base + number, record
     stored[2 * position - 1], stored[2 * position] = id, record
 end
-redis.call("HSET", messages, unpack(stored))
-if is_long then redis.call("HSET", queue.q, "lg", 1) end
+-- A get that waits for the CorrelId of a lone message is handed it here, without functions: a reply to its request.
+local after
+if unit_id == "" and count == 1 and (state[4] or "0") ~= "0" then
+    INLINE.take_waiter_by_correl(KEYS[4], KEYS[6], KEYS[7], records[1], after)
+end
+-- A message that is handed over outside a unit of work is not stored.
+if not after or string.byte(after) == 43 then redis.call("HSET", messages, unpack(stored)) end
+if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
 
-journal(KEYS[12], ARGV[6], "e", "put", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(ids, " "), "d", ARGV[7])
-if unit_id == "" then
-    local added = {}
-    for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
-    make_available(queue, messages, own, wake_base, expiry, tonumber(state[4] or 0), added, records)
-    if state[6] then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1], added) end
-else
-    -- Of a run the first says all. The last one says nothing of those between: each may have its own priority.
+local ids_text, handed = table.concat(ids, " "), 0
+INLINE.journal(KEYS[12], ARGV[6], "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", ARGV[7])
+if unit_id ~= "" then
+    -- As prelude/unit_of_work has it. Of a run the first says all. The last one says nothing of those between: each may
+    -- have its own priority.
     local written = {}
     for position = 1, is_run and 1 or count do written[position] = string.format("%.0f", scores[position]) end
-    record_operation(unit, unit_id, "P", queue.name, ids, written)
-    redis.call("HINCRBY", queue.q, "pu", count)
+    local operation = "P" .. count .. "\n" .. ARGV[2] .. "\n" .. ids_text .. "\n" .. table.concat(written, " ")
+    if redis.call("RPUSH", unit, operation) == 1 then redis.call("LPUSH", unit, "A" .. unit_id) end
+    redis.call("HINCRBY", KEYS[4], "pu", count)
+else
+    local added = {}
+    for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
+    if after then
+        local id, score, record, chosen = ids[1], string.format("%.0f", scores[1]), records[1], { "c", "1" }
+        INLINE.hand(KEYS[1], KEYS[13], KEYS[4], ARGV[2], after, id, score, record, KEYS[12], ARGV[6], chosen)
+        handed = 1
+    elseif is_simple and (state[4] or "0") == "0" then
+        -- Nobody waits for it, so no function is needed.
+        INLINE.make_simple_available(KEYS[5], KEYS[6], added, records)
+    else
+-- PRELUDE
+        local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[7], g = KEYS[14], r = KEYS[15] }
+        queue.hand = { messages = messages, journal = KEYS[12], journal_max = ARGV[6] }
+        make_available(queue, messages, KEYS[1], KEYS[13], KEYS[11], tonumber(state[4] or 0), added, records)
+        handed = queue.handed or 0
+    end
+    if state[6] then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1], added) end
 end
-if state[6] then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1], count, queue.handed or 0) end
+if state[6] then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1], count, handed) end
 return { 0, first }

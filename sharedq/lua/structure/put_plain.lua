@@ -153,7 +153,7 @@ if handed then
     end
     local q, name, after, score = handed.q, handed.name, handed.after, string.format("%.0f", handed.base + first)
     local record, limit = ARGV[at + 1], journal and ARGV[5] or "0"
-    INLINE.hand(KEYS[1], KEYS[7], q, name, after, ids, score, record, journal, limit)
+    INLINE.hand(KEYS[1], KEYS[7], q, name, after, ids, score, record, journal, limit, {})
     return { 0, first, 1 }
 elseif token then
     if KEYS[10] then redis.call("ZPOPMIN", KEYS[6]) end

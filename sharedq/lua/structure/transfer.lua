@@ -164,7 +164,7 @@ if is_all then
             redis.call("ZREM", run.w, run.waiter)
             if run.is_handed then
                 local record, score, q, name = redis.call("HGET", messages, id), string.format("%.0f", added[1]), run.q, run.name
-                INLINE.hand(own, wake_base, q, name, after, id, score, record, KEYS[9], ARGV[5])
+                INLINE.hand(own, wake_base, q, name, after, id, score, record, KEYS[9], ARGV[5], {})
                 if string.byte(after) == 33 then redis.call("HDEL", messages, id) end
             else
                 local waiting_token = INLINE.token_in(after)

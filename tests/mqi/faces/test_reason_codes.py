@@ -82,7 +82,7 @@ def test_every_reason_that_the_documents_name_is_provoked() -> None:
 def test_every_reason_that_the_scripts_can_answer_is_provoked_or_explained() -> None:
     scripts = ROOT / "sharedq/lua/structure"
     answered = set[int]()
-    puts, ends = ("put", "put_plain", "put_in_unit"), ("commit", "commit_put", "backout")
+    puts, ends = ("put", "put_plain"), ("commit", "commit_put", "backout")
     for name in ("get", "get_grouped", "browse", "unlock", *puts, *ends):
         header = (scripts / f"{name}.lua").read_text().partition("]]")[0]
         reasons = re.search(r"^REASONS(.*?)^INVARIANTS", header, re.DOTALL | re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Plain messages enter a unit of work by their own script, with the result of structure/put."""
+"""Plain messages outside a unit of work have a script of their own, with the result of structure/put."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_both_scripts_leave_the_same(
             later = int(PutOption.ASYNC_RESPONSE) if is_later else 0  # noqa: B023
             queue.put_many(list(zip(mds, bodies, strict=True)), options=options | later)  # noqa: B023
 
-        has_put_at_once |= options == SYNCPOINT and not is_later
+        has_put_at_once |= options == OUTSIDE
         put(short[1])
         by_the_long_way(monkeypatch, lambda: put(long[1]))
         if random.random() < 0.3:
@@ -118,17 +118,17 @@ def test_both_scripts_leave_the_same(
     long[0].commit()
     assert of(group, "APPLA", short) == of(group, "APPLB", long)
     assert journal_of(group, "APPLA", short) == journal_of(group, "APPLB", long)
-    assert has_put_at_once <= ("structure/put_in_unit" in called)
+    assert has_put_at_once <= ("structure/put_plain" in called)
 
 
 def test_messages_that_need_a_look_or_several_places_take_the_long_way(group: TestGroup, called: list[str]) -> None:
     (_, queue), _ = ways(group)
-    queue.put(b"1", MQMD(correl_id=b"C" * 24), options=SYNCPOINT)
-    queue.put_many([(MQMD(priority=1), b"2"), (MQMD(priority=2), b"3")], options=SYNCPOINT)
+    queue.put(b"1", MQMD(correl_id=b"C" * 24), options=OUTSIDE)
+    queue.put_many([(MQMD(priority=1), b"2"), (MQMD(priority=2), b"3")], options=OUTSIDE)
     assert [name for name in called if name.startswith("structure/put")] == ["structure/put"] * 2
     called.clear()
-    queue.put_many([(MQMD(priority=1), b"4"), (MQMD(priority=1), b"5")], options=SYNCPOINT)
-    assert called == ["structure/put_in_unit"]
+    queue.put_many([(MQMD(priority=1), b"4"), (MQMD(priority=1), b"5")], options=OUTSIDE)
+    assert called == ["structure/put_plain"]
 
 
 REFUSALS: dict[str, tuple[MQRC, Callable[[TestGroup, str], object]]] = {
@@ -141,10 +141,8 @@ REFUSALS: dict[str, tuple[MQRC, Callable[[TestGroup, str], object]]] = {
 
 
 @pytest.mark.parametrize("why", sorted(REFUSALS))
-@pytest.mark.parametrize("is_long", [False, True], ids=["put_in_unit", "put"])
-def test_a_refused_put_changes_nothing(
-    group: TestGroup, monkeypatch: pytest.MonkeyPatch, why: str, is_long: bool
-) -> None:
+@pytest.mark.parametrize("options", [OUTSIDE, SYNCPOINT], ids=["put_plain", "put"])
+def test_a_refused_put_changes_nothing(group: TestGroup, why: str, options: int) -> None:
     reason, act = REFUSALS[why]
     way, _ = ways(group)
     connection, queue = way
@@ -153,9 +151,9 @@ def test_a_refused_put_changes_nothing(
     before = of(group, "APPLA", way)
 
     def put() -> object:
-        return reason_of(lambda: queue.put_many([(MQMD(), b"3"), (MQMD(), b"4")], options=SYNCPOINT))
+        return reason_of(lambda: queue.put_many([(MQMD(), b"3"), (MQMD(), b"4")], options=options))
 
-    assert (by_the_long_way(monkeypatch, put) if is_long else put()) == reason
+    assert put() == reason
     assert of(group, "APPLA", way) == before
     connection.commit()
     assert [queue.get().body for _ in range(2)] == [b"1", b"2"]
