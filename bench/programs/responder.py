@@ -1,18 +1,21 @@
 """``python -m bench.programs.responder HOW URL [GROUP DATA_DIR]``: it answers requests, in lines about replies.
 
-It never ends by itself. A reply is the request's body.
+It never ends by itself. A reply is the request's body; a way that ends in "-correl" returns its CorrelId, too.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bench.site import persistent
 from bench.streams import PlainStreams, Streams, ThinStreams
 from sharedq import connect
+from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
 from sharedq.settings.values import Settings
 
 QMGR = "QM1"
@@ -34,30 +37,38 @@ def main(arguments: list[str]) -> None:
     """Answer *how* for ever."""
     how, url, *of_igq = arguments
     begin: dict[str, Callable[..., None]] = {
-        "unit": _in_units,
-        "outside": _outside,
+        **dict.fromkeys(("unit", "unit-correl"), partial(_in_units, how)),
+        **dict.fromkeys(("outside", "outside-correl"), partial(_outside, how)),
         "streams": lambda: _streams(ThinStreams(url), how),
         "redis-py": lambda: _streams(PlainStreams(url), how),
     }
     begin[how](*([url, *of_igq] if of_igq else []))
 
 
-def _in_units(url: str, group: str, data_dir: str) -> None:
-    connection = connect(QMGR, settings=_settings(url, group, data_dir))
-    requests = connection.open(requests_of("unit"), OpenOption.INPUT_SHARED)
-    replies = connection.open(replies_of("unit"), OpenOption.OUTPUT)
-    body = requests.get(_IN_UNIT, wait_ms=-1).body
+def _in_units(how: str, url: str, group: str, data_dir: str) -> None:
+    connection, described = connect(QMGR, settings=_settings(url, group, data_dir)), _descriptors(how)
+    requests = connection.open(requests_of(how), OpenOption.INPUT_SHARED)
+    replies = connection.open(replies_of(how), OpenOption.OUTPUT)
+    request = requests.get(_IN_UNIT, wait_ms=-1)
     while True:
-        replies.put(body, persistent(), options=_LATER)
-        body = requests.commit_and_get(_IN_UNIT, wait_ms=-1).body
+        replies.put(request.body, described(request), options=_LATER)
+        request = requests.commit_and_get(_IN_UNIT, wait_ms=-1)
 
 
-def _outside(url: str, group: str, data_dir: str) -> None:
-    connection = connect(QMGR, settings=_settings(url, group, data_dir))
-    requests = connection.open(requests_of("outside"), OpenOption.INPUT_SHARED)
-    replies = connection.open(replies_of("outside"), OpenOption.OUTPUT)
+def _outside(how: str, url: str, group: str, data_dir: str) -> None:
+    connection, described = connect(QMGR, settings=_settings(url, group, data_dir)), _descriptors(how)
+    requests = connection.open(requests_of(how), OpenOption.INPUT_SHARED)
+    replies = connection.open(replies_of(how), OpenOption.OUTPUT)
     while True:
-        replies.put(requests.get(_OUTSIDE, wait_ms=-1).body, persistent())
+        request = requests.get(_OUTSIDE, wait_ms=-1)
+        replies.put(request.body, described(request))
+
+
+def _descriptors(how: str) -> Callable[[Message], MQMD]:
+    """What makes the descriptor of the reply to a request."""
+    if how.endswith("-correl"):
+        return lambda request: MQMD(persistence=1, correl_id=request.md.correl_id)
+    return lambda _: persistent()
 
 
 def _streams(streams: Streams, how: str) -> None:

@@ -131,12 +131,28 @@ local function make_simple_available(available, index, added, records)
     index_entries(index, entries)
 end
 
--- Sets `id` and `score` (as text) to those of the first message that the index has under a prefix.
-local function find_by_index(index, prefix, id, score)
-    local found = redis.call("ZRANGEBYLEX", index, "[" .. prefix, "(" .. prefix .. "\255", "LIMIT", 0, 1)[1]
+-- Sets `id` and `score` (as text) to those of the first message that the index has under a prefix, after a score.
+local function find_by_index(index, prefix, least, id, score)
+    local from = least > 0 and "(" .. prefix .. struct.pack(">I7", least) .. "\255" or "[" .. prefix
+    local found = redis.call("ZRANGEBYLEX", index, from, "(" .. prefix .. "\255", "LIMIT", 0, 1)[1]
     if found then
         score, id = string.format("%.0f", struct.unpack(">I7", found, #prefix + 1)), string.sub(found, #prefix + 8)
         if id == "" then id = string.format("%.0fx", score % PRIORITY_STEP) end
+    end
+end
+
+-- Lists the messages of a put in a unit of work as ZADD takes them: score, id, score, id. One score stands for a run.
+local function list_added(added, ids_text, scores_text)
+    local place, score = 1, tonumber(scores_text)
+    for id in string.gmatch(ids_text, "[^ ]+") do
+        added[place], added[place + 1] = score, id
+        place, score = place + 2, score and score + 1
+    end
+    if not score then
+        place = 1
+        for each in string.gmatch(scores_text, "[^ ]+") do
+            added[place], place = tonumber(each), place + 2
+        end
     end
 end
 

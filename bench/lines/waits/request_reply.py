@@ -1,8 +1,9 @@
-"""A request and its reply between two programs: in units of work on both sides, and outside."""
+"""A request and its reply between two programs: in units of work on both sides, and outside; and by its CorrelId."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from bench.site import Site, persistent
 from bench.streams import Streams
 from sharedq.api import Queue
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
 
 #: Of the ratio to redis-py's client, and of p99 to p50.
 GOAL, SPREAD = 2.3, 2.0
@@ -25,6 +27,13 @@ BURST, WARM_UP = 30, 3
 _LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 _IN_UNIT, _OUTSIDE = int(GetOption.SYNCPOINT | GetOption.WAIT), int(GetOption.WAIT)
 Ask = Callable[[], object]
+#: Each way of igq, and how rows name it.
+NAMES = {
+    "unit": "in units of work",
+    "outside": "outside",
+    "unit-correl": "in units of work, by CorrelId",
+    "outside-correl": "outside, by CorrelId",
+}
 
 
 def measure(site: Site) -> list[Row]:
@@ -33,6 +42,8 @@ def measure(site: Site) -> list[Row]:
         asks = {
             "unit": _in_units(*_queues(site, "unit")),
             "outside": _outside(*_queues(site, "outside")),
+            "unit-correl": _by_correl_id(*_queues(site, "unit-correl"), is_in_unit=True),
+            "outside-correl": _by_correl_id(*_queues(site, "outside-correl"), is_in_unit=False),
             "streams": _of_streams(site, site.streams, "streams"),
             "redis-py": _of_streams(site, site.plain_streams, "redis-py"),
         }
@@ -42,7 +53,7 @@ def measure(site: Site) -> list[Row]:
     p50 = {how: statistics.median(found) for how, found in samples.items()}
     p99 = {how: statistics.quantiles(found, n=100)[98] for how, found in samples.items()}
     rows = []
-    for how, name in (("unit", "in units of work"), ("outside", "outside")):
+    for how, name in NAMES.items():
         rows += [
             Row(
                 f"request and reply {name}, p50",
@@ -87,6 +98,22 @@ def _outside(requests: Queue, replies: Queue) -> Ask:
     return ask
 
 
+def _by_correl_id(requests: Queue, replies: Queue, *, is_in_unit: bool) -> Ask:
+    numbers = itertools.count(1)
+
+    def ask() -> None:
+        correl_id = next(numbers).to_bytes(24, "big")
+        md, match = MQMD(persistence=1, correl_id=correl_id), MQMD(correl_id=correl_id)
+        if is_in_unit:
+            requests.put(BODY, md, options=_LATER)
+            replies.commit_and_get(_IN_UNIT, wait_ms=-1, match=match)
+        else:
+            requests.put(BODY, md)
+            replies.get(_OUTSIDE, wait_ms=-1, match=match)
+
+    return ask
+
+
 def _of_streams(site: Site, streams: Streams, how: str) -> Ask:
     requests, replies = requests_of(how), replies_of(how)
     site.streams.renew(requests, replies)
@@ -102,7 +129,7 @@ def _of_streams(site: Site, streams: Streams, how: str) -> Ask:
 
 @contextlib.contextmanager
 def _responder(site: Site, how: str) -> Iterator[None]:
-    of_igq = (site.group.settings.group, str(site.group.settings.data_dir)) if how in ("unit", "outside") else ()
+    of_igq = (site.group.settings.group, str(site.group.settings.data_dir)) if how in NAMES else ()
     process = subprocess.Popen([sys.executable, "-m", "bench.programs.responder", how, site.url, *of_igq])
     try:
         yield

@@ -31,18 +31,8 @@ end
 
 -- The messages of an operation as ZADD takes them: score, id, score, id.
 local function added_of(operation)
-    local added, at, score = {}, 1, tonumber(operation.scores_text)
-    if score then
-        for id in string.gmatch(operation.ids_text, "[^ ]+") do
-            added[at], added[at + 1] = score, id
-            at, score = at + 2, score + 1
-        end
-        return added
-    end
-    for position, id in ipairs(ids_of(operation)) do added[2 * position] = id end
-    for each in string.gmatch(operation.scores_text, "%S+") do
-        added[at], at = tonumber(each), at + 2
-    end
+    local added = {}
+    INLINE.list_added(added, operation.ids_text, operation.scores_text)
     return added
 end
 

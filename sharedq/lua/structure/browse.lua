@@ -31,17 +31,39 @@ COST        O(log depth)
 USES        place, select, waiting, journal
 ]]
 local own, messages, expiry = KEYS[1], KEYS[2], KEYS[7]
-local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
 local owner, cursor, length_max = ARGV[1], tonumber(ARGV[4]), tonumber(ARGV[5])
-local selection = { id = ARGV[8], number = ARGV[9], prefix = ARGV[10], msgid = ARGV[11], correl = ARGV[12] }
 local STALE, LOOK_AGAIN, GROUPED, MARKED, EXPIRED_MAX = 1, 2, 3, 4, 100
 
 local waiting = redis.call("HGET", own, owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
-local version, members, marked = unpack(redis.call("HMGET", queue.q, "ver", "gm", "mk"))
+local version, members, marked = unpack(redis.call("HMGET", KEYS[3], "ver", "gm", "mk"))
 -- A woken caller owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
-if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
+if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", KEYS[3], "def") } end
 if version and ((members or "0") ~= "0" or marked) then return { marked and MARKED or GROUPED } end
+-- The common case first, before any function is made: the next message of all, or by the index, if it does not expire.
+if version and waiting == "" and ARGV[8] == "" and ARGV[9] == "" then
+    local prefix, id, score = ARGV[10], nil, nil
+    if prefix == "" then
+        local after = "(" .. string.format("%.0f", cursor)
+        id, score = unpack(redis.call("ZRANGEBYSCORE", KEYS[4], after, "+inf", "WITHSCORES", "LIMIT", 0, 1))
+    else
+        INLINE.find_by_index(KEYS[5], prefix, cursor, id, score)
+    end
+    local record = id and redis.call("HGET", messages, id)
+    if not id then
+        if ARGV[6] ~= "" then INLINE.register(KEYS[6], KEYS[3], own, owner, ARGV[2], ARGV[6]) end
+        return { MQRC.NO_MSG_AVAILABLE }
+    elseif bit.band(string.byte(record), 2) == 0 then
+        local _, _, _, high, low = string.byte(record, 1, 5)
+        local offset = high * 256 + low
+        local length = #record - offset
+        if length > length_max then record = string.sub(record, 1, offset + length_max) end
+        return { 0, length, id, record, score }
+    end
+end
+-- PRELUDE
+local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
+local selection = { id = ARGV[8], number = ARGV[9], prefix = ARGV[10], msgid = ARGV[11], correl = ARGV[12] }
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[8]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
 

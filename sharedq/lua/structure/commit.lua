@@ -32,26 +32,49 @@ USES        place, unit_of_work, journal
 local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local caller, owner, unit_id, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
--- The common case first, before any function is made: the owner's own, of gets only, and all in this call.
+-- The common case first, before any function is made: the owner's own, and all in this call; of gets, and of puts of messages
+-- with no more than identifiers on queues where nobody waits and nothing is counted.
 local KEYS_PER_QUEUE = (#KEYS - 7) / (#ARGV - 6)
 local may_be_all = caller == owner and expected >= 0 and expected <= tonumber(ARGV[5])
 if may_be_all and redis.call("HEXISTS", own, caller) == 1 then
     -- One more than there must be, should it be there.
-    local elements, taken = redis.call("LRANGE", unit, 0, expected + 1), {}
-    local count, of_gets = 0, elements[1] == "A" .. unit_id and #elements == expected + 1
+    local elements, operations, keys = redis.call("LRANGE", unit, 0, expected + 1), {}, {}
+    local count, budget, fits = 0, tonumber(ARGV[5]), elements[1] == "A" .. unit_id and #elements == expected + 1
+    for position = 7, #ARGV do keys[ARGV[position]] = 8 + (position - 7) * KEYS_PER_QUEUE end
     for position = 2, #elements do
-        local number, queue_name, ids_text = INLINE.gets_in(elements[position])
-        of_gets = of_gets and number
-        if not of_gets then break end
-        count = count + number
-        taken[position - 1] = { number, queue_name, ids_text }
+        local element, scores_text, added, records = elements[position], nil, nil, nil
+        local number, queue_name, ids_text = INLINE.gets_in(element)
+        local is_put = not number
+        if is_put then
+            number, queue_name, ids_text, scores_text = string.match(element, "^P(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$")
+        end
+        count = count + (number or 0)
+        fits = fits and number and count <= budget
+        if not fits then break end
+        if is_put then
+            local state = redis.call("HMGET", KEYS[keys[queue_name]], "nw", "ev")
+            fits = (state[1] or "0") == "0" and not state[2]
+            added = {}
+            INLINE.list_added(added, ids_text, scores_text)
+            if string.find(ids_text, "x", 1, true) then
+                local ids = {}
+                for at = 2, #added, 2 do ids[at / 2] = added[at] end
+                records = redis.call("HMGET", messages, unpack(ids))
+                for _, record in ipairs(records) do fits = fits and bit.band(string.byte(record), 18) == 0 end
+            end
+        end
+        operations[position - 1] = { number, keys[queue_name], ids_text, added, records }
     end
-    if of_gets and count <= tonumber(ARGV[5]) then
-        local keys = {}
-        for position = 7, #ARGV do keys[ARGV[position]] = KEYS[8 + (position - 7) * KEYS_PER_QUEUE] end
-        for _, operation in ipairs(taken) do
-            redis.call("HINCRBY", keys[operation[2]], "gu", -operation[1])
-            INLINE.remove_records(messages, operation[3])
+    if fits then
+        for _, operation in ipairs(operations) do
+            local number, key, ids_text, added, records = unpack(operation, 1, 5)
+            if not added then
+                redis.call("HINCRBY", KEYS[key], "gu", -number)
+                INLINE.remove_records(messages, ids_text)
+            else
+                redis.call("HINCRBY", KEYS[key], "pu", -number)
+                INLINE.make_simple_available(KEYS[key + 1], KEYS[key + 2], added, records or {})
+            end
         end
         redis.call("DEL", unit)
         INLINE.journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", "")

@@ -129,7 +129,7 @@ if rides then
         if prefix == "" then
             id, score = unpack(redis.call("ZPOPMIN", available))
         else
-            INLINE.find_by_index(index, prefix, id, score)
+            INLINE.find_by_index(index, prefix, 0, id, score)
             if id then redis.call("ZREM", available, id) end
         end
         local needs_look, record = id and string.byte(id, -1) == 120, id and redis.call("HGET", messages, id)

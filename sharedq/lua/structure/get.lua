@@ -107,7 +107,7 @@ local is_woken = waiting == "K" .. ARGV[2] .. (woken_by and "\n" .. woken_by or 
 if version == ARGV[3] and (waiting == "" or is_woken) and (is_any or prefix) and mode ~= "2" then
     local ids, id, scores_text
     if prefix then
-        INLINE.find_by_index(KEYS[5], prefix, id, scores_text)
+        INLINE.find_by_index(KEYS[5], prefix, 0, id, scores_text)
         ids = { id }
     elseif wanted == "1" then
         popped = redis.call("ZPOPMIN", KEYS[4])

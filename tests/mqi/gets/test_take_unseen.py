@@ -76,6 +76,14 @@ def test_committed_they_are_gone(group: TestGroup, orders: Queue) -> None:
     assert (stored(group), browse_all(orders)) == (0, [])
 
 
+def test_a_lone_message_with_identifiers_is_taken_like_any_other(group: TestGroup, orders: Queue) -> None:
+    orders.put(b"first", MQMD(priority=9, correl_id=b"c" * 24, msg_id=b"m" * 24))
+    assert orders.take_unseen(1) == 1
+    assert taken(group, orders) == [b"first"]
+    with pytest.raises(MQIError, match="2033"):
+        orders.get(match=MQMD(msg_id=b"m" * 24))
+
+
 def test_a_message_that_is_not_plain_is_left_to_a_get(group: TestGroup, orders: Queue) -> None:
     assert orders.take_unseen(250) == 250
     put_member(orders, b"g", 1, b"member")
