@@ -78,15 +78,20 @@ class Queue(Opened[Handle]):
             properties: of the message (NewMsgHandle).
             original: of the message that this one forwards, answers or reports (OriginalMsgHandle), as *action* says.
         """
-        refuse_put("MQPUT", self.name, md, body)
-        md = MQMD() if md is None else md
+        name = self.handle.object_name
+        if md is None:
+            md = MQMD()
+        else:
+            MD.check(md, "MQPUT", name)
+        if type(body) is not bytes:
+            refuse_data("MQPUT", name, body)
         pmo = self._pmo(options, context)
         with self.connection.lock:
             handle = self._open_handle()
-            if properties is None and original is None and not is_extended(md):
+            if properties is None and original is None and not (md.format and is_extended(md)):
                 self.warning = putting.put(self.connection, handle, md, pmo, body)
                 return md
-            pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
+            pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", name, "the action")
 
             def send(md: MQMD, body: bytes) -> MQRC:
                 return putting.put(self.connection, handle, md, pmo, body)
@@ -107,12 +112,14 @@ class Queue(Opened[Handle]):
         context: Queue | None = None,
     ) -> list[MQMD]:
         """MQPUT many in few round trips (100 messages or 1 MiB each); arguments as for ``put``."""
-        batch = list(messages)
+        batch, name = list(messages), self.name
         for each in batch:
-            refuse_pair(each)
+            if type(each) is not tuple or len(each) != 2:
+                refuse_pair(each)
             md, body = each
-            MD.check(md, "MQPUT", self.name)
-            refuse_data("MQPUT", self.name, body)
+            MD.check(md, "MQPUT", name)
+            if type(body) is not bytes:
+                refuse_data("MQPUT", name, body)
         pmo = self._pmo(options, context)
         mds = [md for md, _ in batch]
         with self.connection.lock:
@@ -259,7 +266,7 @@ class Queue(Opened[Handle]):
         return self.handle
 
     def _pmo(self, options: PutOption | int, context: Queue | None) -> MQPMO:
-        given = whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.name)
+        given = whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.handle.object_name)
         if context is None:
             return MQPMO(options=given)
         refuse_other(Queue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", self.name)

@@ -25,6 +25,8 @@ _NO_CONTEXT: Final = int(PutOption.NO_CONTEXT)
 _SET_ALL: Final = int(PutOption.SET_ALL_CONTEXT)
 _SET_IDENTITY: Final = int(PutOption.SET_IDENTITY_CONTEXT)
 _STRUCTURE_AND_NUMBER = struct.Struct(">HHI")
+#: Bytes of the message number at the end of a MsgId.
+MESSAGE_NUMBER_BYTES: Final = 6
 
 
 def generated_msg_id(origin: bytes, structure_number: int, number: int) -> bytes:

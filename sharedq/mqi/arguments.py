@@ -22,26 +22,29 @@ _DATA: Final = (bytes, bytearray, memoryview)
 
 
 @dataclass(frozen=True, slots=True)
-class _Fields:
-    """The fields of a structure: ``values`` gets those that ``pack`` takes, so that one call looks at all of them."""
+class PackedFields:
+    """The fields of a structure: ``values`` gets those that ``pack`` takes, so that one call looks at all of them.
+
+    Attributes:
+        is_packed: there are no others: no texts.
+    """
 
     types: dict[str, type]
     values: Callable[[Any], tuple[Any, ...]]
     pack: Callable[..., bytes]
-    texts: tuple[str, ...]
+    is_packed: bool
 
 
 @cache
-def _fields_of(structure: type) -> _Fields:
+def fields_of(structure: type) -> PackedFields:
+    """The fields of a structure, which a call looks at."""
     # The call that reads a record of a distribution list checks it.
     types = {each.name: type(each.default) for each in fields(structure) if isinstance(each.default, int | bytes | str)}
     packed = [name for name, kind in types.items() if not issubclass(kind, str)]
     letters = ["1s" if issubclass(types[name], bytes) else "q" if name in _WIDE else "i" for name in packed]
-    texts = tuple(name for name in types if name not in packed)
     # With one name more it returns a tuple for every structure.
-    return _Fields(
-        types, attrgetter(*packed, packed[0]), struct.Struct("<" + "".join([*letters, letters[0]])).pack, texts
-    )
+    pack = struct.Struct("<" + "".join([*letters, letters[0]])).pack
+    return PackedFields(types, attrgetter(*packed, packed[0]), pack, len(packed) == len(types))
 
 
 def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "", name: str = "") -> None:
@@ -50,11 +53,11 @@ def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "
     Raises:
         MQIError: *reason*; 2046 for its options.
     """
-    known = _fields_of(structure)
+    known = fields_of(structure)
     if isinstance(given, structure):
         try:
             known.pack(*known.values(given))
-            if not known.texts:
+            if known.is_packed:
                 return
         except (struct.error, AttributeError):
             # The reason is below. Masks with the top bit set come as positive numbers, and are none.

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Collection, Iterator
 from typing import Any, Final, Generic, TypeVar
 
-from sharedq.mqi.arguments import refuse_structure
+from sharedq.mqi.arguments import fields_of, refuse_structure
 from sharedq.mqi.constants.descriptor import Encoding
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.errors import error_for
@@ -71,6 +71,8 @@ class Layout(Generic[T]):
     ) -> None:
         self.length_field = length_field
         self._structure, self.identifier, self._error = structure, identifier, error
+        kind: type = structure
+        self._known = fields_of(kind)
         self._packers: dict[int, tuple[struct.Struct, Fields]] = {}
         self._foreign: dict[int, tuple[struct.Struct, Fields]] = {}
         fields: Fields = ()
@@ -93,6 +95,14 @@ class Layout(Generic[T]):
 
     def check(self, value: T, verb: str = "", name: str = "") -> None:
         """Raises MQIError: *value* is no such structure, has a field that cannot be, or none of the versions."""
+        # Every put and get asks, and most structures are right.
+        if type(value) is self._structure and self._known.is_packed:
+            try:
+                self._known.pack(*self._known.values(value))
+                if value.version in self._packers:  # type: ignore[attr-defined] # every structure has one
+                    return
+            except (struct.error, AttributeError):
+                pass
         refuse_structure(self._structure, self._error, value, verb, name)
         self._packer(value.version)  # type: ignore[attr-defined] # every structure has one, T cannot say it
 

@@ -93,7 +93,7 @@ def prepare(
     facts = handle.definition.facts
     if facts.is_put_inhibited:
         raise inhibited(connection, handle, MQRC.PUT_INHIBITED, "MQPUT")
-    length_max = facts.max_msg_length
+    length_max, has_limit = facts.max_msg_length, connection.max_properties >= 0
     is_journaled = connection.journal_max != "0"
     # A program that sets all context may leave the time blank.
     put_time_ms = 0 if options & (_NO_CONTEXT | _SET_ALL) else int(time.time() * 1000)
@@ -105,7 +105,7 @@ def prepare(
     if last is not None and (last.definition is not handle.definition or last.options != options):
         last = None
     for md, body in messages:
-        if len(body) > length_max or (connection.max_properties >= 0 and md.format == _RF_HEADER_2):
+        if len(body) > length_max or (has_limit and md.format == _RF_HEADER_2):
             _check_lengths(connection, handle, md, body)
         asked = _asked_by(md)
         before.append(asked)

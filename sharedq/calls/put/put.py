@@ -43,14 +43,17 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
     Raises:
         MQIError: the message was not put, or (2009) its fate is unknown.
     """
-    in_unit = _check(connection, handle, int(pmo.options), 1)
-    if int(pmo.options) & PASSES:
+    options = int(pmo.options)
+    in_unit = _check(connection, handle, options, 1)
+    if options & PASSES:
         return pass_context(connection, [md], pmo, lambda: put_checked(connection, handle, md, pmo, body, in_unit))
     return put_checked(connection, handle, md, pmo, body, in_unit)
 
 
 def put_checked(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
     """Put one message by options that were checked, with its context in *md*."""
+    if not handle.puts.binding and not handle.is_intra_group:
+        return _put_here(connection, handle, md, pmo, body, in_unit)
 
     def put_on(way: Handle) -> MQRC:
         return _put_here(connection, way, md, pmo, body, in_unit)
