@@ -25,7 +25,6 @@ def hold_against(machine: Any, server: Server, where: Path, *, steps: int) -> No
         settings=settings(
             max_examples=int(_ASKED or "30"),
             stateful_step_count=steps,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
 from tests.support.scenes import on_queue, recover_lost, until
 from tests.support.server import Server
+from tests.support.waits import replace_pauses
 
 ANY, SAME = CMQC.MQCNO_RECONNECT, CMQC.MQCNO_RECONNECT_Q_MGR
 BOTH = CMQC.MQOO_OUTPUT | CMQC.MQOO_INPUT_SHARED
@@ -142,7 +142,7 @@ def test_the_same_manager_is_waited_for(qsg: TestGroup, monkeypatch: pytest.Monk
         if len(pauses) == 3:
             set_state(qsg, "QM1", "RUNNING")
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    replace_pauses(monkeypatch, sleep)
     assert name_of(qmgr) == b"QM1"
     assert len(pauses) == 3
 

@@ -116,7 +116,6 @@ def test_variable_length_strings() -> None:
 # -- MQRFH2 -------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.text("abcdefgh", min_size=1, max_size=9), max_size=4, unique=True),
     st.sampled_from([None, CMQC.MQENC_NATIVE, CMQC.MQENC_INTEGER_NORMAL, CMQC.MQENC_S390]),
@@ -198,7 +197,6 @@ def test_small_ends_come_first_for_these_encodings(encoding: int | None) -> None
 _TEXTS = st.text("abcdefgh", min_size=1, max_size=9).filter(lambda name: name not in dir(pymqi.RFH2()))
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(_TEXTS, st.text("xyz", max_size=9), max_size=4),
     st.sampled_from([CMQC.MQENC_NATIVE, CMQC.MQENC_INTEGER_NORMAL, CMQC.MQENC_S390]),
@@ -240,7 +238,7 @@ _FOLDERS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(
     st.lists(_FOLDERS | st.binary(max_size=12), max_size=3),
     st.sampled_from("<>"),

@@ -1,9 +1,14 @@
-"""Gets that wait, each in its own program, and the number of waiters on a queue."""
+"""Gets that wait, each in its own program, the number of waiters on a queue, and pauses in which a test acts."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+
+import pytest
 
 from sharedq import Message, Queue
 from sharedq.mqi.constants import GetOption
@@ -30,3 +35,13 @@ def waits(
     future = pool.submit(queue.get, options | GetOption.WAIT, wait_ms=LONG_MS, **asked)
     until_waiting(group, "Q", before + 1)
     return future
+
+
+def replace_pauses(monkeypatch: pytest.MonkeyPatch, act: Callable[[float], None]) -> None:
+    """Let *act* run in the place of each pause of this thread. Other threads, some of earlier tests, pause as ever."""
+    mine, sleep = threading.current_thread(), time.sleep
+
+    def pause(seconds: float) -> None:
+        (act if threading.current_thread() is mine else sleep)(seconds)
+
+    monkeypatch.setattr(time, "sleep", pause)

@@ -129,7 +129,7 @@ def definitions(draw: st.DrawFn) -> list[str]:
 
 
 @given(commands=definitions(), one_line=st.booleans(), every=st.booleans())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_an_export_loads_into_an_empty_group(
     redis_server: Server, tmp_path: Path, commands: list[str], one_line: bool, every: bool
 ) -> None:

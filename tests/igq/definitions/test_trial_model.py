@@ -67,7 +67,7 @@ def equal(one: Catalog, other: Catalog) -> bool:
 
 
 @given(commands=st.lists(COMMANDS, min_size=1, max_size=12))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_dry_run_foretells_the_real_run(redis_server: Server, tmp_path: Path, commands: list[str]) -> None:
     group = TestGroup(redis_server.url, tmp_path)
     try:

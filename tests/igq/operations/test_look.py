@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -17,6 +16,7 @@ from igq.operations.troubles import troubles
 from sharedq.mqi.constants import OpenOption, PutOption
 from tests.support.agents import show_agent
 from tests.support.members import TestGroup
+from tests.support.waits import replace_pauses
 
 CHECK = Wanted(is_check=True)
 
@@ -232,7 +232,7 @@ def test_a_watch_goes_on_where_redis_does_not_answer(
         if len(pauses) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(time, "sleep", pause)
+    replace_pauses(monkeypatch, pause)
     with pytest.raises(KeyboardInterrupt):
         look(well.settings, Wanted(is_json=True), every_s=0.1)
 

@@ -190,7 +190,6 @@ def faces(group: TestGroup) -> Faces:
 def test_what_one_face_sets_every_other_shows(faces: Faces, kind: str, attribute: Attribute) -> None:
     @settings(
         max_examples=4,
-        deadline=None,
         derandomize=True,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from igq.rehearsal.load.rows.departures import NEXT_QMGR, QMGRS, Departure, by_day
@@ -72,7 +72,6 @@ def test_the_next_members_correl_id_follows_from_the_group() -> None:
 
 
 @given(inputs())
-@settings(deadline=None)
 def test_units_of_work_hold_each_departure_once_and_groups_whole(rows: list[Departure]) -> None:
     for source in QMGRS:
         units = list(units_of_work(by_day(rows), source))
@@ -90,7 +89,6 @@ def test_units_of_work_hold_each_departure_once_and_groups_whole(rows: list[Depa
 
 
 @given(inputs())
-@settings(deadline=None)
 def test_every_message_has_a_correl_id_of_its_own(rows: list[Departure]) -> None:
     copies = [copy for day in by_day(rows) for group in groups(day) for planned in group for copy in planned.copies()]
     assert len({copy.correl for copy in copies}) == len(copies) == 2 * len(rows)

@@ -331,7 +331,7 @@ def test_the_warning_that_a_group_was_left_stays(queue: Queue, format_: bytes, r
     assert described(message) == (*returned, REVERSED, MQRC.INCOMPLETE_GROUP)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_no_message_makes_a_get_fail_with_more_than_a_warning(queue: Queue, data: st.DataObject) -> None:
     """Got, or browsed and then got, outside a unit of work: the message is there in any case."""

@@ -29,7 +29,7 @@ def new(number: int, topic_string: str, scheme: Any, name: str = "") -> Subscrip
     return Subscription(number=f"{number:048X}", topic_string=topic_string, scheme=scheme, name=name)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(STEP, max_size=25))
 def test_the_tree_agrees_with_a_look_at_each(group: TestGroup, steps: list[tuple[str, Any, Any]]) -> None:
     topics, matcher = Topics(group.group, lambda: datetime.now(UTC)), Matcher(group.group)

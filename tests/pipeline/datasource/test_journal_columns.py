@@ -60,7 +60,7 @@ def rows_of(some: list[Entry]) -> list[dict[str, Any]]:
     return rows
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(some=st.lists(entries(), max_size=8))
 def test_every_column_is_what_the_entry_says(some: list[Entry]) -> None:
     batch = journal_batch(some, "APPL1", 5, SCHEMA)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from sharedq.logical import (
@@ -124,7 +124,6 @@ def find(queue: list[Stored], want: Wanted) -> Stored | None:
     return None
 
 
-@settings(deadline=None)
 @given(mostly_well_formed(), st.sampled_from([20, 1000]), st.integers(0, 1000), st.booleans())
 def test_a_logical_order_get_walks_what_logical_order_puts_left(
     puts: list[Put], max_length: int, seed: int, is_browse: bool
@@ -159,7 +158,6 @@ def test_a_logical_order_get_walks_what_logical_order_puts_left(
     event(f"left open: {retained.incomplete.name}")
 
 
-@settings(deadline=None)
 @given(mostly_well_formed())
 def test_close_warns_of_puts_left_open(puts: list[Put]) -> None:
     order, queue = put_all(puts, 1000)
@@ -171,7 +169,6 @@ def test_close_warns_of_puts_left_open(puts: list[Put]) -> None:
     assert outcome == (MQCC.WARNING if expected else MQCC.OK, expected)
 
 
-@settings(deadline=None)
 @given(mostly_well_formed(), st.lists(st.booleans(), min_size=40, max_size=40), st.integers(0, 1000))
 def test_physical_order_never_fails_and_leaves_the_position_of_its_message(
     puts: list[Put], logical_calls: list[bool], seed: int

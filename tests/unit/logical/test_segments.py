@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sharedq.logical import NOTHING, UNUSED, Segment, after_get, reassembled, segment_status, split, stored_flags
@@ -82,7 +82,6 @@ def test_the_smaller_limit_counts() -> None:
 flag_sets = st.sampled_from([SOK, SOK | MIG, SOK | LMIG, SOK | SEG, SOK | LSEG, SOK | MIG | SEG]).map(stored_flags)
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=400), flag_sets, st.integers(16, 200), st.integers(16, 200), st.integers(0, 99))
 def test_splitting_twice_keeps_every_byte_in_its_place(
     body: bytes, flags: int, first_limit: int, second_limit: int, offset: int
@@ -102,7 +101,6 @@ def test_splitting_twice_keeps_every_byte_in_its_place(
 # -- putting together ----------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=17, max_size=400), st.integers(16, 100), st.sampled_from([SOK, SOK | MIG, SOK | MIG | LMIG]))
 def test_a_split_message_comes_back(body: bytes, limit: int, flags: int) -> None:
     segments = as_messages(pieces(body, flags, limit))

@@ -98,7 +98,7 @@ def stored(record: bytes, now_ms: int = PUT_TIME_MS) -> bytes:
     return record[:5] + struct.pack(">Q", now_ms + left_ms) + record[13:]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     descriptors(),
     st.binary(max_size=300),
@@ -126,7 +126,6 @@ def test_everything_but_the_backout_count_comes_back(
     assert record_destination(record) == (destination or b"")
 
 
-@settings(deadline=None)
 @given(descriptors())
 def test_flags_say_what_scripts_must_know(md: MQMD) -> None:
     record = encode_record(md, b"", b"EWR", PUT_TIME_MS)

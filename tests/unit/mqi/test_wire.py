@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sharedq.mqi import wire
@@ -77,7 +77,6 @@ def test_lengths_are_ibms(layout: wire.Layout[Any], lengths: dict[int, int]) -> 
     assert len(layout.pack(layout._structure(version=max(lengths)))) == lengths[max(lengths)]
 
 
-@settings(deadline=None)
 @given(st.data())
 @pytest.mark.parametrize(("layout", "version"), VERSIONS)
 def test_structures_survive_packing(layout: wire.Layout[Any], version: int, data: st.DataObject) -> None:
@@ -89,7 +88,6 @@ def test_structures_survive_packing(layout: wire.Layout[Any], version: int, data
     assert layout.unpack(packed + b"data after it") == value
 
 
-@settings(deadline=None)
 @given(structures(wire.MD, 1))
 def test_transmission_header_carries_a_version_1_descriptor(md: MQMD) -> None:
     header = MQXQH(remote_q_name=b"DEPARTURES", remote_q_mgr_name=b"JFK", msg_desc=md)
@@ -129,7 +127,6 @@ READERS = [
 ]
 
 
-@settings(deadline=None)
 @given(changes=changes())
 @pytest.mark.parametrize(("read", "good", "reasons"), READERS)
 def test_any_bytes_are_read_or_refused_with_the_reason_of_their_structure(
@@ -148,7 +145,6 @@ def other_way_round(layout: wire.Layout[Any], version: int, data: bytes) -> byte
     ).ljust(layout.length(version), b"\0")
 
 
-@settings(deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize(("layout", "version"), VERSIONS)
 def test_structures_of_other_machines_are_read_where_that_is_asked_for(
@@ -165,7 +161,6 @@ def test_structures_of_other_machines_are_read_where_that_is_asked_for(
         layout.unpack(there[:-1], may_be_foreign=True)
 
 
-@settings(deadline=None)
 @given(structures(wire.MD, 1))
 def test_a_transmission_header_of_another_machine_is_read(md: MQMD) -> None:
     header = MQXQH(remote_q_name=b"DEPARTURES", remote_q_mgr_name=b"JFK", msg_desc=md)

@@ -168,7 +168,7 @@ TYPED = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(PATHS, TYPED, max_size=6), st.sampled_from([0x111, 0x222, 0x311, 0]), st.binary(max_size=9))
 def test_any_properties_come_back(given_: dict[str, tuple[PropertyType, object]], encoding: int, body: bytes) -> None:
     sent, got = MessageHandle(), MessageHandle()
@@ -217,7 +217,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.lists(PIECES, max_size=8).map(b"".join), max_size=4),
     st.lists(st.tuples(st.integers(0, 60), st.binary(min_size=1, max_size=4)), max_size=4),

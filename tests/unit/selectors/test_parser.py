@@ -191,7 +191,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
 def test_no_selection_string_brings_anything_down(text: str) -> None:
     try:

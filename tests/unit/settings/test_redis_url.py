@@ -119,7 +119,7 @@ def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
 @example(scheme="unix://", noise="@/", shape="u:{}@h", after="")
 @example(scheme="redis+sentinel://", noise="@=/", shape="u:{}@h", after="")
 @example(scheme="redis:/", noise="://", shape="u:{}@h", after="")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     scheme=st.sampled_from(["redis://", "rediss://", "unix://", "redis+sentinel://", "redis+cluster://", "redis:/"]),
     noise=st.text("ab:@/?#&=%,. \t[]\\\u202e", max_size=6),

@@ -61,7 +61,7 @@ def test_generated_requests_get_an_answer_as_described(
     user = "vera" if name == "runCommand" else "otto"
 
     @given(st.data())
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
     def run(data: st.DataObject) -> None:
         case: Any = data.draw(OPERATIONS[name].as_strategy(generation_mode=mode))
         if mode is GenerationMode.POSITIVE and case.path_parameters and data.draw(st.booleans()):

@@ -37,7 +37,7 @@ MDS = st.builds(
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda each: st.lists(each, max_size=3)
 )
-ONCE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+ONCE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 def written(path: Path, records: list[Record]) -> Header:

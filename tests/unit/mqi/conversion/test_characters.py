@@ -86,7 +86,7 @@ def test_a_call_that_fails(
 _CCSIDS = st.one_of(st.sampled_from([*CODECS, 1200]), st.integers(-5, 70_000))
 
 
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(st.integers(0, 0x3FF), _CCSIDS, st.binary(max_size=20), _CCSIDS, st.integers(-1, 30))
 def test_any_call_keeps_to_its_buffer(options: int, source: int, data: bytes, target: int, length: int) -> None:
     found, told, comp_code, reason = verbs.mqxcnvc(None, options, source, data, target, length)

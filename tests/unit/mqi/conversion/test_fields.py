@@ -6,7 +6,7 @@ import struct
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sharedq.mqi.character_sets import Representation
@@ -64,7 +64,6 @@ def test_hexadecimal_floating_point(kind: str, number: float, hexadecimal: bytes
         assert converted(kind, hexadecimal, S390, encoding) == ieee
 
 
-@settings(deadline=None)
 @given(st.floats(min_value=-1e70, max_value=1e70).filter(lambda number: not 0 < abs(number) < 1e-70))
 def test_any_long_float_goes_there_and_back(number: float) -> None:
     ieee = struct.pack(">d", number)

@@ -127,7 +127,6 @@ def test_pages_of_countries_are_ibms(ccsid: int, data: bytes, text: str) -> None
 LATIN_EBCDIC = [37, 273, 277, 278, 280, 284, 285, 297, 500, 870, 871, 1047, 1112, *range(1140, 1150), 819, 437]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=40), st.sampled_from(LATIN_EBCDIC))
 def test_every_byte_goes_there_and_back(data: bytes, ccsid: int) -> None:
     there = converted(data, Representation(ccsid, NORMAL), UTF8)
@@ -400,7 +399,7 @@ def messages(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return format_, bytes(changed[: draw(st.integers(0, len(changed)))] if draw(st.booleans()) else changed)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(messages(), _REPRESENTATIONS, _REPRESENTATIONS, st.integers(0, 600), st.booleans(), st.booleans())
 def test_any_message_is_converted_or_has_a_reason(
     message: tuple[bytes, bytes], source: Representation, target: Representation, room: int, may_cut: bool, is_cut: bool
@@ -445,7 +444,6 @@ def test_pcf_that_cannot_be_converted(data: bytes, source: Representation, reaso
     assert converted(data, source, HOST, Format.ADMIN) == reason
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=80), st.integers(0, 90), st.binary(max_size=6))
 def test_any_bytes_of_pcf_are_converted_or_have_a_reason(data: bytes, at: int, change: bytes) -> None:
     whole = write(pcf.PCFMessage(pcf.MQCFH(), (pcf.MQCFST(1, b"abc"), pcf.MQCFSL(2, (b"x", b"yz")))), LATIN1)

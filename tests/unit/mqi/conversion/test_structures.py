@@ -237,7 +237,6 @@ def test_a_header_that_grows_out_of_the_buffer() -> None:
 _REPRESENTATIONS = st.sampled_from(WRITTEN)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(HEADERS), max_size=6),
     st.text("ABC xyz0", max_size=20),
@@ -304,7 +303,7 @@ _WARNINGS = {
 _NUMBERS = st.one_of(st.sampled_from([0, -1, -2, 1, 2, 4, 36, 2**31 - 1]), st.integers(-(2**31), 2**31 - 1))
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.data())
 def test_any_structure_is_converted_or_has_a_reason(data: st.DataObject) -> None:
     """Structures with any field changed, any bytes after them, any place where they end."""
