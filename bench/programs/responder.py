@@ -65,7 +65,7 @@ def _outside(how: str, url: str, group: str, data_dir: str) -> None:
 
 
 def _descriptors(how: str) -> Callable[[Message], MQMD]:
-    """What makes the descriptor of the reply to a request."""
+    """Return a function that makes the descriptor of the reply to a request."""
     if how.endswith("-correl"):
         return lambda request: MQMD(persistence=1, correl_id=request.md.correl_id)
     return lambda _: persistent()
