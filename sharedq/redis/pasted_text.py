@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from importlib import resources
 
 _COMMENT = re.compile(r"--\[\[.*?\]\]|--[^\n]*", re.DOTALL)
 _CONSTANT = re.compile(r"^local ([A-Z_]+) = (.+)$", re.MULTILINE)
@@ -51,7 +51,7 @@ class Inline:
 @cache
 def definitions() -> tuple[dict[str, str], dict[str, Inline]]:
     """Return the constants and the functions of ``lua/pasted.lua``, by their names."""
-    source = (Path(__file__).parents[1] / "lua" / "pasted.lua").read_text(encoding="utf-8")
+    source = (resources.files("sharedq") / "lua" / "pasted.lua").read_text(encoding="utf-8")
     code = _COMMENT.sub("", source)
     constants, inlines = dict(_CONSTANT.findall(code)), dict[str, Inline]()
     for name, parameters, body in _FUNCTION.findall(code):

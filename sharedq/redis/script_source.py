@@ -23,7 +23,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from importlib import resources
+from importlib.resources.abc import Traversable
 
 from sharedq.mqi.constants import MQRC
 from sharedq.redis.pasted_text import pasted, pasted_functions
@@ -45,8 +46,6 @@ end"""
 # Without \b, which keeps `re` from looking for the letters first.
 _REASON = re.compile(r"MQRC\.([A-Z0-9_]+)\b")
 _BLANKS = re.compile(r"\n\s*\n+")
-_HERE = Path(__file__).parent
-_ROOT = _HERE.parent / "lua"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +85,9 @@ def mark_of_all() -> Script:
     A program asks a server for it alone, and puts together only those scripts that it calls. It has another name where
     the code of any script has changed, or how they are put together.
     """
+    package = resources.files("sharedq")
     texts = [_read(path) for path in _paths()]
-    makers = [(_HERE / name).read_bytes() for name in ("script_source.py", "pasted_text.py")]
+    makers = [(package / "redis" / name).read_bytes() for name in ("script_source.py", "pasted_text.py")]
     whole = hashlib.sha1(b"\0".join([*(text.encode() for text in texts), *makers]), usedforsecurity=False)
     source = f"#!lua flags=allow-oom\nreturn '{whole.hexdigest()}'\n"
     return Script("", "", source, _sha(source), ())
@@ -153,7 +153,16 @@ def script_names() -> tuple[str, ...]:
 @cache
 def _paths() -> tuple[str, ...]:
     """Return the path of every file, sorted."""
-    return tuple(sorted(path.relative_to(_ROOT).as_posix() for path in _ROOT.rglob("*.lua")))
+    root = _root()
+    folders = [entry for entry in root.iterdir() if entry.is_dir()]
+    found = [f"{folder.name}/{entry.name}" for folder in folders for entry in folder.iterdir()]
+    return tuple(sorted(path for path in ["pasted.lua", *found] if path.endswith(".lua")))
+
+
+@cache
+def _root() -> Traversable:
+    # The package may be in an archive, as for workers of Spark.
+    return resources.files("sharedq") / "lua"
 
 
 @cache
@@ -212,7 +221,7 @@ def _prelude(piece: str) -> str:
 @cache
 def _read(path: str) -> str:
     try:
-        return (_ROOT / path).read_text(encoding="utf-8")
+        return (_root() / path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise KeyError(f"there is no script {path}") from None
 
