@@ -321,7 +321,7 @@ def _kept(connection: Connection, handle: Handle, messages: Messages, numbers: S
 
 
 def _return_identifiers(connection: Connection, handle: Handle, messages: Messages, numbers: Sequence[int]) -> None:
-    # The first is made whole, and the others by what differs: a third of the time for a batch.
+    # Only the number differs between those of a batch.
     made = generated_msg_id(connection.origin, handle.structure.number, numbers[0]) if numbers else b""
     front = made[:-MESSAGE_NUMBER_BYTES]
     for (md, _), number in zip(messages, numbers, strict=True):

@@ -30,15 +30,9 @@ local function by_number(queue, messages, selection, after)
 end
 
 local function by_index(queue, messages, selection, after)
-    local prefix = selection.prefix
-    local from = "[" .. prefix
-    if after > 0 then from = "(" .. prefix .. struct.pack(">I7", after) .. "\255" end
-    local found = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, 1)
-    if not found[1] then return nil end
-    local score = struct.unpack(">I7", found[1], #prefix + 1)
-    local id = string.sub(found[1], #prefix + 1 + ORDER_BYTES)
-    if id == "" then id = usual_id(score) end
-    return id, score, redis.call("HGET", messages, id)
+    local prefix, id, score = selection.prefix, nil, nil
+    INLINE.find_by_index(queue.i, prefix, after, id, score)
+    if id then return id, tonumber(score), redis.call("HGET", messages, id) end
 end
 
 -- The first match after the score `after` (0: from the start): id, score, record; nil when there is none.

@@ -90,6 +90,13 @@ def test_without_a_get_of_that_correl_id_a_general_one_has_it(scene: Scene, put:
     assert (scene.state_of(other)[:1], scene.state_of(general)[:1]) == (b"W", b"H")
 
 
+@pytest.mark.parametrize("put", WAYS)
+def test_a_browse_sleeps_on_because_nothing_comes_that_it_could_see(scene: Scene, put: Put) -> None:
+    browser, getter = scene.waiter(b"B"), scene.waiter(b"C" + CORREL_ID + b"!")
+    put(scene, MQMD(correl_id=CORREL_ID))
+    assert (scene.state_of(browser)[:1], scene.state_of(getter)[:1]) == (b"W", b"H")
+
+
 #: Fields of a message for which the getter must look itself.
 LOOKED_AT: dict[str, dict[str, Any]] = {
     "it expires": {"expiry": 60_000},
