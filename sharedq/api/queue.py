@@ -78,20 +78,15 @@ class Queue(Opened[Handle]):
             properties: of the message (NewMsgHandle).
             original: of the message that this one forwards, answers or reports (OriginalMsgHandle), as *action* says.
         """
-        name = self.handle.object_name
-        if md is None:
-            md = MQMD()
-        else:
-            MD.check(md, "MQPUT", name)
-        if type(body) is not bytes:
-            refuse_data("MQPUT", name, body)
+        refuse_put("MQPUT", self.handle.object_name, md, body)
+        md = MQMD() if md is None else md
         pmo = self._pmo(options, context)
         with self.connection.lock:
             handle = self._open_handle()
             if properties is None and original is None and not (md.format and is_extended(md)):
                 self.warning = putting.put(self.connection, handle, md, pmo, body)
                 return md
-            pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", name, "the action")
+            pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
 
             def send(md: MQMD, body: bytes) -> MQRC:
                 return putting.put(self.connection, handle, md, pmo, body)
@@ -114,6 +109,7 @@ class Queue(Opened[Handle]):
         """MQPUT many in few round trips (100 messages or 1 MiB each); arguments as for ``put``."""
         batch, name = list(messages), self.name
         for each in batch:
+            # Nearly all are right, so no call is made to see that.
             if type(each) is not tuple or len(each) != 2:
                 refuse_pair(each)
             md, body = each
@@ -287,4 +283,5 @@ def refuse_put(verb: str, name: str, md: MQMD | None, body: bytes) -> None:
     """Refuse what is no message. Raises MQIError: 2026 the descriptor, 2004 the data."""
     if md is not None:
         MD.check(md, verb, name)
-    refuse_data(verb, name, body)
+    if type(body) is not bytes:
+        refuse_data(verb, name, body)
