@@ -84,9 +84,9 @@ local function hand(own, wake_base, queue, name, after, id, score, record, strea
     journal(stream, limit, "e", "get", "o", token, "q", name, "u", unit_id or "", "i", id, unpack(chosen))
 end
 
--- Sets `after` to what follows the selection of a get that waits for the CorrelId of a message and is to be handed that; then
--- it waits no more. Not where the getter has to look itself, or another message comes before this one. Browses that wait are
--- not woken: nothing comes that they could see.
+-- Takes the get that waits for the CorrelId of a message off the waiters, and sets `after` to what follows its selection. Does
+-- nothing if that get has to look itself, or if another message comes before this one. Browses that wait are not woken,
+-- because nothing comes that they could see.
 local function take_waiter_by_correl(queue, index, waiters, record, after)
     -- It has a CorrelId and no MsgId of the program's own; it does not expire, is in no group and asks for no report.
     if bit.band(string.byte(record), 62) == 4 and #record <= LONG then

@@ -68,7 +68,7 @@ if destination ~= "" then
 end
 
 local ids, scores, records, stored, is_long, is_run = {}, {}, {}, {}, false, true
--- Nothing of it expires, or is a member: of that, prelude/groups knows more.
+-- No message expires or is a member of a group. For those that do, or are, the functions of the prelude are needed.
 local is_simple, now = true, nil
 local first_base = ARGV[at]
 for position = 1, count do
