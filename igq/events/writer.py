@@ -30,7 +30,7 @@ from sharedq.objects.definitions.names import matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import NAMED_OBJECTS, Repository
-from sharedq.redis.keys import private_structure
+from sharedq.redis.keys import private_structure, qmgr_of
 from sharedq.scripts.reads import stream_length
 from sharedq.session.connection import Connection
 
@@ -217,8 +217,7 @@ def _from_note(note: Note, qmgr: str) -> Iterator[PCFMessage]:
     """
     fields = note.fields
     if note.kind in formats.PERFORMANCE:
-        # A manager's name may contain dots; after it come three numbers.
-        at = str(fields["owner"]).rsplit(".", 3)[0]
+        at = qmgr_of(str(fields["owner"]))
         counts = (int(fields[name]) for name in ("since", "depth", "in", "out"))
         yield formats.performance_event(note.kind, at, fields["queue"], *counts)
     elif note.kind == "refused":

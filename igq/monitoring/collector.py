@@ -18,6 +18,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.reading.activity import Activity, read_activity
 from sharedq.reading.figures import FigureReader, GroupFigures, StructureFigures
 from sharedq.redis.deployment import DeploymentError
+from sharedq.redis.keys import qmgr_of
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
@@ -127,8 +128,7 @@ class GroupCollector:
             return Activity()
 
     def _managers(self, figures: GroupFigures, add: _Add) -> None:
-        # A manager's name may contain dots; after it come three numbers.
-        connections = Counter(token.rsplit(".", 3)[0] for token in figures.connections)
+        connections = Counter(map(qmgr_of, figures.connections))
         for member in figures.members:
             name, state = (member.name,), figures.state_of(member)
             add("ibmmq_qmgr_status", name, _STATUS.get(state, 0))

@@ -25,7 +25,7 @@ from sharedq.objects.store.failures import Failure, failure_of, parse_failure, s
 from sharedq.reading.figures import FigureReader, GroupFigures, NodeFigures, StructureFigures
 from sharedq.redis.durability import read_weakest
 from sharedq.redis.embedded import EmbeddedRedis
-from sharedq.redis.keys import private_structure
+from sharedq.redis.keys import private_structure, qmgr_of
 from sharedq.redis.link import IS_CLUSTER
 from sharedq.settings.values import Settings
 
@@ -258,8 +258,7 @@ def _nothing(settings: Settings) -> GroupStatus:
 
 def _managers(group: Group, figures: GroupFigures) -> Iterator[ManagerStatus]:
     in_doubt = Counter(str(unit["nid"]).rpartition(".")[0] for unit in figures.prepared)
-    # A manager's name may contain dots; after it come three numbers.
-    connections = Counter(token.rsplit(".", 3)[0] for token in figures.connections)
+    connections = Counter(map(qmgr_of, figures.connections))
     for member in figures.members:
         state = _state(group, figures, member)
         attributes = figures.attributes.get(member.name) or QueueManagerAttributes(name=member.name)

@@ -29,7 +29,7 @@ from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.directory import Directory, Entry
 from sharedq.objects.store.local_queues import LocalQueues, StoredQueue
-from sharedq.redis.keys import private_structure
+from sharedq.redis.keys import private_structure, qmgr_of
 from sharedq.scripts.events import (
     mark_initiation_call,
     note_trigger_call,
@@ -160,7 +160,7 @@ class TriggerWriter:
     def _fulfilled(self, note: Note) -> None:
         if note.kind == "others":
             handles = self._queues.handles(self._structure, note.queue)
-            opened = {token.rsplit(".", 3)[0] for token, mode in handles if set(mode.split(" ")[0]) & set("IX")}
+            opened = {qmgr_of(token) for token, mode in handles if set(mode.split(" ")[0]) & set("IX")}
             if not opened:
                 # They have closed it meanwhile.
                 self._look(self._structure, note.queue)

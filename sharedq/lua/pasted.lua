@@ -237,7 +237,7 @@ local function note_trigger(armed, queue, available, name, owner, added)
             elseif letter == "F" and held > 0 then
                 local now = redis.call("TIME")
                 now = now[1] * 1000 + math.floor(now[2] / 1000)
-                local said = redis.call("HGET", string.match(queue, "^{[^}]*}") .. ":ver", "EVENTS " .. string.match(owner, "^(.*)%.[^.]*%.[^.]*%.[^.]*$"))
+                local said = redis.call("HGET", string.match(queue, "^{[^}]*}") .. ":ver", "EVENTS " .. string.match(owner, "^[^.]+"))
                 local interval = string.match(said or "", "TRIGINT=(%d+)")
                 local is_time = interval and now - (known[3] or 0) >= tonumber(interval)
                 kind = (held <= came or is_time) and "first"
@@ -250,10 +250,10 @@ local function note_trigger(armed, queue, available, name, owner, added)
     end
 end
 
--- Whether the manager of a connection has PERFMEV(ENABLED). Its name may have dots; three numbers come after it.
+-- Whether the manager of a connection has PERFMEV(ENABLED).
 local function wants_performance(queue, owner)
     return string.find(redis.call("HGET", string.match(queue, "^{[^}]*}") .. ":ver",
-        "EVENTS " .. string.match(owner, "^(.*)%.[^.]*%.[^.]*%.[^.]*$")) or "", "PERFM", 1, true)
+        "EVENTS " .. string.match(owner, "^[^.]+")) or "", "PERFM", 1, true)
 end
 
 -- An event disables itself and enables its opposite, as IBM says; that is no new version of the definition, because

@@ -22,7 +22,7 @@ from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.directory import Entry, parse_attributes, parse_entry
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place, own_part, part_in
-from sharedq.redis.keys import ADMIN_STRUCTURE, QueueKeys, StructureKeys, private_structure
+from sharedq.redis.keys import ADMIN_STRUCTURE, QueueKeys, StructureKeys, private_structure, qmgr_of
 from sharedq.scripts.reading import oldest_call
 
 #: Queues, and bytes of records, of one call that looks for the oldest messages: well below a millisecond of Redis.
@@ -312,8 +312,7 @@ class FigureReader:
         commands = [(b"LRANGE", keys.unit_of_work.encode() + token, b"0", b"0") for token in tokens]
         heads = self._group.commands(keys.owners, commands) if commands else []
         found = [(token.decode(), head[0][1:].decode()) for token, head in zip(tokens, heads, strict=True) if head]
-        # A manager's name may contain dots; after it come three numbers.
-        return tuple((unit, token.rsplit(".", 3)[0]) for token, unit in found)
+        return tuple((unit, qmgr_of(token)) for token, unit in found)
 
     def _read_nodes(self, structures: Iterable[str]) -> Iterator[NodeFigures]:
         seen: set[str] = set()

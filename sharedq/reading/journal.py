@@ -18,7 +18,7 @@ import redis
 from sharedq.messages.record import DEAD_LETTER, PERSISTENT
 from sharedq.objects.definitions.names import queue_of
 from sharedq.redis.deployment import Deployment, DeploymentError
-from sharedq.redis.keys import StructureKeys, admin_keys
+from sharedq.redis.keys import StructureKeys, admin_keys, qmgr_of
 
 #: Entries requested in one call: enough to hide the round trip, few enough not to hold Redis up.
 READ_ENTRIES = 2_000
@@ -268,7 +268,7 @@ def _expand(entry: Entry, structure: str, structure_number: int) -> list[Journal
     event, owner = fields["e"], fields["o"]
     if event not in EVENTS:
         raise ValueError(f"unknown event {event!r}")
-    qmgr = owner.partition(".")[0]
+    qmgr = qmgr_of(owner)
     ids = fields.get("i", "").split()
     head = JournalRow(
         event=event,

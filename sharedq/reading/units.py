@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sharedq.members.group import Group
 from sharedq.messages.record import record_put_time_ms
-from sharedq.redis.keys import StructureKeys
+from sharedq.redis.keys import StructureKeys, qmgr_of
 
 _STATES = {"A": "ACTIVE", "C": "COMMITTING", "B": "BACKING OUT"}
 #: Operations that are looked at to count the messages of one unit.
@@ -60,8 +60,7 @@ def open_units(group: Group) -> list[OpenUnit]:
             for token, elements in _lists(group, group.structure(name)):
                 state, unit_id = elements[0][:1].decode(), elements[0][1:].decode()
                 about = connections.get(token, {})
-                # A manager's name may contain dots; after it come three numbers.
-                qmgr = token.decode().rsplit(".", 3)[0]
+                qmgr = qmgr_of(token.decode())
                 unit = found.setdefault(
                     unit_id, OpenUnit(unit_id, qmgr, str(about.get("appl", "")), int(about.get("pid", 0)))
                 )

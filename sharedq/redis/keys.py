@@ -14,6 +14,11 @@ def private_structure(qmgr_name: str) -> str:
     return f"@{qmgr_name}"
 
 
+def qmgr_of(token: str) -> str:
+    """Return the manager in ``QM.incarnation[.process[.connection]]``. Its name has no dot."""
+    return token.partition(".")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class QueueKeys:
     """Keys of one queue in one structure."""

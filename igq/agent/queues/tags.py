@@ -18,6 +18,7 @@ from sharedq.objects.commands.display import DisplayedQueue, OpenHandle
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.store.parts import Place
 from sharedq.reading.figures import QueueFigures
+from sharedq.redis.keys import qmgr_of
 from sharedq.scripts.reads import agent_states, owner_entries
 
 #: Reasons that refuse a serialization: the tag is in use, or kept by a recovery that a structure delays.
@@ -74,8 +75,7 @@ def serving_among(
     found = list[ServingHandle]()
     for token, info in connections.items():
         tag = bytes.fromhex(str(info.get("tag", "")))
-        # A manager's name may contain dots; after it come three numbers.
-        state = states.get(token.rsplit(".", 3)[0], {})
+        state = states.get(qmgr_of(token), {})
         queue, structure = "", ""
         if tag.startswith(_AGENT) and state.get("is_serving"):
             queue = SYSTEM_QSG_TRANSMIT_QUEUE

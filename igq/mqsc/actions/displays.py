@@ -27,6 +27,7 @@ from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
 from sharedq.objects.store.connections import connections_of, users_of
 from sharedq.reading.activity import QueueActivity, read_activity
+from sharedq.redis.keys import qmgr_of
 
 _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
 #: Attributes of queues whose value, or the beginning of it and an asterisk, DISPLAY QUEUE takes.
@@ -304,7 +305,7 @@ def _handle_record(queue: DisplayedQueue, handle: OpenHandle, users: Mapping[str
     for keyword, letter in (("BROWSE", "B"), ("INQUIRE", "Q"), ("OUTPUT", "O"), ("SET", "S")):
         yield shown(keyword, "YES" if letter in handle.mode else "NO")
     yield shown("PID", int(detail.get("pid", 0)))
-    yield shown("QMNAME", token.rsplit(".", 3)[0])
+    yield shown("QMNAME", qmgr_of(token))
     yield shown("QSGDISP", queue.definition.disposition)
 
 

@@ -13,6 +13,7 @@ from igq.pipeline.audit.audit import peer_work
 from igq.pipeline.audit.series import slice_width_ms
 from igq.pipeline.jobs.flow import agents, depth, minutes, queues
 from sharedq.members.recovery_records import MOMENTS
+from sharedq.redis.keys import qmgr_of
 
 #: The most queues in the plots (those with most messages), and the most rows of the table of queues.
 SHOWN_QUEUES, SHOWN_ROWS = 8, 40
@@ -83,8 +84,8 @@ def failures_of_records(records: Iterable[Mapping[str, Any]]) -> list[Failure]:
     for record in records:
         known = [int(record[name]) for name in MOMENTS.values() if record.get(name) is not None]
         is_over = record.get("resolved_ms") is not None
-        qmgr = str(record["failed"]).partition(".")[0]
-        found.append(Failure(qmgr, min(known), max(known) if is_over else None, str(record["by"]).partition(".")[0]))
+        qmgr = qmgr_of(str(record["failed"]))
+        found.append(Failure(qmgr, min(known), max(known) if is_over else None, qmgr_of(str(record["by"]))))
     return sorted(found, key=lambda failure: failure.failed_ms)
 
 

@@ -11,6 +11,7 @@ from igq.errors import CommandError
 from igq.rehearsal.load.scene import Scene
 from igq.rehearsal.load.view import recovery_of, working_agent
 from recovery.report import Recovery
+from sharedq.redis.keys import qmgr_of
 
 _RECOVERY_TIMEOUT_S = 120.0
 _CATCH_S = 0.002
@@ -74,7 +75,7 @@ def wait_until_recovered(scene: Scene, owner: str) -> Recovery:
 
     scene.watch.wait(is_resolved, f"the recovery of {owner}", _RECOVERY_TIMEOUT_S, asks_group=True)
     recovery = found[-1]
-    qmgr = owner.partition(".")[0]
+    qmgr = qmgr_of(owner)
     for name, at_ms in recovery.moments:
         detail = f"{recovery.units_of_work} units of work, {recovery.messages} messages"
         is_end = name == "resolved"

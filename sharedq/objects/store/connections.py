@@ -10,7 +10,7 @@ from typing import Any
 
 from sharedq.members.group import Group
 from sharedq.objects.definitions.names import queue_of
-from sharedq.redis.keys import StructureKeys
+from sharedq.redis.keys import StructureKeys, qmgr_of
 from sharedq.scripts.reads import pairs_like
 
 
@@ -69,8 +69,7 @@ def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:
     found = []
     for raw, text in zip(flat[::2], flat[1::2], strict=True):
         token = raw.decode()
-        # A manager's name may contain dots; after it come three numbers.
-        if token.rsplit(".", 3)[0] != qmgr:
+        if qmgr_of(token) != qmgr:
             continue
         info = json.loads(text)
         found.append(
