@@ -62,7 +62,7 @@ def in_order(found: Iterable[Recovery]) -> list[Recovery]:
 
 
 def is_unfencing(text: bytes | None) -> bool:
-    """Whether a recovery, of which the group has this record or none any more, removes its fences or has done so."""
+    """Whether a recovery with this record removes its fences, or has done so. None: its record is gone, so it has."""
     return text is None or json.loads(text).get("is_unfencing", False)
 
 

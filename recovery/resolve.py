@@ -234,8 +234,8 @@ class _Recoverer:
     def _take_back_fences(self, access: StructureAccess, fenced: Sequence[Target]) -> None:
         """Take back the fences of targets that were lost before they were fenced, if nobody else will.
 
-        A recoverer that has overtaken this one says in the record of the recovery that it removes the fences, before it
-        does. If the record does not say so yet, that recoverer will remove these, too.
+        Before a recoverer removes fences, it notes that in the record of the recovery. If the note is not there yet,
+        the recoverer that has overtaken this one will remove these fences, too.
         """
         lost = [target for target in fenced if target.token not in self.claims.held]
         if lost and not self.connection.is_ended:

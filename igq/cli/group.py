@@ -92,10 +92,9 @@ def change(
 ) -> int:
     """Change settings of the group for every member and program.
 
-    Running members use new values of wait_replicas, wait_replicas_timeout_ms and journal_max_bytes after their next
-    renewal, at most a third of a lease later. A new lease_ms applies to programs that register and managers that start
-    afterwards; journal and journal_max_entries apply to later connections. For those, restart the managers one after
-    the other.
+    Running members use new values of wait_replicas, wait_replicas_timeout_ms and journal_max_bytes within a lease. A
+    new lease_ms applies to programs that register and managers that start afterwards; journal and journal_max_entries
+    apply to later connections. For those, restart the managers one after the other.
     """
     from igq.operations.group_settings import change_group_settings
     from sharedq.settings.loader import load_settings

@@ -1,6 +1,6 @@
 """Notices the death of a program on this machine at once, before its lease runs out.
 
-Also that a living one has lost connections, before the manager's next look at the leases.
+It also notices, before the manager's next look at the leases, that a living program has lost connections.
 
 Programs announce themselves (`sharedq.members.presence`), the kernel adds the pid and the user, and a pidfd reports the
 end of that process. The manager listens only to programs of its own user and of root. For all others it waits until the

@@ -149,7 +149,7 @@ def put_call(
             handle.destination if handle.is_intra_group else "",
             len(handle.definition.checks) // 2,
             *handle.definition.checks,
-            *(part for message in arguments for part in message),
+            *[part for message in arguments for part in message],
         ),
     )
 

@@ -132,7 +132,7 @@ class Service(ABC):
         return self._connection
 
     def _refused(self, error: MQIError) -> Exception:
-        """Return the exception for a refused serialization. A Trouble leads to a retry. Movers override this."""
+        """Return the exception for a refused serialization: a Trouble leads to a retry; a mover may stand by."""
         return Trouble(str(error))
 
     def _pause(self, seconds: float) -> bool:

@@ -42,7 +42,7 @@ def call_or_wait(
 
     Args:
         request: what is asked for.
-        waiter: as what the connection waits, where it waits.
+        waiter: the entry of the connection among the queue's waiters, if it waits.
         reply: of a call made already without registering, or None.
         first: makes the first call, where that is not the request's own.
 

@@ -30,7 +30,7 @@ def refresh_definition(connection: Connection, handle: Handle) -> bool:
     if found is None:
         connection.check_there(handle)
         raise error_for(MQRC.Q_DELETED, "", handle.object_name)
-    # 2041 is for a put through the transmit queue only, and only if the queue itself was altered.
+    # 2041 is only for a put whose route is the transmit queue, and only if the queue itself was altered.
     is_other_version = found[0].decode() != handle.definition.version
     if path or is_other_version:
         take_definition(handle, [b"", *found], path, for_put=is_other_version)

@@ -23,7 +23,7 @@ from sharedq.scripts.unit import NOTHING_SKIPPED, End, decide_call, end_unit_cal
 from sharedq.session.connection import Connection
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
 
-#: Where the reply of structure/commit_put has that to the get that rode along, if it got a message.
+#: The place, in the reply of structure/commit_put, of the reply to the get that rode along.
 _RIDER = 3
 #: Reasons with which Redis refuses a call, or a script a unit of work that is not as it should be: nothing was done.
 _UNDONE = (
@@ -197,7 +197,7 @@ def _commit_everywhere(connection: Connection, followed: GetRequest | None) -> R
         raise connection.error(decided[0], "MQCMIT")
     if failed:
         if got is not None and within and got[0] in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
-            # Nobody is told of what it took.
+            # The caller does not see the message that the get took, so it goes back.
             unit.add(within.handle.structure.keys.name, within.handle.name, len(got[2].split()))
             backout(connection)
         detail = f"committed, but for what it did in {' and '.join(failed)}, which has failed"

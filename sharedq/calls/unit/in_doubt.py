@@ -1,7 +1,7 @@
-"""Units of work that an external coordinator prepares, and ends later: over any connection of the same manager.
+"""Units of work that an external coordinator prepares and ends later, over any connection of the manager or the group.
 
-Those with GROUP disposition belong to the queue-sharing group: any member ends them, also while the manager at which
-they were prepared runs. The two dispositions do not see each other's ids.
+A unit of work with QMGR disposition belongs to its manager. One with GROUP disposition belongs to the queue-sharing
+group: any member ends it, also while the manager at which it was prepared runs. The two do not see each other's ids.
 
 The shape is that of XA. Between prepare and end the unit of work is in doubt: its puts are invisible, its gets stay
 got, and no death, no recovery and no restart ends it. The coordinator chooses its external id.

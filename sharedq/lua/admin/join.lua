@@ -2,7 +2,7 @@
 admin/join.lua - a queue manager takes its name: a new incarnation and a lease.
 
 The lease of the incarnation before it, which has run out, stays until that is recovered: by its entry the watch finds
-it. Renewed it cannot be any more (admin/renew), however late its manager wakes up.
+it. Nobody can renew it any more (admin/renew), however late its manager wakes up.
 
 KEYS
   1  group    hash  counters; "settings": JSON of those that belong to the group; "format" of the key space; "born": when it began

@@ -13,8 +13,8 @@ ARGV
   1  token     incarnation or process
   2  lease_ms
   3  qmgr      its manager
-  4  look      how many leases to return at most of those that run out next; 0: do not look. Of those that have run out
-               all are returned that may be this manager's business, of at most PAGE
+  4  look      how many leases to return at most of those that run out next; 0: do not look. Besides, all leases
+               are returned that have run out and that this manager may recover, among at most PAGE
   5  ask       1 return the JSON of the manager; 0 only where it had to be read
   6.. tokens of processes to renew as well
 REPLY       { 1 renewed or 0 lost, now in ms, JSON of the manager, [lease, deadline, ...], [other tokens lost],

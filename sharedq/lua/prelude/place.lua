@@ -99,7 +99,7 @@ end
 
 -- Members are a selection and the token after it. The first byte says how long the selection is, and what is waited for:
 --   A any message   B a browse   C a CorrelId   D and a level: the beginning of a group or logical message
---   E something complete   G a GroupId, MsgSeqNumber and Offset   M a MsgId   N, a number and a blank: a MsgToken
+--   E something complete   G a GroupId, MsgSeqNumber and Offset   M a MsgId   N, a number and a blank: a generated MsgId
 --   V certain messages in logical order   X a MsgId and a CorrelId
 local SELECTION_BYTES = { A = 1, B = 1, C = 25, D = 2, E = 1, G = 33, M = 25, V = 1, X = 49 }
 local function waiter_token(member)
@@ -178,8 +178,8 @@ local function first_in_group(queue, record)
     return first_waiter(queue, "G" .. string.sub(record, group, group + 27) .. "\0\0\0\0")
 end
 
--- By what a wait for a MsgId that igq generated knows a message: its number, or that of the message whose MsgId it was
--- given, as a reply may be. Nil where it has a MsgId that igq did not make.
+-- The number by which a get waits for a MsgId that igq generated: the message's own, or if it was given the MsgId of another
+-- message, as a reply may be, that one's. Nil if igq did not generate its MsgId.
 local function generated_number(id, record)
     local _, msgid = nil, nil
     if needs_look(id) then _, msgid = identifier_offsets(record) end

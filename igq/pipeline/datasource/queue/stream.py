@@ -3,7 +3,7 @@
 The reader claims the messages of a batch (``igq.pipeline.claims.claims``) before Spark writes the batch into its
 checkpoint; the offset holds the names of the claims. A batch that is repeated reads the same claims. The reader commits
 them when Spark asks for the next batch: by then Spark has noted that this one is done. Spark's own ``commit`` comes
-later, and for the last batch never: it ends when the query goes on, or by `igq pipeline release`.
+later, and for the last batch never: its claims end when the query goes on, or by `igq pipeline release`.
 
 If a batch is full, the next one is claimed while Spark processes it (``igq.pipeline.claims.prefetch``).
 """
