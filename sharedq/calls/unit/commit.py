@@ -146,7 +146,7 @@ def _commit_one(
     note_replies(connection, sendings, replies[: len(sendings)])
     decided = replies[len(calls) - 1]
     if decided[0]:
-        _lose_unit(connection, f"an asynchronous put failed: {decided[0]}")
+        _lose_unit(connection, str(connection.put_failure or "an operation is missing"))
     if structure in unit.parts:
         _finish_decided(connection, structure, decided)
     unit.begin_next()

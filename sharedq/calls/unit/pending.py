@@ -143,7 +143,8 @@ def note_replies(connection: Connection, sendings: Sequence[Sending], replies: S
     """Remember what became of asynchronous puts, for MQSTAT and the commit."""
     for sending, reply in zip(sendings, replies, strict=True):
         if reply[0]:
-            reason = MQRC.OBJECT_CHANGED if reply[0] == STALE else MQRC(reply[0])
+            # The last number says why: a call that commits, too, says 2003 before it.
+            reason = MQRC.OBJECT_CHANGED if reply[0] == STALE else MQRC(reply[-1])
             _note_failure(connection, sending, error_for(reason, "MQPUT", sending.handle.object_name))
         else:
             connection.put_status.successes += sending.puts

@@ -32,10 +32,10 @@ local function stop_waiting(queue, own, owner, state, wake_key)
 end
 
 -- Puts back where they were the messages that it was handed on this queue and never got; it counts as woken for them.
--- True if there were any. A queue that was deleted meanwhile takes them along. A message that it got so in its unit of
--- work is for that to give back.
+-- Returns the id of the last; nil if there was none. A queue that was deleted meanwhile takes them along. A message that it
+-- got so in its unit of work is for that to give back.
 local function take_back(queue, owner, wake_key)
-    local handed, is_any = redis.call("LPOP", wake_key), false
+    local handed, last = redis.call("LPOP", wake_key), nil
     while handed do
         local id, score, head_end = string.match(handed, "^(%S+) (%S+)()\n")
         if id and redis.call("HEXISTS", queue.q, "ver") == 1 then
@@ -46,11 +46,11 @@ local function take_back(queue, owner, wake_key)
                 look_after(queue, queue.hand.messages, nil, 1, id, tonumber(score), record)
             end
             journal(queue.hand.journal, queue.hand.journal_max, "e", "return", "o", owner, "q", queue.name, "i", id)
-            is_any = true
+            last = id
         end
         handed = redis.call("LPOP", wake_key)
     end
-    return is_any
+    return last
 end
 
 -- The message that it was handed in its unit of work and has not seen yet: id, record. Nil where there is none.

@@ -37,9 +37,10 @@ ARGV
      where a get rides: name of its queue, version it was decided by, unit of work it belongs to, longest body it takes,
      "" or the entry of its wait, "" or what it asks the index for
 REPLY       { 0, 0, messages applied } | { 0, 0, messages applied, { 0, length of the body, id, { record } } } got, too
-            | { 0, 0, messages applied, { 2033 } } nothing is there: it waits now, if it said how | { reason }
+            | { 0, 0, messages applied, { 2033 } } nothing is there: it waits now, if it said how
+            | { 2003, why the put was refused } | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2003 BACKED_OUT (an operation is missing, or a message cannot be put: nothing was
-            applied) | in the list: 2033 NO_MSG_AVAILABLE
+            applied), why: 2041 OBJECT_CHANGED, 2052 Q_DELETED, 2053 Q_FULL | in the list: 2033 NO_MSG_AVAILABLE
 INVARIANTS  1 one state, 2 fencing, 3 one decision, 5 position, 8 once
 MEMORY      refused when Redis is full
 RIGHTS      asked by structure/attach
@@ -51,8 +52,11 @@ local count, rides, look, FIRST = tonumber(ARGV[9]), ARGV[10] == "1", ARGV[11], 
 local waiting = redis.call("HGET", KEYS[1], owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "ev")
-if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT } end
-if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then return { MQRC.BACKED_OUT } end
+if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT, state[1] and MQRC.OBJECT_CHANGED or MQRC.Q_DELETED } end
+if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then
+    if state[6] then INLINE.note_full(KEYS[4], ARGV[2], owner, ARGV[4]) end
+    return { MQRC.BACKED_OUT, MQRC.Q_FULL }
+end
 local elements = redis.call("LRANGE", KEYS[8], 0, -1)
 local is_as_expected = elements[1] == "A" .. unit_id and #elements - 1 == tonumber(ARGV[6])
 if not is_as_expected and (elements[1] or ARGV[6] ~= "0") then return { MQRC.BACKED_OUT } end
@@ -61,7 +65,7 @@ local first = redis.call("INCRBY", KEYS[2], count) - count + 1
 local stored, added, ids, is_long = {}, {}, {}, false
 for position = 1, count do
     local at, number = FIRST + 2 * (position - 1), first + position - 1
-    local id = look == "" and number or number .. look
+    local id = string.format("%d", number) .. look
     stored[2 * position - 1], stored[2 * position] = id, ARGV[at + 1]
     added[2 * position - 1], added[2 * position] = ARGV[at] + number, id
     ids[position] = id
@@ -81,13 +85,6 @@ if state[2] == "1" and count == 1 and look == "" and not is_long
     if handed_to then redis.call("ZREM", KEYS[6], waiter) end
 elseif count == 1 and look ~= "" and (state[2] or "0") ~= "0" then
     INLINE.take_waiter_by_correl(KEYS[4], KEYS[10], KEYS[6], stored[2], handed_to)
-end
--- Messages with identifiers are made available below.
-if look == "" and not handed_to then redis.call("ZADD", KEYS[5], unpack(added)) end
-if state[6] then
-    local went = handed_to and 1 or 0
-    INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, went)
-    if look == "" or handed_to then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added) end
 end
 
 local names, queues, away = FIRST + 2 * count, {}, {}
@@ -110,20 +107,42 @@ if ARGV[7] ~= "0" then
     INLINE.entry(KEYS[9], ARGV[7], "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", ARGV[8])
     INLINE.entry(KEYS[9], ARGV[7], "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
 end
-local reply = { 0, 0, applied }
+local went = 0
 if handed_to then
     local id, score, record = ids[1], string.format("%.0f", added[1]), stored[2]
     local chosen = look == "" and {} or { "c", "1" }
     INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, KEYS[9], ARGV[7], chosen)
     if string.byte(handed_to) == 33 then redis.call("HDEL", messages, id) end
+    went = 1
+else
+    local records, left = nil, tonumber(state[2] or 0)
+    if look ~= "" then
+        records = {}
+        for position = 1, count do records[position] = stored[2 * position] end
+    end
+    if left > 0 then
+-- PRELUDE
+        local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[10], w = KEYS[6] }
+        queue.hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[7] }
+        make_available(queue, messages, KEYS[1], KEYS[7], nil, left, added, records)
+        went = queue.handed or 0
+    elseif records then
+        INLINE.make_simple_available(KEYS[5], KEYS[10], added, records)
+    else
+        redis.call("ZADD", KEYS[5], unpack(added))
+    end
 end
+if state[6] then
+    INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, went)
+    INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added)
+end
+-- The gets that waited before come before the get that rides.
+local reply = { 0, 0, applied }
 if rides then
     -- As structure/get takes a message. A queue that may have long ones is not for this.
     local source, available, at = KEYS[11 + queue_count], KEYS[12 + queue_count], names + queue_count
     local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg", "ev")
-    -- It may be for a message of this very commit, which is on the queue only later.
-    local is_too_soon = look ~= "" and source == KEYS[4]
-    if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4] and not is_too_soon
+    if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4]
         and tonumber(ARGV[at + 3]) >= CONST.LONG then
         local index, prefix, id, score = KEYS[14 + queue_count], ARGV[at + 5], nil, nil
         if prefix == "" then
@@ -162,29 +181,4 @@ end
 for key, number in pairs(away) do
     if number ~= 0 then redis.call("HINCRBY", key, "gu", number) end
 end
-if handed_to then return reply end
--- The get that rides may be one of those that wait by now.
-local left = look == "" and tonumber(state[2] or 0) or tonumber(redis.call("HGET", KEYS[4], "nw") or 0)
-if look == "" and left == 0 then return reply end
-if left == 0 then
-    local records = {}
-    for position = 1, count do records[position] = stored[2 * position] end
-    INLINE.make_simple_available(KEYS[5], KEYS[10], added, records)
-    if state[6] then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added) end
-    return reply
-end
--- PRELUDE
-local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[10], w = KEYS[6] }
-queue.hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[7] }
-if look == "" then
-    for _, id in ipairs(ids) do
-        if left > 0 then left = left - wake_for(queue, KEYS[1], KEYS[7], tostring(id), "") end
-    end
-else
-    local records = {}
-    for position = 1, count do records[position] = stored[2 * position] end
-    make_available(queue, messages, KEYS[1], KEYS[7], nil, left, added, records)
-    if state[6] then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added) end
-end
-if state[6] and queue.handed then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, 0, queue.handed) end
 return reply

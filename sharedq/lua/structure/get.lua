@@ -194,7 +194,9 @@ if is_handed then
     local id, record = take_arrived(own, owner, KEYS[9])
     if id then return { 0, #record - body_offset(record), id, { record } } end
     queue.hand = { messages = messages, journal = KEYS[10], journal_max = ARGV[11] }
-    redis.call("HSET", own, owner, take_back(queue, owner, KEYS[9]) and "K" .. queue.name or "")
+    -- It is as if that had woken it: if it takes another message now, others that wait must learn of this one.
+    local returned = take_back(queue, owner, KEYS[9])
+    redis.call("HSET", own, owner, returned and "K" .. queue.name .. "\n" .. returned or "")
     return { LOOK_AGAIN, "" }
 end
 -- A woken caller owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.

@@ -86,15 +86,18 @@ if state[2] == "1" then
             local may_be = string.byte(ARGV[at + 1]) % 2 == 0 and " ~?" or " "
             version, its_base = string.match(said, "\n" .. string.sub(code, 2) .. may_be .. "(%S+) (%S*)\n")
         end
-        local there = version and redis.call("HMGET", KEYS[11], "ver", "nw", "code", "gm", "mk", "al", "lg", "ev")
-        if there and there[1] == version and there[2] == "1" and there[3] == string.sub(code, 2) and (there[4] or "0") == "0"
-            and not (there[5] or there[6] or there[7]) and redis.call("ZCARD", KEYS[12]) == 0 then
+        local there = version
+            and redis.call("HMGET", KEYS[11], "ver", "nw", "code", "gm", "pu", "lk", "mk", "al", "lg", "ev")
+        -- Nothing is on it, whatever its MAXDEPTH counts.
+        if there and there[1] == version and there[2] == "1" and there[3] == string.sub(code, 2)
+            and (there[4] or "0") == "0" and (there[5] or "0") == "0" and (there[6] or "0") == "0"
+            and not (there[7] or there[8] or there[9]) and redis.call("ZCARD", KEYS[12]) == 0 then
             waiter = redis.call("ZPOPMIN", KEYS[13])[1]
             after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
             if after and INLINE.is_to_be_handed(after) then
                 its_base = its_base ~= "" and its_base or base
                 handed = { after = after, name = ARGV[7], q = KEYS[11], base = its_base, by = token }
-                state[8] = there[8]
+                state[8] = there[10]
             elseif waiter then
                 redis.call("ZADD", KEYS[13], 0, waiter)
             end
@@ -126,15 +129,6 @@ else
     redis.call("ZADD", KEYS[5], unpack(added))
 end
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
-if state[8] then
-    local is_hop = handed and handed.by
-    local q, a, name = is_hop and KEYS[11] or KEYS[4], is_hop and KEYS[12] or KEYS[5], is_hop and ARGV[7] or ARGV[2]
-    local went = handed and 1 or 0
-    INLINE.note(state[8], q, a, name, ARGV[1], count, went)
-    local arrived = {}
-    for place = 1, 2 * count, 2 do arrived[place], arrived[place + 1] = (is_hop and handed.base or base) + first, first end
-    INLINE.note_trigger(state[8], q, a, name, ARGV[1], arrived)
-end
 if journal then
     if count > 1 then
         ids = {}
@@ -143,7 +137,7 @@ if journal then
     end
     INLINE.entry(journal, ARGV[5], "e", "put", "o", ARGV[1], "q", ARGV[2], "u", "", "i", ids, "d", ARGV[6])
 end
-if (state[2] or "0") == "0" then return { 0, first } end
+local lone, went = nil, 0
 if handed then
     if handed.by then
         redis.call("HINCRBY", KEYS[4], "mvd", 1)
@@ -154,20 +148,30 @@ if handed then
     local q, name, after, score = handed.q, handed.name, handed.after, string.format("%.0f", handed.base + first)
     local record, limit = ARGV[at + 1], journal and ARGV[5] or "0"
     INLINE.hand(KEYS[1], KEYS[7], q, name, after, ids, score, record, journal, limit, {})
-    return { 0, first, 1 }
+    lone, went = 1, 1
 elseif token then
     if KEYS[10] then redis.call("ZPOPMIN", KEYS[6]) end
     redis.call("HINCRBY", KEYS[4], "nw", -1)
     redis.call("HSET", KEYS[1], token, "K" .. ARGV[2])
     redis.call("RPUSH", KEYS[7] .. token, "1")
-    return { 0, first, 1 }
-end
+    lone = 1
+elseif (state[2] or "0") ~= "0" then
 -- PRELUDE
-local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], w = KEYS[6] }
-queue.hand = { messages = KEYS[3], journal = KEYS[8], journal_max = KEYS[8] and ARGV[5] or "0" }
-local waiting = tonumber(state[2])
-for number = first, first + count - 1 do
-    if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], number .. (code or ""), "") end
+    local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], w = KEYS[6] }
+    queue.hand = { messages = KEYS[3], journal = KEYS[8], journal_max = KEYS[8] and ARGV[5] or "0" }
+    local waiting = tonumber(state[2])
+    for number = first, first + count - 1 do
+        if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], number .. (code or ""), "") end
+    end
+    went = queue.handed or 0
 end
-if state[8] and queue.handed then INLINE.note(state[8], KEYS[4], KEYS[5], ARGV[2], ARGV[1], 0, queue.handed) end
-return { 0, first }
+-- After the hand-over: a message that is got already neither fills the queue nor starts a program. A hop counts as the agent's.
+if state[8] then
+    local q, a, name, owner = KEYS[4], KEYS[5], ARGV[2], ARGV[1]
+    if handed and handed.by then q, a, name, owner, base = KEYS[11], KEYS[12], ARGV[7], handed.by, handed.base end
+    INLINE.note(state[8], q, a, name, owner, count, went)
+    local arrived = {}
+    for place = 1, 2 * count, 2 do arrived[place], arrived[place + 1] = base + first, first end
+    INLINE.note_trigger(state[8], q, a, name, owner, arrived)
+end
+return { 0, first, lone }

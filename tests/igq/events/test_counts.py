@@ -52,7 +52,8 @@ def test_puts_and_gets_are_counted(events: Events, put: Callable[[Any, int], Non
     assert counted(events.group) == (left + 1, 1, 0)
 
 
-def test_a_commit_with_puts_and_a_get_counts_them(events: Events) -> None:
+@pytest.mark.parametrize("fields", [{}, {"correl_id": b"c" * 24}], ids=["plain", "looked at"])
+def test_a_commit_with_puts_and_a_get_counts_them(events: Events, fields: dict[str, Any]) -> None:
     connection, queue = both(events.group, **PLAIN)
     events.group.define_shared("FROM")
     source = connection.open("FROM", OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
@@ -60,7 +61,7 @@ def test_a_commit_with_puts_and_a_get_counts_them(events: Events) -> None:
     for _ in range(2):
         source.get(GetOption.SYNCPOINT)
         for _ in range(4):
-            queue.put(b"x", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+            queue.put(b"x", MQMD(**fields), options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
         connection.commit()
     # The second commit has brought the next get along, or that comes with the next call.
     assert counted(events.group) == (8, 8, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from sharedq.objects.store.local_queues import LocalQueues
 from tests.igq.events.scene import Events
 from tests.support.agents import AgentOfQM2
 from tests.support.members import TestGroup
+from tests.support.waits import until_waiting
 
 LIMITS: dict[str, Any] = {"max_depth": 10, "depth_high_limit": 80, "depth_low_limit": 20, "depth_high_event": "ENABLED"}
 
@@ -152,7 +154,8 @@ def test_messages_that_hop_are_counted(events: Events, count: int) -> None:
         assert message.header.reason == MQRC.Q_DEPTH_HIGH
 
 
-def test_a_commit_that_carries_puts_and_a_get_counts_both(events: Events) -> None:
+@pytest.mark.parametrize("fields", [{}, {"correl_id": b"c" * 24}], ids=["plain", "looked at"])
+def test_a_commit_that_carries_puts_and_a_get_counts_both(events: Events, fields: dict[str, Any]) -> None:
     connection, queue = both(events.group)
     events.group.define_shared("FROM", **LIMITS, depth_low_event="ENABLED")
     source = connection.open("FROM", OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
@@ -161,9 +164,33 @@ def test_a_commit_that_carries_puts_and_a_get_counts_both(events: Events) -> Non
     for _ in range(2):
         source.get(GetOption.SYNCPOINT)
         for _ in range(4):
-            queue.put(b"x", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+            queue.put(b"x", MQMD(**fields), options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
         connection.commit()
     assert sorted(events.names()) == ["MQRC_Q_DEPTH_HIGH", "MQRC_Q_DEPTH_LOW"]
+    # A put that the full queue refuses is told of in the same way.
+    source.get(GetOption.SYNCPOINT)
+    for _ in range(3):
+        queue.put(b"x", MQMD(**fields), options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    with pytest.raises(MQIError, match="Q_FULL"):
+        connection.commit()
+    assert "MQRC_Q_FULL" in events.names()
+
+
+@pytest.mark.parametrize("fields", [{}, {"correl_id": b"c" * 24}], ids=["plain", "looked at"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_message_that_a_waiting_get_is_handed_does_not_fill_the_queue(
+    events: Events, fields: dict[str, Any], count: int
+) -> None:
+    _, queue = both(events.group, depth_high_limit=10)
+    with ThreadPoolExecutor(count) as pool:
+        waiters = [events.group.connect("QM1").open("Q", OpenOption.INPUT_SHARED) for _ in range(count)]
+        futures = [pool.submit(each.get, GetOption.WAIT | GetOption.NO_SYNCPOINT, wait_ms=60_000) for each in waiters]
+        until_waiting(events.group, "Q", count)
+        for _ in futures:
+            queue.put(b"x", MQMD(**fields))
+        for future in futures:
+            future.result()
+    assert events.names() == []
 
 
 def test_nothing_is_noted_without_perfmev(events: Events) -> None:

@@ -61,7 +61,9 @@ class Scene:
         start = (
             "import json, os, sys; told = {name: os.environ[name] for name in os.environ if name[:8] == 'TRIGGER_'}; "
         )
-        tell = f"json.dump([sys.argv[1:], told], open({str(self.told)!r}, 'w')); "
+        # Whole from the moment when it is there.
+        half = str(self.told.with_suffix(".half"))
+        tell = f"json.dump([sys.argv[1:], told], open({half!r}, 'w')); os.replace({half!r}, {str(self.told)!r}); "
         file = self.told.with_suffix(".py")
         file.write_text(start + tell + code)
         return f"{sys.executable} {shlex.quote(str(file))}"

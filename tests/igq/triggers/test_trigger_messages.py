@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -18,8 +19,10 @@ from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QueueLocal
 from tests.support.members import TestGroup
+from tests.support.waits import until_waiting
 
 INPUT = OpenOption.INPUT_SHARED
+LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 
 
 class Scene:
@@ -218,6 +221,30 @@ def test_a_close_of_an_empty_queue_triggers_nothing(scene: Scene) -> None:
         scene.putter().put(b"x")
         server.get(GetOption.NO_SYNCPOINT)
     assert scene.count() == 0
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("way", [0, LATER], ids=["sent", "brought along"])
+def test_a_message_that_one_of_several_is_handed_triggers_nowhere(scene: Scene, count: int, way: int) -> None:
+    """Not at the other member either: nothing is on the queue."""
+    scene.define()
+    scene.watch("QM1", "QM2")
+    scene.group.define_shared("FROM")
+    putter = scene.group.connect("QM1")
+    source, queue = putter.open("FROM", INPUT | OpenOption.OUTPUT), putter.open("Q", OpenOption.OUTPUT)
+    with ThreadPoolExecutor(count) as pool:
+        waiters = [scene.group.connect("QM1").open("Q", INPUT) for _ in range(count)]
+        futures = [pool.submit(each.get, GetOption.WAIT | GetOption.NO_SYNCPOINT, wait_ms=60_000) for each in waiters]
+        until_waiting(scene.group, "Q", count)
+        scene.look()
+        for _ in futures:
+            source.put(b"request")
+            source.get(GetOption.SYNCPOINT)
+            queue.put(b"x", options=way)
+            putter.commit()
+        for future in futures:
+            future.result()
+        assert (scene.count("QM1"), scene.count("QM2")) == (0, 0)
 
 
 def test_a_message_that_a_waiting_get_is_handed_triggers_no_program(scene: Scene) -> None:

@@ -120,6 +120,27 @@ def test_an_alter_fails_the_puts_that_were_not_sent_and_none_later(
     assert caught.value.reason == MQRC.PUT_INHIBITED
 
 
+@pytest.mark.rule("mqi/async", "MQSTAT says why a put failed that left with its commit.")
+@pytest.mark.parametrize("cause", [MQRC.Q_FULL, MQRC.OBJECT_CHANGED])
+@pytest.mark.parametrize("has_got", [False, True], ids=["alone", "with a get"])
+def test_mqstat_says_why_a_put_that_left_with_its_commit_failed(
+    group: TestGroup, connection: QueueManagerConnection, cause: MQRC, *, has_got: bool
+) -> None:
+    queue, full = connection.open("Q", BOTH), connection.open("FULL", BOTH)
+    queue.put(b"request")
+    if has_got:
+        queue.get(GetOption.SYNCPOINT)
+    full.put(b"y", options=LATER)
+    if cause == MQRC.Q_FULL:
+        group.connect().put1("FULL", b"there")
+    else:
+        group.repository("QM1").alter("QLOCAL", "FULL", {"description": "altered"})
+    with pytest.raises(MQIError, match=cause.name) as caught:
+        connection.commit()
+    assert caught.value.reason == MQRC.BACKED_OUT
+    assert status(full) == (0, 1, MQCC.FAILED, cause, b"FULL")
+
+
 @pytest.mark.rule("mqi/async", "A new definition that a handle learns of does not change asynchronous puts under way.")
 @pytest.mark.parametrize("learns", ["by MQSET", "by a longer message"])
 def test_a_new_definition_does_not_change_puts_under_way(

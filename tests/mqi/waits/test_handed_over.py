@@ -246,6 +246,51 @@ def test_a_higher_priority_that_came_meanwhile_goes_first(group: TestGroup, monk
     assert getter.get().body == b"1"
 
 
+@pytest.mark.parametrize("asked", [{}, {"correl_id": b"c" * 24}], ids=["any", "chosen"])
+def test_one_that_takes_another_message_leaves_its_own_to_others_that_wait(
+    group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    """The other one began to wait while the message was on its way to the first."""
+    getter, other, putter = open_new(group), open_new(group), open_new(group)
+    others: list[Any] = []
+
+    def put() -> None:
+        putter.put(b"1", MQMD(priority=1, msg_id=b"m" * 24, correl_id=b"c" * 24))
+        assert state_of(group, getter) == b"HQ"
+        others.append(waiting(other, match=MQMD(msg_id=b"m" * 24), match_options=MatchOption.MATCH_MSG_ID))
+        putter.put(b"7", MQMD(priority=7, correl_id=b"c" * 24))
+
+    Missed(monkeypatch, getter, put)
+    match = MatchOption.MATCH_CORREL_ID if asked else MatchOption.NONE
+    message = getter.get(GetOption.WAIT, wait_ms=LONG_MS, match=MQMD(**asked), match_options=match)
+    assert message.body == b"7"
+    assert others[0].result(20).body == b"1"
+    assert stored(group) == 0
+
+
+@pytest.mark.parametrize("fields", HANDED)
+@pytest.mark.parametrize("count", [1, 2])
+def test_those_that_wait_come_before_the_get_that_rides_on_the_commit(
+    group: TestGroup, waiting: Any, fields: dict[str, Any], count: int
+) -> None:
+    group.define_shared("FROM")
+    own, putter = group.connect(), open_new(group)
+    source, queue = own.open("FROM", BOTH), own.open("Q", BOTH)
+    # It has got a plain message there before, so its gets ride.
+    putter.put(b"plain")
+    assert queue.get().body == b"plain"
+    futures = [waiting(open_new(group)) for _ in range(count)]
+    source.put(b"request")
+    source.get(GetOption.SYNCPOINT)
+    queue.put(b"reply", MQMD(**fields), options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    with pytest.raises(MQIError) as caught:
+        queue.commit_and_get(GetOption.SYNCPOINT)
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+    for _ in futures[1:]:
+        putter.put(b"reply")
+    assert [future.result(20).body for future in futures] == [b"reply"] * count
+
+
 def test_its_interval_ends_in_that_moment(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """A getter that looks once more at the end of the interval has it."""
     getter, putter = open_new(group), open_new(group)

@@ -105,10 +105,12 @@ def test_an_agent_that_finds_nothing_else_counts_it(group: TestGroup, agent: Age
     assert (moved.count, moved.is_waiting, agent.queue.move().count) == (1, True, 0)
 
 
-def test_its_queue_counts_it(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+@pytest.mark.parametrize(("qmgr", "expected"), [("QM2", (1, 1, 1)), ("QM1", (0, 0, 0))], ids=["its", "the putter's"])
+def test_its_queue_counts_it_if_its_manager_asks_for_that(
+    group: TestGroup, agent: AgentOfQM2, put: Put, qmgr: str, expected: tuple[int, int, int]
+) -> None:
     repository = group.repository("QM2")
-    for name in ("QM1", "QM2"):
-        repository.alter_qmgr(name, {"performance_event": "ENABLED"})
+    repository.alter_qmgr(qmgr, {"performance_event": "ENABLED"})
     define(group, put, agent)
     queues = repository.display_queues("NEAR", ("QLOCAL",))
     repository.reset_counts(queues)
@@ -116,7 +118,7 @@ def test_its_queue_counts_it(group: TestGroup, agent: AgentOfQM2, put: Put) -> N
     put("NEAR", b"hello")
     assert moved_by_puts(group.group, "QM2") == 1
     (counts,) = repository.reset_counts(queues).values()
-    assert (counts.highest_depth, counts.puts, counts.gets) == (1, 1, 1)
+    assert (counts.highest_depth, counts.puts, counts.gets) == expected
 
 
 @dataclass
@@ -184,7 +186,7 @@ def test_a_long_message_waits_for_the_agent(group: TestGroup, agent: AgentOfQM2,
     assert len(on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2")) == 1
 
 
-@pytest.mark.parametrize("field", ["gm", "mk", "al", "lg", "code"])
+@pytest.mark.parametrize("field", ["gm", "pu", "lk", "mk", "al", "lg", "code"])
 def test_a_message_that_a_get_must_examine_is_left_to_the_agent(
     group: TestGroup, agent: AgentOfQM2, put: Put, field: str
 ) -> None:
