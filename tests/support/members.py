@@ -125,6 +125,9 @@ class TestGroup:
     def _end(self) -> None:
         for connection in self._connections:
             connection.interrupt()
+        # Sockets that wait for a collection of garbage add up, and py4j's callback server takes none above 1023.
+        for connection in self._connections:
+            connection.drop()
         for process in self._processes:
             process.stop_renewing()
         self.group.leave()
