@@ -64,7 +64,9 @@ VARIANTS = (
         Rules(large_unit_remembers_its_decision=False),
     ),
     Variant("a unit of work ends in one call", "4. Bounded scripts", LARGE, Rules(work_is_done_in_chunks=False)),
-    Variant("what comes back goes to the end", "5. Position", SPANNING, Rules(backout_returns_to_the_place=False)),
+    Variant(
+        "a message that comes back goes to the end", "5. Position", SPANNING, Rules(backout_returns_to_the_place=False)
+    ),
     Variant(
         "the claim frees the tag",
         "6. Sequence under failure",
@@ -88,7 +90,7 @@ VARIANTS = (
         Rules(recoverer_leaves_what_is_in_doubt=False),
     ),
     Variant(
-        "what is in doubt ends without a decision",
+        "a unit of work in doubt ends without a decision",
         "3. One decision",
         ENDED,
         Rules(end_of_doubt_is_decided_first=False),
