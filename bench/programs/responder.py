@@ -1,6 +1,6 @@
 """``python -m bench.programs.responder HOW URL [GROUP DATA_DIR]``: it answers requests, in lines about replies.
 
-It never ends by itself. A reply is the request's body; a way that ends in "-correl" returns its CorrelId, too.
+It never ends by itself. A reply is the request's body; a way that ends in "_correl" returns its CorrelId, too.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def main(arguments: list[str]) -> None:
     """Answer *how* for ever."""
     how, url, *of_igq = arguments
     begin: dict[str, Callable[..., None]] = {
-        **dict.fromkeys(("unit", "unit-correl"), partial(_in_units, how)),
-        **dict.fromkeys(("outside", "outside-correl"), partial(_outside, how)),
+        **dict.fromkeys(("unit", "unit_correl"), partial(_in_units, how)),
+        **dict.fromkeys(("outside", "outside_correl"), partial(_outside, how)),
         "streams": lambda: _streams(ThinStreams(url), how),
         "redis-py": lambda: _streams(PlainStreams(url), how),
     }
@@ -66,7 +66,7 @@ def _outside(how: str, url: str, group: str, data_dir: str) -> None:
 
 def _descriptors(how: str) -> Callable[[Message], MQMD]:
     """Return a function that makes the descriptor of the reply to a request."""
-    if how.endswith("-correl"):
+    if how.endswith("_correl"):
         return lambda request: MQMD(persistence=1, correl_id=request.md.correl_id)
     return lambda _: persistent()
 

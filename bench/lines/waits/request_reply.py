@@ -31,8 +31,8 @@ Ask = Callable[[], object]
 NAMES = {
     "unit": "in units of work",
     "outside": "outside",
-    "unit-correl": "in units of work, by CorrelId",
-    "outside-correl": "outside, by CorrelId",
+    "unit_correl": "in units of work, by CorrelId",
+    "outside_correl": "outside, by CorrelId",
 }
 
 
@@ -42,8 +42,8 @@ def measure(site: Site) -> list[Row]:
         asks = {
             "unit": _in_units(*_queues(site, "unit")),
             "outside": _outside(*_queues(site, "outside")),
-            "unit-correl": _by_correl_id(*_queues(site, "unit-correl"), is_in_unit=True),
-            "outside-correl": _by_correl_id(*_queues(site, "outside-correl"), is_in_unit=False),
+            "unit_correl": _by_correl_id(*_queues(site, "unit_correl"), is_in_unit=True),
+            "outside_correl": _by_correl_id(*_queues(site, "outside_correl"), is_in_unit=False),
             "streams": _of_streams(site, site.streams, "streams"),
             "redis-py": _of_streams(site, site.plain_streams, "redis-py"),
         }
