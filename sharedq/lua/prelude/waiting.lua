@@ -1,9 +1,9 @@
 --[[
 A connection's own waiting: what stands in own[owner] is "" (none), "W"+queue+"\n"+member (waiting) or
-"K"+queue (woken, not yet back); a newline after that: others are still to be woken (prelude/place); a newline and an id: by
-which message, where others waited, too. "H"+queue: it was
-handed a message, which stands in its wake list until its connection has it; it waits no more. Where it was handed that
-in its unit of work, it has got it, whatever becomes of the wake list.
+"K"+queue (woken, not yet back); a newline after that: others are still to be woken (prelude/place); a newline and an id: the
+message that woke it, if others waited too, or that it was handed in vain. "H"+queue: it was handed a message, which stands
+in its wake list until its connection has it; it waits no more. If it was handed that in its unit of work, it has got it,
+whatever becomes of the wake list.
 USES place
 ]]
 -- Wakes all that wait on the queue: nobody knows for which message another one was woken in vain.
