@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
+from typing import Final
 
 from sharedq.api.opened import Opened
 from sharedq.calls.get import get as getting
@@ -36,6 +37,8 @@ from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
 _format_of = attrgetter("format")
+#: The descriptor of a get that matches anything. A get only reads its descriptor, so all such gets share this one.
+_ANY: Final = MQMD(version=2)
 
 
 class Queue(Opened[Handle]):
@@ -85,19 +88,31 @@ class Queue(Opened[Handle]):
             handle = self._open_handle()
             if properties is None and original is None and not (md.format and is_extended(md)):
                 self.warning = putting.put(self.connection, handle, md, pmo, body)
-                return md
-            pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
-
-            def send(md: MQMD, body: bytes) -> MQRC:
-                return putting.put(self.connection, handle, md, pmo, body)
-
-            def send_with_properties(md: MQMD, body: bytes) -> MQRC:
-                return put_with_properties(send, handle.object_name, md, pmo, body, original=original, new=properties)
-
-            has_handles = properties is not None or original is not None
-            chosen = send_with_properties if has_handles else send
-            self.warning = put_message(self.connection, handle.object_name, chosen, md, pmo.options, body)
+            else:
+                pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
+                self.warning = self._put_with_headers(handle, md, pmo, body, properties, original)
         return md
+
+    def _put_with_headers(
+        self,
+        handle: Handle,
+        md: MQMD,
+        pmo: MQPMO,
+        body: bytes,
+        properties: MessageHandle | None,
+        original: MessageHandle | None,
+    ) -> MQRC:
+        """Put a message that has properties, or an MQMDE before its data."""
+
+        def send(md: MQMD, body: bytes) -> MQRC:
+            return putting.put(self.connection, handle, md, pmo, body)
+
+        def send_with_properties(md: MQMD, body: bytes) -> MQRC:
+            return put_with_properties(send, handle.object_name, md, pmo, body, original=original, new=properties)
+
+        has_handles = properties is not None or original is not None
+        chosen = send_with_properties if has_handles else send
+        return put_message(self.connection, handle.object_name, chosen, md, pmo.options, body)
 
     def put_many(
         self,
@@ -155,17 +170,18 @@ class Queue(Opened[Handle]):
             MQIError: 2033 nothing fits, ...
         """
         gmo = self._gmo(options, wait_ms)
-        gmo.msg_token = msg_token
         if match_options is not None:
             gmo.match_options = whole(match_options, MQRC.MATCH_OPTIONS_ERROR, "MQGET", self.name, "the match options")
         if msg_token is not NULL_MSG_TOKEN:
+            gmo.msg_token = msg_token
             GMO.check(gmo, "MQGET", self.name)
-        max_length = whole(max_length, MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, "the length")
-        if max_length < 0:
-            raise error_for(MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, f"{max_length} bytes")
-        md = MQMD(version=2) if match is None else match
+        if max_length is not getting.LENGTH_MAX:
+            max_length = whole(max_length, MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, "the length")
+            if max_length < 0:
+                raise error_for(MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, f"{max_length} bytes")
+        md = _ANY if match is None else match
         if match is not None:
-            MD.check(md, "MQGET", self.name)
+            MD.check(match, "MQGET", self.name)
         with self.connection.lock:
             if properties is not None or gmo.options & PROPERTY_OPTIONS:
                 return getting.get_with_properties(
@@ -269,10 +285,11 @@ class Queue(Opened[Handle]):
         return MQPMO(options=given, context=context.handle.number)
 
     def _gmo(self, options: GetOption | int, wait_ms: int) -> MQGMO:
+        name = self.handle.object_name
         return MQGMO(
             version=2,
-            options=whole(options, MQRC.OPTIONS_ERROR, "MQGET", self.name),
-            wait_interval=whole(wait_ms, MQRC.WAIT_INTERVAL_ERROR, "MQGET", self.name, "the wait interval"),
+            options=whole(options, MQRC.OPTIONS_ERROR, "MQGET", name),
+            wait_interval=whole(wait_ms, MQRC.WAIT_INTERVAL_ERROR, "MQGET", name, "the wait interval"),
         )
 
     def _count(self, count: int) -> int:

@@ -7,13 +7,12 @@ import os
 import secrets
 import struct
 import sys
-from collections.abc import Callable
 from functools import lru_cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from sharedq.mqi.constants import PutOption
+from sharedq.mqi.fields import reader_into
 from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, PUT_APPL_NAME_LENGTH
 from sharedq.mqi.structures import MQMD
 
@@ -58,14 +57,12 @@ class Context(NamedTuple):
 
 #: Of these the identity consists.
 IDENTITY: Final = 3
-_context_of: Final[Callable[[MQMD], tuple[bytes, bytes, bytes, int, bytes, bytes, bytes, bytes]]] = attrgetter(
-    *Context._fields
-)
+_context_of: Final = reader_into(Context, Context._fields)
 
 
 def context_of(md: MQMD) -> Context:
     """The context in a descriptor."""
-    return Context(*_context_of(md))
+    return _context_of(md)
 
 
 def give_context(md: MQMD, context: Context, fields: int = len(Context._fields)) -> None:

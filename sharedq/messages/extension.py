@@ -6,10 +6,10 @@ Source: IBM MQ reference, "MQMDE - Message descriptor extension".
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import attrgetter
 from typing import Final
 
 from sharedq.mqi.constants import Format
+from sharedq.mqi.fields import reader
 from sharedq.mqi.headers import MQMDE
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import CCSID, ENCODING, MDE
@@ -20,7 +20,7 @@ EXTENSION_LENGTH: Final = MDE.length(2)
 GROUP_FIELDS: Final = ("group_id", "msg_seq_number", "offset", "msg_flags", "original_length")
 #: The fields that describe the data.
 DATA_FIELDS: Final = ("encoding", "coded_char_set_id", "format")
-_group_fields_of = attrgetter(*GROUP_FIELDS)
+_group_fields_of = reader(GROUP_FIELDS)
 _NO_GROUP: Final = _group_fields_of(MQMD())
 
 

@@ -13,16 +13,15 @@ values in the order of the mask's bits; numbers in 4 bytes, characters after a l
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, Final
 
 from sharedq.mqi.arguments import refuse_data, refuse_structure
 from sharedq.mqi.constants import MQRC, MsgFlag, Report
 from sharedq.mqi.errors import error_for
+from sharedq.mqi.fields import reader
 from sharedq.mqi.limits import (
     ACCOUNTING_TOKEN_LENGTH,
     APPL_IDENTITY_DATA_LENGTH,
@@ -122,8 +121,7 @@ _INITIAL: Final = {field.name: field.default for field in fields(MQMD)} | {"code
 _LAST_ALWAYS: Final = "original_length"
 _ALWAYS: Final = tuple(_TAIL)[: tuple(_TAIL).index(_LAST_ALWAYS) + 1]
 _RARELY: Final = tuple(_TAIL)[len(_ALWAYS) :]
-_always_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_ALWAYS)
-_rarely_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_RARELY)
+_always_of, _rarely_of = reader(_ALWAYS), reader(_RARELY)
 _NO_RARE: Final = tuple(_INITIAL[name] for name in _RARELY)
 #: Descriptors that are kept encoded, and decoded.
 _CACHED: Final = 4096
@@ -435,6 +433,11 @@ def record_body(record: bytes) -> bytes:
 def record_length(record: bytes) -> int:
     """Length of the data of a stored message, bytes."""
     return len(record) - (record[3] << 8 | record[4])
+
+
+def may_have_format(record: bytes, name: bytes) -> bool:
+    """False if the Format of a stored message is certainly not *name*. True decides nothing."""
+    return record.find(name, 0, record[3] << 8 | record[4]) >= 0
 
 
 def record_flags(record: bytes) -> int:

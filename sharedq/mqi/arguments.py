@@ -9,11 +9,11 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
-from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.mqi.fields import reader_into
 
 T = TypeVar("T")
 #: Fields of IBM's type MQHMSG; all other numbers of a structure are MQLONG.
@@ -23,15 +23,16 @@ _DATA: Final = (bytes, bytearray, memoryview)
 
 @dataclass(frozen=True, slots=True)
 class PackedFields:
-    """The fields of a structure: ``values`` gets those that ``pack`` takes, so that one call looks at all of them.
+    """The fields of a structure.
 
     Attributes:
-        is_packed: there are no others: no texts.
+        pack: looks at all fields but texts in one call. It raises struct.error or AttributeError if a value does not
+            fit its field.
+        is_packed: there are no texts.
     """
 
     types: dict[str, type]
-    values: Callable[[Any], tuple[Any, ...]]
-    pack: Callable[..., bytes]
+    pack: Callable[[Any], bytes]
     is_packed: bool
 
 
@@ -42,9 +43,8 @@ def fields_of(structure: type) -> PackedFields:
     types = {each.name: type(each.default) for each in fields(structure) if isinstance(each.default, int | bytes | str)}
     packed = [name for name, kind in types.items() if not issubclass(kind, str)]
     letters = ["1s" if issubclass(types[name], bytes) else "q" if name in _WIDE else "i" for name in packed]
-    # With one name more it returns a tuple for every structure.
-    pack = struct.Struct("<" + "".join([*letters, letters[0]])).pack
-    return PackedFields(types, attrgetter(*packed, packed[0]), pack, len(packed) == len(types))
+    pack = struct.Struct("<" + "".join(letters)).pack
+    return PackedFields(types, reader_into(pack, packed), len(packed) == len(types))
 
 
 def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "", name: str = "") -> None:
@@ -56,7 +56,7 @@ def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "
     known = fields_of(structure)
     if isinstance(given, structure):
         try:
-            known.pack(*known.values(given))
+            known.pack(given)
             if known.is_packed:
                 return
         except (struct.error, AttributeError):
@@ -90,12 +90,9 @@ def _is_text(value: str) -> bool:
 
 def whole(value: object, reason: MQRC, verb: str, name: str, what: str = "options") -> int:
     """A number of a call. Raises MQIError: *reason*, it is none, or does not fit 32 bits."""
-    # Most calls give plain numbers, and each of them asks this several times.
-    if type(value) is int and -0x8000_0000 <= value <= 0xFFFF_FFFF:
-        return value
-    wrong = _wrong(value, int, bits=32)
-    if wrong or not isinstance(value, int):
-        raise error_for(reason, verb, name, f"{what} {wrong}")
+    # Every call asks this several times.
+    if not isinstance(value, int) or not -0x8000_0000 <= value <= 0xFFFF_FFFF:
+        raise error_for(reason, verb, name, f"{what} {_wrong(value, int, bits=32)}")
     return int(value)
 
 

@@ -98,7 +98,7 @@ class Layout(Generic[T]):
         # Every put and get asks, and most structures are right.
         if type(value) is self._structure and self._known.is_packed:
             try:
-                self._known.pack(*self._known.values(value))
+                self._known.pack(value)
                 if value.version in self._packers:  # type: ignore[attr-defined] # every structure has one
                     return
             except (struct.error, AttributeError):

@@ -11,7 +11,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any, NoReturn
 
 import redis
@@ -432,8 +432,9 @@ class Link:
         self.turn += 1
         steps.taken += 1
         try:
-            unsent = iter(exchanges)
-            under_way = [self._sent(each) for each in islice(unsent, ahead)]
+            under_way = list(exchanges[:ahead])
+            for connection, packed, _ in under_way:
+                self._write(connection, packed)
             found: list[list[Reply]] = []
             for connection, _, count in under_way:
                 replies: list[Reply] = []
@@ -447,9 +448,11 @@ class Link:
                         replies.append(redis.ResponseError(f"NOAUTH {error}"))
                 found.append(replies)
                 if ahead is not None and goes_on(replies):
-                    # The list grows while we go through it. An answer was read, so Redis is not silent.
-                    under_way += [self._sent(each) for each in islice(unsent, 1)]
+                    # An answer was read, so Redis is not silent. The list grows while we go through it.
                     self.turn += 2
+                    if len(under_way) < len(exchanges):
+                        under_way.append(exchanges[len(under_way)])
+                        self._write(*under_way[-1][:2])
             self.turn += 1
             return found
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
@@ -460,12 +463,11 @@ class Link:
             self.close()
             raise
 
-    def _sent(self, exchange: _Exchange) -> _Exchange:
+    def _write(self, connection: AbstractConnection, packed: bytes) -> None:
         if self.is_broken:
             # Another thread has ended it. redis-py might connect anew, and replies to what was sent would never come.
             raise redis.ConnectionError("interrupted")
-        exchange[0].send_packed_command([exchange[1]], check_health=False)
-        return exchange
+        connection.send_packed_command([packed], check_health=False)
 
     def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
         """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent."""

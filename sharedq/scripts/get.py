@@ -230,7 +230,7 @@ class GetRequest:
         handle = self.handle
         queue = handle.queue
         keys = (queue.queue, queue.available, queue.waiters, queue.index)
-        how = (self.unit_id, self.max_length, self._entry(self.waits_as), self.selection.prefix)
+        how = (self.unit_id, str(self.max_length), self._entry(self.waits_as), self.selection.prefix)
         return keys, (handle.name, handle.definition.version, *how)
 
     def is_handed(self, waiter: bytes) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Protocol
 
 from sharedq.messages.record import RECORD_EXPIRY, RECORD_GROUP, PutArguments, record_flags
@@ -142,14 +143,14 @@ def put_call(
             connection.token,
             handle.name,
             version,
-            handle.definition.facts.max_depth,
+            str(handle.definition.facts.max_depth),
             connection.unit.id if in_unit else "",
             connection.journal_max,
             "\n".join(details),
             handle.destination if handle.is_intra_group else "",
-            len(handle.definition.checks) // 2,
+            str(len(handle.definition.checks) // 2),
             *handle.definition.checks,
-            *[part for message in arguments for part in message],
+            *_words(arguments),
         ),
     )
 
@@ -195,15 +196,15 @@ def commit_put_call(
         connection.token,
         handle.name,
         version,
-        handle.definition.facts.max_depth,
+        str(handle.definition.facts.max_depth),
         connection.unit.id,
-        operations,
+        str(operations),
         connection.journal_max,
         "\n".join(details),
-        len(arguments),
-        0 if rider is None else 1,
+        str(len(arguments)),
+        "0" if rider is None else "1",
         arguments[0][1],
-        *[word for base, _, record in arguments for word in (base, record)],
+        *_words([(base, record) for base, _, record in arguments]),
         *queues,
         *rider_arguments,
     )
@@ -222,19 +223,25 @@ def may_come_along(arguments: Sequence[PutArguments], *, is_alone: bool) -> bool
     Args:
         is_alone: nothing else is in the unit of work; then they must be plain.
     """
-    looks = sum([bool(look) for _, look, _ in arguments])
-    if not looks:
+    looked_at = [record for _, look, record in arguments if look]
+    if not looked_at:
         return True
     return (
         not is_alone
-        and looks == len(arguments)
-        and not any(record_flags(record) & (RECORD_EXPIRY | RECORD_GROUP) for _, _, record in arguments)
+        and len(looked_at) == len(arguments)
+        and not any(record_flags(record) & (RECORD_EXPIRY | RECORD_GROUP) for record in looked_at)
     )
 
 
 def has_members(arguments: Sequence[PutArguments]) -> bool:
     """Whether members of groups, or segments, are among these messages."""
-    return any(look and record_flags(record) & RECORD_GROUP for _, look, record in arguments)
+    # Most messages need no look, and then no generator runs for them.
+    looked_at = [record for _, look, record in arguments if look]
+    return bool(looked_at) and any(record_flags(record) & RECORD_GROUP for record in looked_at)
+
+
+def _words(messages: Iterable[Iterable[Argument]]) -> Iterator[Argument]:
+    return chain.from_iterable(messages)
 
 
 def _put_plain_call(
@@ -256,7 +263,7 @@ def _put_plain_call(
         head += (connection.journal_max, "\n".join(details))
     if len(script_keys) > _KEYS_WITHOUT_CHECKS:
         destination = handle.destination if handle.is_intra_group else b""
-        head += (destination, len(handle.definition.checks) // 2, *handle.definition.checks)
+        head += (destination, str(len(handle.definition.checks) // 2), *handle.definition.checks)
     return "structure/put_plain", script_keys, (*head, arguments[0][0], *[record for _, _, record in arguments])
 
 

@@ -125,7 +125,8 @@ def get(
     else:
         request = GetRequest(connection, handle, selection, options, 1, max_length, connection.unit.id, front=front)
         message = _take(connection, handle, request, wait_ms)[0]
-    _convert(connection, md, options, [message], room_for(message, max_length, front))
+    if options & _CONVERT:
+        _convert(connection, md, options, [message], room_for(message, max_length, front))
     gmo.resolved_q_name = handle.name.encode()
     if message.has_group:
         gmo.group_status, gmo.segment_status = message.group_status, message.segment_status

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, Final
 
 from sharedq.calls.outgoing.reply_to import resolve_reply_to
+from sharedq.calls.routes.refresh import raise_if_in_force
 from sharedq.messages.context import fill_in_context, new_identifier
 from sharedq.messages.record import (
     DEAD_LETTER,
@@ -30,7 +30,8 @@ from sharedq.mqi.constants.descriptor import (
     REPORTS_WANTED,
     UNKNOWN_REPORTS,
 )
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.fields import reader
 from sharedq.mqi.limits import (
     DEFAULT_CCSID,
     MAX_EXPIRY,
@@ -67,15 +68,9 @@ _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
 _TIME: Final = ("put_date", "put_time")
 _ASKED: Final = (*(field.name for field in fields(MQMD) if field.name not in ("backout_count", *_TIME)), *_TIME)
 #: The fields of a descriptor before it is put, its time at the end; BackoutCount is not read.
-_asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_ASKED)
+_asked_by: Final = reader(_ASKED)
 #: The fields that `complete_descriptor` may change, without identifiers and without fields that are usually empty.
-_completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
-    "persistence",
-    "priority",
-    "user_identifier",
-    "put_appl_type",
-    "put_appl_name",
-)
+_completed_of: Final = reader(("persistence", "priority", "user_identifier", "put_appl_type", "put_appl_name"))
 
 
 def prepare(
@@ -149,6 +144,30 @@ def prepare(
         if is_journaled:
             details.append(journal_detail(md, len(body)))
     return warning, arguments, details
+
+
+def prepare_in_force(
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    options: int,
+    before: list[tuple[Any, ...]],
+    stored: int = 0,
+) -> tuple[MQRC, list[PutArguments], list[str]]:
+    """As ``prepare``, for the messages after the first *stored* ones; only the definitions in force may refuse them.
+
+    Raises:
+        MQIError: the refusal, or those of ``refresh_definition``. Then the descriptors are as they were.
+    """
+    while True:
+        known = handle.definition
+        try:
+            return prepare(connection, handle, messages[stored:] if stored else messages, options, before)
+        except MQIError as error:
+            # Values that were filled in may come from a definition that is not in force.
+            empty_again(messages, before, stored)
+            del before[stored:]
+            raise_if_in_force(connection, handle, known, error)
 
 
 def _check_lengths(connection: Connection, handle: Handle, md: MQMD, body: bytes) -> None:

@@ -46,7 +46,8 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
     options = int(pmo.options)
     in_unit = _check(connection, handle, options, 1)
     if options & PASSES:
-        return pass_context(connection, [md], pmo, lambda: put_checked(connection, handle, md, pmo, body, in_unit))
+        # With a lambda, every put would make cells for its variables.
+        return pass_context(connection, [md], pmo, partial(put_checked, connection, handle, md, pmo, body, in_unit))
     return put_checked(connection, handle, md, pmo, body, in_unit)
 
 
@@ -55,9 +56,7 @@ def put_checked(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, bo
     if not handle.puts.binding and not handle.is_intra_group:
         return _put_here(connection, handle, md, pmo, body, in_unit)
 
-    def put_on(way: Handle) -> MQRC:
-        return _put_here(connection, way, md, pmo, body, in_unit)
-
+    put_on = partial(_put_here, connection, md=md, pmo=pmo, body=body, in_unit=in_unit)
     if handle.puts.binding:
         return put_on_any(connection, handle, places_for(connection, handle, md, int(pmo.options)), in_unit, put_on)
     way = for_length(connection, handle, len(body)) if handle.is_intra_group else handle
@@ -121,7 +120,8 @@ def _put_many(connection: Connection, handle: Handle, messages: Messages, pmo: M
 
 def _put_many_here(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, in_unit: bool) -> MQRC:
     options = int(pmo.options)
-    is_confirmed = any(md.report & CONFIRMS_ARRIVAL for md, _ in messages)
+    reports = [md.report for md, _ in messages]
+    is_confirmed = any(reports) and any(report & CONFIRMS_ARRIVAL for report in reports)
     if in_unit and _is_asynchronous(connection, handle, options) and not is_confirmed:
         return put_later(connection, handle, messages, options)
     flush_pending(connection)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
+from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare_in_force
 from sharedq.calls.outgoing.segments import Pieces, are_grouped, copy_fields, return_times, split_up
-from sharedq.calls.routes.refresh import raise_if_in_force, refresh_definition, take_definition, until_in_force
+from sharedq.calls.routes.refresh import refresh_definition, take_definition, until_in_force
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.context import MESSAGE_NUMBER_BYTES, generated_msg_id
 from sharedq.messages.record import PutArguments
@@ -44,7 +44,7 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
         return _store_grouped(connection, handle, messages, pmo, in_unit, is_whole=True, kept=[])
     try:
         while True:
-            warning, arguments, details = _prepared(connection, handle, messages, options, before)
+            warning, arguments, details = prepare_in_force(connection, handle, messages, options, before)
             reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
             if not reply[0]:
                 break
@@ -57,7 +57,8 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
         raise
     if in_unit:
         connection.unit.add(handle.structure.keys.name, handle.name, 1, is_put=True)
-    _return_identifiers(connection, handle, messages, (reply[1],))
+    if md.msg_id == NULL_ID:
+        md.msg_id = generated_msg_id(connection.origin, handle.structure.number, reply[1])
     _return_names(handle, pmo)
     return warning, messages
 
@@ -95,25 +96,6 @@ def store_many(
     return warning, messages
 
 
-def _prepared(
-    connection: Connection,
-    handle: Handle,
-    messages: Messages,
-    options: int,
-    before: list[tuple[Any, ...]],
-    stored: int = 0,
-) -> tuple[MQRC, list[PutArguments], list[str]]:
-    """As ``prepare``, by the definition in force, for what follows the first *stored* messages."""
-    while True:
-        known = handle.definition
-        try:
-            return prepare(connection, handle, messages[stored:] if stored else messages, options, before)
-        except MQIError as error:
-            empty_again(messages, before, stored)
-            del before[stored:]
-            raise_if_in_force(connection, handle, known, error)
-
-
 def check_unit_room(connection: Connection, count: int) -> None:
     """Raise 2024 when *count* messages (or segments) more would pass MAXUMSGS."""
     if count > connection.unit_room:
@@ -146,7 +128,7 @@ def _put_batches(
             if before:
                 empty_again(messages, before, len(numbers))
                 del before[len(numbers) :]
-            warned, arguments, details = _prepared(connection, handle, messages, options, before, len(numbers))
+            warned, arguments, details = prepare_in_force(connection, handle, messages, options, before, len(numbers))
             warning = max(warning, warned)
             ends = [len(arguments)] if is_whole and not in_unit else batch_ends(arguments)
             _store(connection, handle, arguments, details, in_unit, numbers, ends)

@@ -11,15 +11,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT, find_queue
 from sharedq.calls.handles.subscriptions import end_expired, topics_of
 from sharedq.calls.handles.ways import common_key, for_length, places_for, put_on_any
-from sharedq.calls.outgoing.descriptor import check_descriptor, check_properties, prepare
+from sharedq.calls.outgoing.descriptor import check_descriptor, check_properties, prepare_in_force
 from sharedq.calls.outgoing.segments import copy_fields
 from sharedq.calls.put.store import check_unit_room
-from sharedq.calls.routes.refresh import refresh_definition, take_definition
+from sharedq.calls.routes.refresh import take_definition
 from sharedq.calls.topics.retained import retain
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.pending import flush_pending
@@ -338,20 +338,11 @@ def _answers(unit: Connection, calls: Sequence[ScriptCall]) -> list[Reply]:
 
 def _call(publication: _Delivery, copy: _Copy) -> ScriptCall | None:
     """Return the call that stores a copy. None: it cannot be put, and its failure says why."""
-    unit, before = publication.unit, list[tuple[Any, ...]]()
-    md = replace(copy.md)
+    unit = publication.unit
+    messages = ((replace(copy.md), copy.body),)
     try:
         copy.handle = _destination(unit, copy)
-        known = copy.handle.definition
-        try:
-            _, arguments, details = prepare(unit, copy.handle, ((md, copy.body),), publication.options, before)
-        except MQIError as error:
-            if error.reason == MQRC.CONNECTION_BROKEN or not refresh_definition(unit, copy.handle):
-                raise
-            if copy.handle.definition is known:
-                raise
-            md = replace(copy.md)
-            _, arguments, details = prepare(unit, copy.handle, ((md, copy.body),), publication.options, before)
+        _, arguments, details = prepare_in_force(unit, copy.handle, messages, publication.options, [])
     except MQIError as error:
         if error.reason == MQRC.CONNECTION_BROKEN:
             raise

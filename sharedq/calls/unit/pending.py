@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
+from sharedq.calls.outgoing.descriptor import NEW_IDS, prepare, prepare_in_force
 from sharedq.calls.outgoing.segments import Pieces, are_grouped, copy_fields, return_times, split_up
 from sharedq.calls.routes.refresh import refresh_definition, until_in_force
 from sharedq.messages.record import PutArguments
@@ -49,16 +49,7 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
     if are_grouped(handle, messages, options):
         return _put_grouped_later(connection, handle, messages, options)
 
-    def prepared() -> tuple[MQRC, list[PutArguments], list[str]]:
-        before: list[tuple[Any, ...]] = []
-        try:
-            return prepare(connection, handle, messages, options, before)
-        except MQIError:
-            # Values filled in by then may come from a definition that is not in force.
-            empty_again(messages, before)
-            raise
-
-    warning, arguments, details = until_in_force(connection, handle, prepared)
+    warning, arguments, details = prepare_in_force(connection, handle, messages, options, [])
     _buffer(connection, handle, arguments, details, [1] * len(arguments))
     return warning
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sharedq import MQIError
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.mqi.constants import MQRC, GetOption, IntSelector, OpenOption, PutOption
+from sharedq.api import queue as queues
+from sharedq.mqi.constants import MQRC, Format, GetOption, IntSelector, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.queues import QueueAlias, QueueModel
 from tests.support.groups import BOTH, drain
@@ -103,6 +105,26 @@ def test_so_it_is_in_what_a_get_is_to_match(queue: Queue) -> None:
     for md in (MQMD(correl_id="abc"), MQMD(msg_id=7)):  # type: ignore[arg-type]
         error = refused(lambda md=md: queue.get(match=md))  # type: ignore[misc]
         assert (error.reason, error.detail[-13:]) == (MQRC.MD_ERROR, "must be bytes")
+
+
+SHARES_A_DESCRIPTOR = [
+    GetOption.BROWSE_FIRST,
+    GetOption.CONVERT,
+    GetOption.NO_PROPERTIES,
+    GetOption.LOGICAL_ORDER,
+    GetOption.COMPLETE_MSG,
+    GetOption.ALL_MSGS_AVAILABLE,
+    GetOption.SYNCPOINT,
+]
+
+
+def test_no_get_changes_the_descriptor_that_gets_share(queue: Queue) -> None:
+    sent = MQMD(version=2, format=Format.STRING, correl_id=b"C" * 24, coded_char_set_id=37)
+    sent.group_id, sent.msg_flags = b"G" * 24, int(MsgFlag.LAST_MSG_IN_GROUP)
+    for options in SHARES_A_DESCRIPTOR:
+        queue.put(b"text", replace(sent))
+        assert queue.get(options).md.correl_id == sent.correl_id
+        assert MQMD(version=2) == queues._ANY
 
 
 def test_names_are_text(connection: QueueManagerConnection, queue: Queue) -> None:

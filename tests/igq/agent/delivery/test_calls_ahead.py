@@ -108,6 +108,26 @@ def test_a_write_leaves_before_the_replies_to_the_last_are_read(
     assert bodies(backlog.group, "FAR") == [b"first", *BODIES]
 
 
+def test_each_answer_shows_that_the_server_is_not_silent(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the last ones, after which nothing more is to be sent."""
+    link, turns = group.group.new_link(), list[int]()
+    call = lookup_call(group.group.keys, "QM2", b"FAR")
+    link.call(*call)
+
+    def note(name: str, take: Callable[[], Any]) -> Any:
+        if name == READ:
+            turns.append(link.turn)
+        return take()
+
+    take_steps(monkeypatch, note)
+    link.call_repeatedly(call, 1, WRITES, lambda _: True)
+    monkeypatch.undo()
+    link.close()
+    assert len(turns) == WRITES
+    assert turns == sorted(set(turns))
+    assert all(turn % 2 for turn in turns)
+
+
 def move_all(agent: AgentOfQM2) -> int:
     """Move until the agent waits. Returns how many messages that were."""
     found = 0
