@@ -11,6 +11,7 @@ from sharedq.messages.record import (
     RECORD_REPORT,
     carried_record,
     decode_descriptor,
+    may_have_format,
     message_token,
     record_body,
     record_destination,
@@ -117,6 +118,12 @@ class Message:
             record, message_id, structure_number, now_ms = self._got
             self._md = decode_descriptor(record, message_number(message_id), structure_number, now_ms)
         return self._md
+
+    def has_format(self, name: bytes) -> bool:
+        """Whether the Format is *name*. The descriptor is not decoded if the Format is certainly another one."""
+        if self._md is None and not may_have_format(self._got[0], name):
+            return False
+        return self.md.format.rstrip(b" \0") == name
 
     def put_together(self, segments: Sequence[Message]) -> None:
         """Make it the logical message that it is the first segment of."""

@@ -263,7 +263,7 @@ class TracedQueue(api.Queue):
         if (
             options & PROPERTY_OPTIONS
             or not handle.gets.confirms_delivery
-            or message.md.format.rstrip(b" \0") != Format.RF_HEADER_2
+            or not message.has_format(Format.RF_HEADER_2)
             or property_option(handle, options) != _COMPATIBILITY
         ):
             return

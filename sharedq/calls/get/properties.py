@@ -66,9 +66,9 @@ def take_out(message: Message, chosen: int) -> list[Property]:
     Returns:
         The properties that it had. Of a message with an MQRFH2 that is not valid there are none, and that stays.
     """
-    md = message.md
-    if chosen == _FORCE or md.format.rstrip(b" \0") != Format.RF_HEADER_2:
+    if chosen == _FORCE or not message.has_format(Format.RF_HEADER_2):
         return []
+    md = message.md
     try:
         chain = read_chain(md, message.body)
         found = properties_in(chain)
