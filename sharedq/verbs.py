@@ -26,7 +26,7 @@ from sharedq.calls.topics import open as topics
 from sharedq.calls.topics.publish import publish
 from sharedq.calls.topics.subscribe import request, subscribe
 from sharedq.calls.unit.commit import backout, commit
-from sharedq.calls.unit.pending import flush_pending
+from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.members.group import Group
 from sharedq.messages.extension import EXTENSION_LENGTH, GROUP_FIELDS, has_group_fields, is_extended, with_extension
 from sharedq.messages.message import Message

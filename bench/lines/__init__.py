@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.lines import audit, spark
-from bench.lines.calls import batch, depth, large_unit, memory, order, publish, single, ways
-from bench.lines.group import clients, growth, hop, idle, nodes, recovery, recovery_log, start
+from bench.lines.calls import batch, depth, large_unit, memory, order, publish, single_calls, ways
+from bench.lines.group import clients, growth, hop, idle_group, nodes, recovery, recovery_log, start
 from bench.lines.waits import igq_wakeup, request_reply, wakeup
 from bench.rows import Row
 from bench.site import Site
@@ -33,9 +33,9 @@ class Line:
 
 
 LINES = {
-    "put": Line(single.measure_put),
-    "get": Line(single.measure_get),
-    "transaction": Line(single.measure_transaction),
+    "put": Line(single_calls.measure_put),
+    "get": Line(single_calls.measure_get),
+    "transaction": Line(single_calls.measure_transaction),
     "put50": Line(batch.measure_put),
     "get50": Line(batch.measure_get),
     "ways": Line(ways.measure),
@@ -52,9 +52,9 @@ LINES = {
     "nodes": Line(nodes.measure, ONE),
     "recovery": Line(recovery.measure),
     "memory": Line(memory.measure, ONE),
-    "idle": Line(idle.measure, ONE),
+    "idle": Line(idle_group.measure, ONE),
     "start": Line(start.measure, ONE),
-    "journal": Line(single.measure_journal),
+    "journal": Line(single_calls.measure_journal),
     "recovery-log": Line(recovery_log.measure, ONE),
     "audit": Line(audit.measure, ONE),
     "archive": Line(spark.measure_archive, ONE, is_apart=True, has_goal=True),

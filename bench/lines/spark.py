@@ -115,7 +115,7 @@ def _told(rows: list[Row]) -> list[Row]:
 
 @contextmanager
 def _spark(directory: Path) -> Iterator[SparkSession]:
-    from bench.programs.repeated import RepeatedJournalSource
+    from bench.programs.repetition import RepeatedJournalSource
     from igq.pipeline.datasource.journal.source import JournalSource
     from igq.pipeline.datasource.queue.source import QueueSource
     from igq.pipeline.spark.session import spark_session

@@ -11,7 +11,7 @@ from docs.generator.markdown import code, table
 from igq.mqsc.language.words import OBJECTS, TAKES, VERBS, Word
 from sharedq.objects.definitions.attributes import Attribute, attributes_of
 from sharedq.objects.definitions.base import ObjectDefinition
-from sharedq.objects.definitions.inert import INERT, MODELS
+from sharedq.objects.definitions.inert_attributes import INERT, MODELS
 
 #: Characters of a cell, at most.
 _CELL = 110

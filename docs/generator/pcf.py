@@ -10,7 +10,7 @@ from igq.mqsc.language.words import COMMANDS, OBJECTS, CommandWords
 from sharedq.mqi.constants import CharSelector, IntSelector
 from sharedq.mqi.constants.pcf import PCFCommand, PCFParameter
 from sharedq.objects.definitions.attributes import Attribute, attributes_of
-from sharedq.objects.definitions.inert import MODELS
+from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.parameters import FIRST_BYTE_STRING
 
 _NAMED_BY = {each.name: each.named_by for each in OBJECTS}

@@ -24,7 +24,7 @@ from sharedq.mqi.pcf.structures import PCFError, PCFMessage
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from sharedq.objects.definitions.base import ObjectDefinition
-from sharedq.objects.definitions.inert import MODELS
+from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.names import matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS

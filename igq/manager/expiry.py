@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from igq.agent.delivery.disposal import unwrap
-from sharedq.calls.put.confirm import send
+from sharedq.calls.put.confirmations import send
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.message import Message
 from sharedq.messages.reports import ReportMessage, report_about

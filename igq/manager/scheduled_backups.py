@@ -13,9 +13,9 @@ from pathlib import Path
 from igq.definitions.catalog import read_catalog
 from igq.definitions.export import Selection, export
 from igq.output.files import write_whole
+from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.retention import is_of_another_group, keep
-from sharedq.admin.backup.take import backup
 from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository

@@ -16,7 +16,7 @@ from igq.agent.progress.wake import wake_agent, wake_movers
 from igq.manager.backlog import Backlog, Batch, Kind
 from igq.manager.expiry import Sweep
 from igq.manager.structure_watch import StructureWatch
-from recovery.resolve import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport, recover_all
+from recovery.resolution import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport, recover_all
 from recovery.target import Target
 from sharedq.admin.journal_limit import trim_journal
 from sharedq.calls.handles.connect import disconnect

@@ -5,7 +5,7 @@ from __future__ import annotations
 from igq.mqsc import messages
 from igq.mqsc.language.parser import Command
 from sharedq.objects.definitions.attributes import by_keyword
-from sharedq.objects.definitions.inert import MODELS, inert_value
+from sharedq.objects.definitions.inert_attributes import MODELS, inert_value
 
 _VERBS = ("ALTER", "DEFINE")
 

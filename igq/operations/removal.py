@@ -6,7 +6,7 @@ from igq.agent.progress.wake import wake_movers
 from igq.errors import CommandError
 from igq.operations.command_log import note_group_command, noting_refusal
 from igq.operations.shutdown import UP
-from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from sharedq.admin.member_removal import RemovalRefusedError, remove_member
 from sharedq.members.group import Group
 from sharedq.settings.values import Settings
 

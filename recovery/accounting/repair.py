@@ -19,7 +19,7 @@ from recovery.accounting.contents import split_key
 from recovery.accounting.finding import Finding, Kind
 from recovery.accounting.structure import id_in
 from recovery.claim import chunks
-from recovery.resolve import recover_all
+from recovery.resolution import recover_all
 from recovery.structure import CHUNK_OWNERS, DeadOwner, resolve_dead
 from recovery.target import Target, is_owner
 from sharedq.calls.outgoing.descriptor import place_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharedq.api.opened import Opened
+from sharedq.api.open_objects import Opened
 from sharedq.api.queue import Queue, refuse_put
 from sharedq.calls.put.distribution import close_list, put_list
 from sharedq.calls.put.extension import put_message

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Final
 
-from sharedq.api.opened import Opened
+from sharedq.api.open_objects import Opened
 from sharedq.calls.get import get as getting
 from sharedq.calls.get import lock as locking
 from sharedq.calls.get.properties import PROPERTY_OPTIONS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharedq.api.opened import Opened
+from sharedq.api.open_objects import Opened
 from sharedq.api.queue import Queue, refuse_put
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles import subscriptions

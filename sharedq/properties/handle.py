@@ -48,7 +48,7 @@ from sharedq.properties.names import (
     kept_name,
     settable_name,
 )
-from sharedq.properties.ordered import OrderedProperties, Place
+from sharedq.properties.ordered_properties import OrderedProperties, Place
 from sharedq.properties.values import Value, checked, converted, type_of
 
 F = TypeVar("F", bound=Callable[..., Any])

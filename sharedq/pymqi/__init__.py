@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.pymqi import CMQC, CMQCFC, CMQXC, CMQZC
-from sharedq.pymqi.commands.execute import PCFExecute
+from sharedq.pymqi.commands.execution import PCFExecute
 from sharedq.pymqi.commands.filters import Filter, FilterOperator, IntegerFilter, StringFilter
 from sharedq.pymqi.connection.message_handle import MessageHandle
 from sharedq.pymqi.connection.messages import common_q_args, commonQArgs

@@ -35,7 +35,7 @@ from sharedq.scripts.objects import note_delivered_call
 from sharedq.scripts.reads import server_ms
 from sharedq.session.async_puts import PendingPuts
 from sharedq.session.call_lock import Disconnected, Turns
-from sharedq.session.delivered import Delivered
+from sharedq.session.deliveries import Delivered
 from sharedq.session.handle import Handle, StructureAccess
 from sharedq.session.put_status import PutStatus
 from sharedq.session.route import ReplyTo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.capture import backup
 from tests.support.backups import persistent
 from tests.support.members import TestGroup
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq import MQIError, Queue
-from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from sharedq.admin.member_removal import RemovalRefusedError, remove_member
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.redis.durability import read_weakest

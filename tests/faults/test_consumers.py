@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.target import Target
 from sharedq import pymqi
 from sharedq.mqi.constants import OpenOption

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq import Queue
 from sharedq.mqi.constants import OpenOption
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from igq.agent.queues.shared_part import TransmitQueue
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.calls.get.wait import stop_waiting
 from sharedq.mqi.constants import OpenOption
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sharedq.calls.unit import pending
+from sharedq.calls.unit import put_buffer
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.link import Link
@@ -147,8 +147,8 @@ def test_an_exception_ends_the_connection_once_its_call_has_begun_something(
             buffer(*arguments)
         raise error
 
-    buffer = pending._buffer
-    monkeypatch.setattr(pending, "_buffer", cut_buffer)
+    buffer = put_buffer._buffer
+    monkeypatch.setattr(put_buffer, "_buffer", cut_buffer)
     monkeypatch.setattr(Link, "_exchange_all", cut)
     later = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
     calls: dict[str, Callable[[], object]] = {

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import recover as recover_target
+from recovery.resolution import recover as recover_target
 from sharedq.admin.backup.errors import BackupError
-from sharedq.admin.backup.restore import purge, recover
+from sharedq.admin.backup.restoration import purge, recover
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.unit.in_doubt import Batch, prepared_units
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption

@@ -10,7 +10,7 @@ import pytest
 
 from igq.agent.progress.report import AgentState, write_agent_state
 from igq.agent.progress.wake import wake_agent, wake_key
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError, NoMsgAvailable

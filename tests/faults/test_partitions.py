@@ -17,7 +17,7 @@ import pytest
 from igq.rehearsal.drills.run import run_once
 from igq.rehearsal.drills.scenarios import SCENARIOS
 from igq.rehearsal.drills.troubles.network import Network
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq import MQIError
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.display.terminal import Terminal

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD

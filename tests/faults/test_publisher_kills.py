@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.api import QueueManagerConnection
 from sharedq.members.process import Process
 from sharedq.mqi.constants import PutOption

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.calls.unit.commit import commit
 from sharedq.members.process import Process
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption

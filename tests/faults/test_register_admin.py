@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from recovery.resolve import recover
-from sharedq.admin.backup import restore
+from recovery.resolution import recover
+from sharedq.admin.backup import restoration
+from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.file import Backup, backup_path
-from sharedq.admin.backup.take import backup
-from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from sharedq.admin.member_removal import RemovalRefusedError, remove_member
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
@@ -136,7 +136,7 @@ COMMANDS = {
         lambda group: backup(group, "APPL1"), ("structure/backup_page", "structure/backup_changes"), is_backed_up
     ),
     "recover": Command(
-        lambda group: restore.recover(group, "APPL1"),
+        lambda group: restoration.recover(group, "APPL1"),
         (
             *("admin/restore_begin", "structure/restore_begin", "structure/restore", "structure/restore_end"),
             *("admin/structure_state", "structure/set_partition"),
@@ -146,7 +146,7 @@ COMMANDS = {
         before=lose,
     ),
     "purge": Command(
-        lambda group: restore.purge(group, "APPL1"),
+        lambda group: restoration.purge(group, "APPL1"),
         ("admin/restore_begin", "structure/restore_begin", "structure/restore_end"),
         is_empty,
         before=lose,

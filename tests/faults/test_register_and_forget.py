@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from igq.agent.progress.retry import Trouble
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.api import QueueManagerConnection
 from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, OpenOption, PutOption, SubOption

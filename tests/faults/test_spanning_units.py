@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.target import Target
 from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption
 from sharedq.mqi.errors import MQIError

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from tests.support.members import TestGroup
 from tests.support.program import Program
 from tests.support.scenes import dump, on_queue

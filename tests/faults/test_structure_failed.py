@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.restoration import recover
 from sharedq.api import Queue
 from sharedq.calls.get import wait as waiting
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, OpenOption, PutOption
@@ -22,7 +22,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.queues import QueueAlias
 from sharedq.objects.store.failures import failure_of
-from sharedq.objects.store.lost import LOST_QUEUES_REMEDY
+from sharedq.objects.store.losses import LOST_QUEUES_REMEDY
 from sharedq.session.connection import Connection
 from tests.support.backups import killed_after, lose, mqsc, persistent
 from tests.support.groups import drain

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.restoration import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from tests.support.backups import lose, persistent

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import redis
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq import MQIError, Queue
 from sharedq.calls.get.get import get
 from sharedq.calls.get.wait import stop_waiting

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.messages.message import Message as Got
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, MatchOption, OpenOption, PutOption

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.messages.context import generated_msg_id

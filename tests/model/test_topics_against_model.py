@@ -10,7 +10,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.api import Subscription as Opened
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, OpenOption, PutOption, SubOption

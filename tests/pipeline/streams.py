@@ -13,7 +13,7 @@ from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue import stream as queue_stream
 from igq.pipeline.datasource.queue.stream import Offset, QueueStreamReader
 from igq.pipeline.schemas import QUEUE
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.api import Queue
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.mqi.structures import MQMD

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from recovery.resolve import RecoveryReport, recover
+from recovery.resolution import RecoveryReport, recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from sharedq.admin.backup import take
+from sharedq.admin.backup import capture
+from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.file import Backup, backup_path
-from sharedq.admin.backup.restore import is_lost, recover
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.restoration import is_lost, recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.calls.get.wait import stop_waiting
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, PutOption
@@ -137,11 +137,11 @@ class Program:
 def test_changes_during_a_backup_count_as_of_its_end(
     structure: TestGroup, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(take, "_PAGE_MESSAGES", 3)
+    monkeypatch.setattr(capture, "_PAGE_MESSAGES", 3)
     # Far after the journal's end, a little after it, and never.
-    monkeypatch.setattr(take, "_ENTRIES", (1, 2, 500)[seed % 3])
-    monkeypatch.setattr(take, "_LOOK_UPS", 5)
-    monkeypatch.setattr(take, "_UNITS", 2)
+    monkeypatch.setattr(capture, "_ENTRIES", (1, 2, 500)[seed % 3])
+    monkeypatch.setattr(capture, "_LOOK_UPS", 5)
+    monkeypatch.setattr(capture, "_UNITS", 2)
     program = Program(structure, seed, 60)
     for _ in range(60):
         program.step()
@@ -255,10 +255,10 @@ def test_a_backup_ends_however_much_is_changed_between_two_looks(
     structure: TestGroup, monkeypatch: pytest.MonkeyPatch, work: str, held_bytes: int
 ) -> None:
     """More than one look took in, so that there never was a look after which nothing was doubtful."""
-    monkeypatch.setattr(take, "_LOOK_UPS", 5)
-    monkeypatch.setattr(take, "_UNITS", 2)
-    monkeypatch.setattr(take, "_OPEN_MESSAGES", 20)
-    monkeypatch.setattr(take, "_HELD_BYTES", held_bytes)
+    monkeypatch.setattr(capture, "_LOOK_UPS", 5)
+    monkeypatch.setattr(capture, "_UNITS", 2)
+    monkeypatch.setattr(capture, "_OPEN_MESSAGES", 20)
+    monkeypatch.setattr(capture, "_HELD_BYTES", held_bytes)
     connections = [structure.connect() for _ in range(4)]
     queues = [connection.open("FIFO", BOTH) for connection in connections]
 
@@ -276,7 +276,7 @@ def test_a_backup_ends_however_much_is_changed_between_two_looks(
 
     queues[0].put_many([(persistent(), b"first")] * 100)
     between_calls(structure, monkeypatch, change)
-    monkeypatch.setattr(take, "PATIENCE_S", 10)
+    monkeypatch.setattr(capture, "PATIENCE_S", 10)
     taken = backup(structure.group, "APPL1")
     expected = committed_up_to(structure, taken.position)
     lose(structure)
@@ -524,7 +524,7 @@ def test_a_recovery_that_another_one_replaced_changes_nothing(
             is_overtaken = True
             # From another machine, which the lock on the file does not keep out.
             with monkeypatch.context() as patched:
-                patched.setattr("sharedq.admin.backup.restore.exclusively", lambda *_: nullcontext())
+                patched.setattr("sharedq.admin.backup.restoration.exclusively", lambda *_: nullcontext())
                 recover(filled.group, "APPL1")
         return call(name, keys, args)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
-from sharedq.admin.backup.restore import recover
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.restoration import recover
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sharedq.admin.backup.restore import recover
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.restoration import recover
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.record import RECORD_PERSISTENT, record_flags
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption

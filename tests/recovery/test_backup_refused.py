@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sharedq.admin.backup import status
+from sharedq.admin.backup.capture import Taken, backup, exclusively
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.file import Backup, backup_path
-from sharedq.admin.backup.restore import Recovered, is_lost, purge, recover
-from sharedq.admin.backup.take import Taken, backup, exclusively
+from sharedq.admin.backup.restoration import Recovered, is_lost, purge, recover
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
 from tests.support.backups import BOTH, QUEUES, Content, between_calls, content, killed_after, lose, mqsc, persistent

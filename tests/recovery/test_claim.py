@@ -8,7 +8,7 @@ import pytest
 
 from recovery.claim import CHUNK_FIELDS, ClaimLostError, Claims
 from recovery.report import recoveries
-from recovery.resolve import Outcome, Phase, RecoveryReport
+from recovery.resolution import Outcome, Phase, RecoveryReport
 from recovery.target import Target
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError

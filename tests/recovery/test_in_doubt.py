@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import Outcome
+from recovery.resolution import Outcome
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.unit.commit import send_outstanding
 from sharedq.calls.unit.in_doubt import end_prepared, prepared_units

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recovery.report import recoveries
-from recovery.resolve import Outcome, Phase, RecoveryReport, recover_all
+from recovery.resolution import Outcome, Phase, RecoveryReport, recover_all
 from recovery.target import Target
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
@@ -204,7 +204,7 @@ def test_a_unit_of_work_that_cannot_be_ended_delays_no_other(filled: Scene, monk
 def test_no_claim_runs_out_while_the_work_of_others_is_resolved(filled: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock is a lease later."""
     clock = count(step=filled.test.settings.lease_ms)
-    monkeypatch.setattr("recovery.resolve.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("recovery.resolution.time", SimpleNamespace(monotonic=lambda: next(clock)))
     large, idle = filled.test.connect("QM1"), filled.test.connect("QM1")
     with large.open("BULK", BOTH) as bulk:
         bulk.put_many([(MQMD(), b"never") for _ in range(LARGE)], options=PutOption.SYNCPOINT)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import Outcome, RecoveryReport
+from recovery.resolution import Outcome, RecoveryReport
 from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.link import ScriptCall

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from igq.manager.membership import Membership
-from sharedq.admin.backup import recovery_log, take
+from sharedq.admin.backup import capture, recovery_log
+from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.file import Backup, BackupWriter, LogWriter, backup_path, log_path
 from sharedq.admin.backup.recovery_log import RecoveryLog
-from sharedq.admin.backup.restore import recover
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.restoration import recover
 from sharedq.messages.record import record_body
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
@@ -281,7 +281,7 @@ def test_a_loss_at_any_step_ends_the_log_where_it_was_whole(
     """Nothing that the loss took away may be logged as gone, and nothing of the next group may be logged."""
     countdown = Countdown(monkeypatch)
     if is_read_each_time:
-        monkeypatch.setattr(take, "_DESCRIBED_S", -1.0)
+        monkeypatch.setattr(capture, "_DESCRIBED_S", -1.0)
     step, was_lost = 0, True
     while was_lost:
         step += 1
@@ -289,7 +289,7 @@ def test_a_loss_at_any_step_ends_the_log_where_it_was_whole(
         begin(group)
         with group.connect().open("FIFO", BOTH) as queue:
             queue.put_many([(persistent(), b"before")] * 3)
-            _, follower = take.take(group.group, "APPL1", group.group.born())
+            _, follower = capture.take(group.group, "APPL1", group.group.born())
             queue.get()
             queue.put_many([(persistent(), b"after")] * 2)
         log = LogWriter(backup_path(group.settings, "APPL1"), follower.digest)

@@ -7,7 +7,7 @@ import pytest
 from recovery.accounting.account import account
 from recovery.accounting.finding import Kind
 from recovery.accounting.repair import repair
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.target import Target
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption

@@ -12,7 +12,7 @@ import pytest
 from recovery.accounting.account import account
 from recovery.accounting.finding import Finding, Kind
 from recovery.accounting.repair import _Repair, repair
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, PutOption

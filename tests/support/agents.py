@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from igq.agent.delivery.by_puts import Deliverer
-from igq.agent.delivery.by_records import Carrier
+from igq.agent.delivery.put_delivery import Deliverer
+from igq.agent.delivery.record_delivery import Carrier
 from igq.agent.progress.pulse import Pulse
 from igq.agent.progress.report import AgentState, write_agent_state
 from igq.agent.queues.shared_part import Moved, TransmitQueue

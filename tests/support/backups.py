@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from igq.mqsc.executor import run
-from sharedq.admin.backup.restore import is_lost
+from sharedq.admin.backup.restoration import is_lost
 from sharedq.members.group import Group
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.target import Target
 from sharedq.redis.link import Link
 from tests.support.injection import Exchange

@@ -12,8 +12,8 @@ from typing import Any
 
 from igq.errors import CommandError
 from igq.manager.membership import Membership
-from recovery.resolve import recover
-from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from recovery.resolution import recover
+from sharedq.admin.member_removal import RemovalRefusedError, remove_member
 from sharedq.calls.handles.connect import disconnect
 from sharedq.members.group import Group
 from sharedq.mqi.constants import OpenOption

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.parts import own_part
 from tests.support.members import TestGroup

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.harness import BODY, Contender, compare
-from bench.lines.calls.single import SOURCE, fill_stream
+from bench.lines.calls.single_calls import SOURCE, fill_stream
 from bench.rows import Row, ratio_row
 from bench.site import Site, drain, fill, persistent
 from bench.streams import Streams

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bench.harness import BODY, used_memory
 from bench.lines.calls.depth import correl_id
-from bench.lines.calls.single import SOURCE
+from bench.lines.calls.single_calls import SOURCE
 from bench.rows import Row
 from bench.site import Site, persistent
 from sharedq.mqi.constants import PutOption

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from bench.harness import BODY, Contender, compare
 from bench.rows import Row
 from bench.site import Site, drain, fill, persistent
-from sharedq.calls.unit import pending
+from sharedq.calls.unit import put_buffer
 from sharedq.mqi.constants import GetOption, PutOption
 from sharedq.scripts import put
 
@@ -67,8 +67,8 @@ def measure(site: Site) -> list[Row]:
         row(
             "50 puts that come along with the commit : that are recorded",
             put_later,
-            (pending, "may_come_along"),
+            (put_buffer, "may_come_along"),
             each=BATCH,
         ),
-        row("get and put by commit_put : put, then commit", pass_on, (pending, "may_come_along")),
+        row("get and put by commit_put : put, then commit", pass_on, (put_buffer, "may_come_along")),
     ]

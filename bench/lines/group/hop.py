@@ -18,7 +18,7 @@ from typing import Any
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from bench.harness import BODY, Cost, commands_processed
-from bench.lines.calls.single import SOURCE, TARGET
+from bench.lines.calls.single_calls import SOURCE, TARGET
 from bench.manager import running_manager, wait_for_part
 from bench.rows import Row, ratio_row
 from bench.site import Site, fill, persistent

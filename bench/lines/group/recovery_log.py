@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.harness import Contender, compare
-from bench.lines.calls.single import get_contender, put_contender
+from bench.lines.calls.single_calls import get_contender, put_contender
 from bench.manager import running_manager
 from bench.rows import Row
 from bench.site import QMGR, Site, drain

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from igq.agent.delivery.by_puts import Deliverer, Tell
+from igq.agent.delivery.put_delivery import Deliverer, Tell
 from igq.agent.progress.pulse import Pulse
 from igq.agent.progress.report import MoverState
 from igq.agent.progress.retry import Retrier, Retries, Trouble

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from igq.agent.delivery.by_puts import Deliverer
 from igq.agent.delivery.disposal import Transmitted
+from igq.agent.delivery.put_delivery import Deliverer
 from igq.agent.queues.tags import mover_tag
 from igq.agent.queues.transmission_queue import WAIT_S, TransmissionQueue
 from igq.agent.services.base import Post, Service

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from igq.agent.delivery.by_puts import Deliverer
-from igq.agent.delivery.by_records import Carrier
+from igq.agent.delivery.put_delivery import Deliverer
+from igq.agent.delivery.record_delivery import Carrier
 from igq.agent.queues.shared_part import TransmitQueue
 from igq.agent.queues.transmission_queue import WAIT_S, as_trouble
 from igq.agent.services.base import Post, Service
@@ -38,7 +38,7 @@ class Delivery(Service):
         self._part = part
         self._makers: _Makers = (TransmitQueue, Carrier, Deliverer)
         if post.group.settings.tracing:
-            from igq.agent.services.traced import TracedCarrier, TracedDeliverer, TracedQueue
+            from igq.agent.services.delivery_spans import TracedCarrier, TracedDeliverer, TracedQueue
 
             self._makers = (TracedQueue, TracedCarrier, TracedDeliverer)
         self._deliverer: Deliverer | None = None

@@ -16,7 +16,7 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from igq.agent.delivery.by_puts import Tell
+from igq.agent.delivery.put_delivery import Tell
 from igq.agent.progress.channel import EXIT_CONNECTION_LOST
 from igq.agent.progress.pulse import Pulses
 from igq.agent.progress.report import MoverState

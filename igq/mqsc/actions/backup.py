@@ -12,9 +12,9 @@ from igq.mqsc.language.parameters import REPORTS, keywords
 from igq.mqsc.language.parser import Command
 from igq.mqsc.records import Shown, read_request, shown, two_columns
 from igq.output.plural import counted
-from sharedq.admin.backup.restore import purge, recover
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.restoration import purge, recover
 from sharedq.admin.backup.status import latest_backup, messages_in
-from sharedq.admin.backup.take import backup
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for

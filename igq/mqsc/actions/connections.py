@@ -11,7 +11,7 @@ from igq.mqsc.language.parameters import keywords
 from igq.mqsc.language.parser import Command
 from igq.mqsc.records import Shown, read_request, shown, two_columns
 from igq.output.plural import counted
-from recovery.resolve import Outcome, recover
+from recovery.resolution import Outcome, recover
 from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for

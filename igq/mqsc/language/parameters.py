@@ -18,7 +18,7 @@ from sharedq.mqi.constants import IntSelector as Int
 from sharedq.mqi.constants.pcf import PCFParameter as Param
 from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Attribute, Mqsc, attributes_of, by_keyword
-from sharedq.objects.definitions.inert import MODELS
+from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.subscriptions import DURABLE, TYPES
 from sharedq.objects.definitions.topics import ROOT_VALUES, TOPIC_TYPES, Topic

@@ -10,7 +10,7 @@ from pathlib import Path
 from igq.errors import CommandError
 from igq.rehearsal.demo.story import Story
 from igq.rehearsal.load.audit import audit_run
-from igq.rehearsal.load.expected import ExpectedWriter
+from igq.rehearsal.load.expectations import ExpectedWriter
 from igq.rehearsal.load.processes.children import CONSUMER, PUTTER
 from igq.rehearsal.load.programs.interrupts import interrupt_on_termination
 from igq.rehearsal.load.rows.departures import QMGRS

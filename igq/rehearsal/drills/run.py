@@ -18,7 +18,7 @@ from rich.text import Text
 
 from igq.errors import CommandError
 from igq.rehearsal.drills.check import Position, Verdict, check
-from igq.rehearsal.drills.composed import random_scenario
+from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.promise import check_promise
 from igq.rehearsal.drills.scenario import Scenario, Step
 from igq.rehearsal.drills.scenarios import SCENARIOS

@@ -28,7 +28,7 @@ from igq.web.site import Site
 from sharedq.display.text import visible
 from sharedq.mqi.constants import MQRC, CharSelector
 from sharedq.objects.definitions.attributes import by_keyword
-from sharedq.objects.definitions.inert import MODELS
+from sharedq.objects.definitions.inert_attributes import MODELS
 
 #: The answer to a generic DISPLAY that finds nothing begins so.
 _NOTHING_FOUND = "CSQM297I"

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event
 
+from sharedq.admin.backup.capture import Follower, exclusively, take
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.file import Backup, BackupWriter, LogWriter, backup_path, log_path
 from sharedq.admin.backup.retention import is_of_another_group
-from sharedq.admin.backup.take import Follower, exclusively, take
 from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.deployment import DeploymentError

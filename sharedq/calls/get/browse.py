@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharedq.calls.get.decode import decode, room_for
+from sharedq.calls.get.decoding import decode, room_for
 from sharedq.calls.get.order import retain_browsed
 from sharedq.calls.get.properties import show_properties
 from sharedq.calls.get.wait import call_or_wait

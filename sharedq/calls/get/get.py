@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from functools import partial
 
 from sharedq.calls.get.browse import browse
-from sharedq.calls.get.decode import decode, room_for
+from sharedq.calls.get.decoding import decode, room_for
 from sharedq.calls.get.lock import unlock_after_nothing
 from sharedq.calls.get.order import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
 from sharedq.calls.get.parts import get_from_parts
@@ -20,11 +20,11 @@ from sharedq.calls.get.properties import (
 )
 from sharedq.calls.get.selection import full_length, selected, selection_for
 from sharedq.calls.get.wait import FirstCall, call_or_wait, give_up_wait
-from sharedq.calls.put.confirm import confirm_delivery
+from sharedq.calls.put.confirmations import confirm_delivery
 from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.unit.commit import backout, commit
-from sharedq.calls.unit.pending import flush_pending
+from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.messages.context import context_of
 from sharedq.messages.message import Message

@@ -6,7 +6,7 @@ locked something: then its gets go where locks count, because its own handle see
 
 from __future__ import annotations
 
-from sharedq.calls.unit.pending import flush_pending
+from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.logical import match_options_of
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import error_for

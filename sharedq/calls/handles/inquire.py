@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from sharedq.calls.routes.refresh import refresh_definition
-from sharedq.calls.routes.resolve import resolve
-from sharedq.calls.unit.pending import flush_pending
+from sharedq.calls.routes.resolution import resolve
+from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.members.event_notes import Giver
 from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CharSelector, IntSelector, OpenOption

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from sharedq.calls.routes.resolve import check_route, resolve, resolve_checked
-from sharedq.calls.unit.pending import flush_pending
+from sharedq.calls.routes.resolution import check_route, resolve, resolve_checked
+from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.logical import check_close
 from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption

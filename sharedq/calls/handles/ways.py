@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT, find_queue, open_route
 from sharedq.calls.routes.refresh import refresh_definition
-from sharedq.calls.routes.resolve import conventional_route, read_versions, resolve, resolve_checked
+from sharedq.calls.routes.resolution import conventional_route, read_versions, resolve, resolve_checked
 from sharedq.logical import GROUP_FLAGS
 from sharedq.messages.context import new_identifier
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption

@@ -9,9 +9,9 @@ from itertools import groupby, islice
 from typing import TypeVar
 
 from sharedq.calls.handles.ways import by_way, common_key, for_length, places_for, put_on_any
-from sharedq.calls.put.confirm import CONFIRMS_ARRIVAL, confirm_arrival
+from sharedq.calls.put.confirmations import CONFIRMS_ARRIVAL, confirm_arrival
 from sharedq.calls.put.store import Messages, check_unit_room, store_many, store_one
-from sharedq.calls.unit.pending import flush_pending, put_later
+from sharedq.calls.unit.put_buffer import flush_pending, put_later
 from sharedq.messages.context import IDENTITY, Context, context_of, give_context
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from sharedq.calls.routes.resolve import read_versions, resolve_checked
+from sharedq.calls.routes.resolution import read_versions, resolve_checked
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.scripts.reads import queue_definition

@@ -22,7 +22,7 @@ from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.routes.refresh import take_definition
 from sharedq.calls.topics.retained import retain
 from sharedq.calls.unit.commit import backout, commit
-from sharedq.calls.unit.pending import flush_pending
+from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.log import LibraryLogger
 from sharedq.logical import NOTHING, PutPosition, put_position
 from sharedq.messages.context import new_identifier

@@ -18,7 +18,7 @@ from sharedq.calls.topics.authority import check_authority, user_of
 from sharedq.calls.topics.open import topic_string_of
 from sharedq.calls.topics.publish import copy_for, is_selected, put_copies
 from sharedq.calls.topics.retained import Retained, all_retained, retained_at
-from sharedq.calls.unit.pending import flush_pending
+from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.logical.topic_strings import is_matched, literal_levels
 from sharedq.members.group import Group
 from sharedq.messages.context import new_identifier, user_identifier

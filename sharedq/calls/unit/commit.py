@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from sharedq.calls.unit.pending import (
+from sharedq.calls.unit.put_buffer import (
     Sending,
     commit_at_once_call,
     flush_pending,

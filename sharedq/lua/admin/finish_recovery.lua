@@ -44,7 +44,7 @@ local function finish(target, is_last, first, last)
     if not record then return false end
     for position = first, last, 2 do forget(target, ARGV[position], ARGV[position + 1]) end
     record.seconds = (now - record.detected_ms) / 1000
-    -- From here on the fences in the structures go: one that is set there now is of no use (recovery/resolve.py).
+    -- From here on the fences in the structures go: one that is set there now is of no use (recovery/resolution.py).
     record.is_unfencing = true
     if is_last then
         record.state, record.resolved_ms = "RESOLVED", now

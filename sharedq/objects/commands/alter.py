@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.commands.announce import announce_definition, spread_definition
+from sharedq.objects.commands.announcement import announce_definition, spread_definition
 from sharedq.objects.definitions.queues import AnyQueue, Definition
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.failures import why_not_there

@@ -7,14 +7,14 @@ from typing import TypeVar
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.objects.commands.announce import announce_definition, spread_definition
+from sharedq.objects.commands.announcement import announce_definition, spread_definition
 from sharedq.objects.commands.delete import drop_closed_parts
 from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.queues import AnyQueue, Definition, QueueLocal, QueueModel
 from sharedq.objects.store.directory import Entry, Mode
 from sharedq.objects.store.failures import structure_state
 from sharedq.objects.store.finder import Finder
-from sharedq.objects.store.lost import LOST_QUEUES_REMEDY, has_lost_all
+from sharedq.objects.store.losses import LOST_QUEUES_REMEDY, has_lost_all
 from sharedq.redis.keys import private_structure
 
 _D = TypeVar("_D", bound=Definition)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.objects.commands.announce import announce_definition
+from sharedq.objects.commands.announcement import announce_definition
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.finder import Finder

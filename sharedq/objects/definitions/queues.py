@@ -1,7 +1,7 @@
 """Definitions of queues: local, alias, remote and model, with every attribute stated once. Pure.
 
 Defaults are those of z/OS, except that queues are shareable and opened shared by default. An attribute with the words
-``instead`` is kept and shown, and nothing acts on it (`inert.py`).
+``instead`` is kept and shown, and nothing acts on it (`inert_attributes.py`).
 
 Source: IBM MQ reference, "DEFINE QLOCAL", "Attributes for queues".
 """

@@ -1,8 +1,8 @@
 """Structures that have failed: how that is noticed, how the group is told, and what a call gets as its reason.
 
-A structure has failed when it has lost its keys (`sharedq.objects.store.lost`). No call checks for that: a script finds
-its caller or its queue missing, and only then the reason is looked up. A process that sees a failure tells the group,
-and so does RECOVER CFSTRUCT. Every renewal of a lease learns whether something was told.
+A structure has failed when it has lost its keys (`sharedq.objects.store.losses`). No call checks for that: a script
+finds its caller or its queue missing, and only then the reason is looked up. A process that sees a failure tells the
+group, and so does RECOVER CFSTRUCT. Every renewal of a lease learns whether something was told.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.store.directory import Directory
 from sharedq.objects.store.local_queues import LocalQueues
-from sharedq.objects.store.lost import LOST_QUEUES_REMEDY, has_lost_all
+from sharedq.objects.store.losses import LOST_QUEUES_REMEDY, has_lost_all
 from sharedq.redis.keys import private_structure
 from sharedq.scripts.objects import structure_state_call
 

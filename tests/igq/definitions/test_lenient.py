@@ -17,7 +17,7 @@ from igq.mqsc.executor import run
 from igq.mqsc.language.lines import split_commands
 from igq.mqsc.language.parser import parse_command
 from sharedq.objects.definitions.attributes import attributes_of
-from sharedq.objects.definitions.inert import MODELS
+from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.queues import QueueLocal, QueueRemote
 from sharedq.objects.store.authorities import Authorities, AuthorityRecord
 from tests.support.members import TestGroup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.target import Target
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD

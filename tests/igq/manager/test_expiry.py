@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from igq.manager.expiry import Sweep
-from recovery.resolve import recover
-from sharedq.admin.backup import take
-from sharedq.admin.backup.restore import recover as restore
-from sharedq.admin.backup.take import backup
+from recovery.resolution import recover
+from sharedq.admin.backup import capture
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.restoration import recover as restore
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.calls.unit.commit import backout
 from sharedq.mqi.constants import Feedback, GetOption, MsgFlag, MsgType, OpenOption, Report
@@ -203,8 +203,8 @@ def test_a_structure_that_is_recovered_from_a_backup_reports_the_rest(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """During a backup messages are found expired, and sweeps are killed: unreported messages come back."""
-    monkeypatch.setattr(take, "_PAGE_MESSAGES", 3)
-    monkeypatch.setattr(take, "_ENTRIES", (1, 500)[seed % 2])
+    monkeypatch.setattr(capture, "_PAGE_MESSAGES", 3)
+    monkeypatch.setattr(capture, "_ENTRIES", (1, 500)[seed % 2])
     group.define_shared("Q")
     group.define_private("QM1", "REPLIES")
     random = Random(seed)

@@ -12,7 +12,7 @@ import pytest
 from igq.errors import CommandError
 from igq.manager.incarnation import Ending, Incarnation
 from igq.manager.membership import LOOK, Membership
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.watch import due
 from sharedq.members.group import Group
 from sharedq.members.process import Process

@@ -6,8 +6,8 @@ import pytest
 
 from igq.manager.structure_watch import StructureWatch
 from igq.operations.status import StructureStatus, read_status
-from sharedq.admin.backup.restore import recover
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.restoration import recover
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.keys import private_structure

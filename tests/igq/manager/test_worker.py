@@ -13,7 +13,7 @@ import pytest
 
 from igq.manager.expiry import Sweep
 from igq.manager.worker import Worker
-from recovery.resolve import RecoveryReport
+from recovery.resolution import RecoveryReport
 from recovery.target import Target
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess

@@ -9,7 +9,7 @@ import pytest
 from igq.mqsc.actions import in_doubt as resolving
 from igq.mqsc.executor import run
 from igq.operations.status import read_status
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.calls.unit.in_doubt import Outcome, PreparedUnit, end_prepared, prepared_units
 from sharedq.members.group import Group
 from sharedq.mqi.constants import PutOption

@@ -11,8 +11,8 @@ import pytest
 
 from igq.mqsc.executor import run as run_mqsc
 from igq.operations.status import read_status
-from recovery.resolve import recover
-from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from recovery.resolution import recover
+from sharedq.admin.member_removal import RemovalRefusedError, remove_member
 from sharedq.calls.unit.in_doubt import end_prepared, prepare
 from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import MQIError

@@ -15,8 +15,8 @@ import pytest
 
 from igq.manager.membership import Membership
 from igq.operations.status import read_status
-from sharedq.admin.remove_member import remove_member
-from sharedq.calls.routes.resolve import resolve
+from sharedq.admin.member_removal import remove_member
+from sharedq.calls.routes.resolution import resolve
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
@@ -201,7 +201,7 @@ def test_a_put_that_found_its_way_before_loses_nothing(
 
     def late() -> str:
         with monkeypatch.context() as patch:
-            patch.setattr("sharedq.calls.routes.resolve.resolve", lambda *_, **__: route)
+            patch.setattr("sharedq.calls.routes.resolution.resolve", lambda *_, **__: route)
             return outcome(put)
 
     refusal, other = interrupted(down, scripts, late)

@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 
 from igq.agent.queues.shared_part import TransmitQueue
+from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
-from sharedq.admin.backup.restore import recover
-from sharedq.admin.backup.take import backup
-from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from sharedq.admin.backup.restoration import recover
+from sharedq.admin.member_removal import RemovalRefusedError, remove_member
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.objects.store.failures import failures

@@ -28,7 +28,7 @@ from sharedq.mqi.constants.pcf import (
 )
 from sharedq.mqi.pcf.structures import NATIVE
 from sharedq.objects.definitions.attributes import Attribute, attributes_of
-from sharedq.objects.definitions.inert import MODELS
+from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.parameters import as_parameter, read_parameter
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.words import QUEUE_TYPE

@@ -16,7 +16,7 @@ import pytest
 from igq.cli.drill import drill as drill_command
 from igq.errors import CommandError
 from igq.rehearsal.drills.check import Verdict
-from igq.rehearsal.drills.composed import random_scenario
+from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.promise import AGAIN, LOST
 from igq.rehearsal.drills.run import RANDOM, drill, run_once
 from igq.rehearsal.drills.scenario import (

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from igq.rehearsal.drills.composed import random_scenario
+from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.scenario import WaitForPuts
 from igq.rehearsal.load.programs.control import Control
 

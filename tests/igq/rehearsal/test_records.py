@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from igq.errors import CommandError
-from igq.rehearsal.load.expected import ExpectedWriter
+from igq.rehearsal.load.expectations import ExpectedWriter
 from igq.rehearsal.load.history import History
 from igq.rehearsal.load.records import LineFile, Timeline, last_row, read_lines, read_timeline, write_expected
 from igq.rehearsal.load.rows.sources import Source

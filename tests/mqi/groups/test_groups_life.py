@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq import MQIError, Queue
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, PutOption
 from sharedq.mqi.structures import MQMD

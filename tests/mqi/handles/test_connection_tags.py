@@ -1,6 +1,6 @@
 """Connection tags: MQCNO_SERIALIZE_CONN_TAG_* and MQCNO_RESTRICT_CONN_TAG_*, as programs use them.
 
-IBM MQ reference, "MQCNO - Connect options"; the recovery of dead holders is in tests/recovery/test_resolve.py.
+IBM MQ reference, "MQCNO - Connect options"; the recovery of dead holders is in tests/recovery/test_resolution.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import Phase, RecoveryReport, recover
+from recovery.resolution import Phase, RecoveryReport, recover
 from sharedq import MQIError, verbs
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.connect import tag_argument

@@ -12,7 +12,7 @@ import pytest
 
 from recovery.accounting.finding import Kind
 from recovery.accounting.repair import repair
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq import Queue
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.open import open_queue

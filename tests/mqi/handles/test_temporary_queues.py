@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.calls.handles.open import close_handle, open_queue
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQCC, MQRC, CloseOption, GetOption, OpenOption, Persistence, PutOption, Report

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq import MQIError, verbs
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.put import distribution

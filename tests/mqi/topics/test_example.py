@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sharedq.admin.remove_member import remove_member
+from sharedq.admin.member_removal import remove_member
 from sharedq.api import QueueManagerConnection, Subscription
 from sharedq.calls.handles.subscriptions import delete_orphans
 from sharedq.mqi.constants import MQRC, CloseOption, OpenOption, PutOption, SubOption

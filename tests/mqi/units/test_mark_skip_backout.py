@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq import verbs
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, PutOption

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.structure import CHUNK_HANDLES
 from sharedq import MQIError, Queue
 from sharedq.calls.get.wait import stop_waiting

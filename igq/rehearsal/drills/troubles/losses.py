@@ -21,7 +21,7 @@ from igq.rehearsal.load.rows.plan import SHARED_QUEUE
 from igq.rehearsal.load.scene import Scene
 from sharedq.admin.backup.file import Backup, backup_path
 from sharedq.admin.backup.recovery_log import RecoveryLog
-from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.restoration import recover
 from sharedq.members.group import Group
 from sharedq.reading.journal import JournalRow, expand, position_order, read_entries
 from sharedq.redis.keys import StructureKeys

@@ -33,7 +33,7 @@ class Source:
 
             return by_day(read_flights(self.count))
         if self.kind == "made-up":
-            from igq.rehearsal.load.rows.made_up import made_up_departures
+            from igq.rehearsal.load.rows.made_up_rows import made_up_departures
 
             return by_day(made_up_departures(self.count or 0, self.seed))
         raise ValueError(f"no such source: {self.kind}")

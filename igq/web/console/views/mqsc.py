@@ -22,7 +22,7 @@ from igq.web.console.views.view import action_route, data_route, json_body, text
 from igq.web.site import Site
 from sharedq.display.text import visible
 from sharedq.objects.definitions.attributes import by_keyword
-from sharedq.objects.definitions.inert import MODELS
+from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 
 #: Name of the program in the notes of commands.

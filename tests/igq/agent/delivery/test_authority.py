@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from igq.agent.delivery.authority import users_to_check
-from igq.agent.delivery.by_puts import Deliverer
+from igq.agent.delivery.put_delivery import Deliverer
 from igq.agent.progress.pulse import Pulse
 from igq.agent.progress.retry import Trouble
 from igq.agent.queues.shared_part import TransmitQueue
@@ -341,7 +341,7 @@ def test_a_refusal_by_redis_is_not_the_messages_fault(
         raise error_for(MQRC.NOT_AUTHORIZED, "MQPUT", "ORDERS", "NOPERM")
 
     with monkeypatch.context() as patched:
-        patched.setattr("igq.agent.delivery.by_puts.putting.put_many", refuse)
+        patched.setattr("igq.agent.delivery.put_delivery.putting.put_many", refuse)
         with pytest.raises(Trouble):
             receiver.round()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.target import Target
 from sharedq.calls.handles.connect import disconnect
 from sharedq.calls.unit.commit import commit

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from igq.operations.status import read_status
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.target import Target
 from sharedq import Queue
 from sharedq.calls.unit.commit import commit

@@ -18,7 +18,7 @@ from igq.agent.queues.transmission_queue import BATCH_MESSAGES
 from igq.agent.services.base import Post, Service
 from igq.agent.services.mover import Mover, Served
 from igq.agent.services.part import Delivery
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.capture import backup
 from sharedq.calls.handles.connect import disconnect
 from sharedq.calls.unit.commit import commit
 from sharedq.mqi import wire
@@ -213,7 +213,7 @@ def test_losses_with_a_failed_structure_are_reported(
         lose(group)
         commit(connection)
 
-    monkeypatch.setattr("igq.agent.delivery.by_puts.commit", lose_and_commit)
+    monkeypatch.setattr("igq.agent.delivery.put_delivery.commit", lose_and_commit)
     with pytest.raises(Trouble, match=MQRC.OUTCOME_MIXED.name):
         agent.deliver()
 

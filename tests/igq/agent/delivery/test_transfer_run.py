@@ -12,7 +12,7 @@ import pytest
 
 from igq.agent.progress.retry import Trouble
 from igq.agent.queues.destinations import RECENT_MOVES
-from recovery.resolve import recover
+from recovery.resolution import recover
 from recovery.target import Target
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, MatchOption, OpenOption

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from igq.agent.progress.retry import Trouble
-from sharedq.admin.backup.restore import recover
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.restoration import recover
 from sharedq.calls.handles import open as opening
 from sharedq.calls.unit.commit import commit
 from sharedq.mqi import wire
@@ -458,7 +458,7 @@ def test_puts_in_a_structure_lost_before_the_commit_are_lost_with_it(
         lose(group)
         commit(connection)
 
-    for module in ("igq.agent.delivery.by_puts", "igq.agent.queues.transmission_queue"):
+    for module in ("igq.agent.delivery.put_delivery", "igq.agent.queues.transmission_queue"):
         monkeypatch.setattr(f"{module}.commit", lose_and_commit)
     if is_carried:
         assert agent.carrier.carry(messages, agent.queue.unchecked_version or "")

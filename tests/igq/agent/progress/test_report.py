@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from igq.agent.progress.report import AgentState, write_agent_state
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC
 from sharedq.scripts.members import agent_state_call, end_process_call

@@ -16,9 +16,9 @@ from igq.agent.progress.wake import wake_agent
 from igq.agent.queues.tags import agent_tag
 from igq.agent.queues.transmission_queue import BATCH_MESSAGES, WAIT_S
 from igq.mqsc.session import SessionRepository
-from recovery.resolve import recover as recover_dead
-from sharedq.admin.backup.restore import recover
-from sharedq.admin.backup.take import backup
+from recovery.resolution import recover as recover_dead
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.restoration import recover
 from sharedq.calls.handles.connect import tag_argument
 from sharedq.mqi.constants import MQRC, ConnectOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for

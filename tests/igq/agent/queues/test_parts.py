@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sharedq import Queue
-from sharedq.admin.backup.restore import recover
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.restoration import recover
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption

@@ -19,7 +19,7 @@ from igq.agent.services.base import Post
 from igq.agent.services.mover import Mover, Served, StandbyError
 from igq.agent.services.pool import Movers
 from igq.mqsc.session import SessionRepository
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.api import QueueManagerConnection
 from sharedq.messages.message import Message
 from sharedq.mqi import wire

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from recovery.resolve import recover
+from recovery.resolution import recover
 from sharedq.mqi import wire
 from sharedq.mqi.constants import GetOption, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD

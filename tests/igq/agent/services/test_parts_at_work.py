@@ -9,8 +9,8 @@ import pytest
 from igq.agent.progress.wake import wake_agent
 from igq.mqsc.session import SessionRepository
 from igq.operations.status import read_status
-from sharedq.admin.backup.restore import recover
-from sharedq.admin.backup.take import backup
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.restoration import recover
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD

@@ -10,7 +10,7 @@ import pytest
 from recovery.accounting.account import account
 from recovery.leftovers import RECOVERIES_KEPT
 from recovery.report import recoveries
-from recovery.resolve import Outcome, Phase, RecoveryReport
+from recovery.resolution import Outcome, Phase, RecoveryReport
 from recovery.structure import CHUNK_HANDLES
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError

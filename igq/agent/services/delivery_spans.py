@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 from functools import cache
 
-from igq.agent.delivery.by_puts import Deliverer
-from igq.agent.delivery.by_records import Carrier
+from igq.agent.delivery.put_delivery import Deliverer
+from igq.agent.delivery.record_delivery import Carrier
 from igq.agent.queues.shared_part import Moved, TransmitQueue
 from sharedq.messages.message import Message
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE

@@ -7,7 +7,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from igq.agent.services import traced
+from igq.agent.services import delivery_spans
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.tracing.connections import TracedConnection
@@ -23,11 +23,13 @@ def memory(monkeypatch: pytest.MonkeyPatch, agent: AgentOfQM2) -> InMemorySpanEx
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     spans = Spans(provider)
-    monkeypatch.setattr(traced, "_spans", lambda: spans)
+    monkeypatch.setattr(delivery_spans, "_spans", lambda: spans)
     connection, part = agent.connection, agent.part
-    agent.queue = traced.TracedQueue(connection, part)
-    agent.carrier = traced.TracedCarrier(connection, part.structure, agent.pulse)
-    agent.deliverer = traced.TracedDeliverer(connection, lambda *_: None, SYSTEM_QSG_TRANSMIT_QUEUE, agent.pulse)
+    agent.queue = delivery_spans.TracedQueue(connection, part)
+    agent.carrier = delivery_spans.TracedCarrier(connection, part.structure, agent.pulse)
+    agent.deliverer = delivery_spans.TracedDeliverer(
+        connection, lambda *_: None, SYSTEM_QSG_TRANSMIT_QUEUE, agent.pulse
+    )
     sender = TracedConnection(spans, agent.group.connect("QM1").connection)
     agent.group.define_private("QM2", "IN")
     sender.put1("IN", b"body", qmgr_name="QM2")
@@ -64,7 +66,7 @@ def test_span_of_a_batch_at_hand_is_linked_to_the_put(
 
 def test_get_after_the_hop_is_linked_to_the_put(agent: AgentOfQM2, memory: InMemorySpanExporter) -> None:
     agent.move()
-    receiver = TracedConnection(traced._spans(), agent.group.connect("QM2").connection)
+    receiver = TracedConnection(delivery_spans._spans(), agent.group.connect("QM2").connection)
     assert receiver.open("IN", OpenOption.INPUT_SHARED).get().body == b"body"
 
     put, _, get = memory.get_finished_spans()
@@ -75,7 +77,7 @@ def test_agent_makes_spans_if_the_setting_is_on(group: TestGroup, monkeypatch: p
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     spans = Spans(provider)
-    monkeypatch.setattr(traced, "_spans", lambda: spans)
+    monkeypatch.setattr(delivery_spans, "_spans", lambda: spans)
     group.add_member("QM2")
     group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     group.repository("QM2").alter_qmgr("QM2", {"igq": "ENABLED"})

@@ -2,7 +2,7 @@
 
 A batch from the agent's queue is put by the ordinary put script in the unit of work that got it, and ends with it.
 Messages that need a decision (expiry, groups, reports, a queue that refuses them) are left to
-``igq.agent.delivery.by_puts``.
+``igq.agent.delivery.put_delivery``.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.store.failures import structure_state
 from sharedq.objects.store.finder import Finder
-from sharedq.objects.store.lost import has_lost_all
+from sharedq.objects.store.losses import has_lost_all
 from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.store.structures import holder_field
 from sharedq.objects.store.topics import Topics

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sharedq.admin.backup.capture import check_recoverable, exclusively, parts_in, queues_of
 from sharedq.admin.backup.errors import failed, in_use
 from sharedq.admin.backup.file import Backup, Stored, backup_path
-from sharedq.admin.backup.take import check_recoverable, exclusively, parts_in, queues_of
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.group import Group
 from sharedq.messages.message import message_number
@@ -28,7 +28,7 @@ from sharedq.objects.repository import Repository
 from sharedq.objects.store.directory import Directory, Entry
 from sharedq.objects.store.failures import structure_state
 from sharedq.objects.store.local_queues import LocalQueues
-from sharedq.objects.store.lost import has_lost_all
+from sharedq.objects.store.losses import has_lost_all
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.backup import note_restore_call, restore_begin_call, restore_call, restore_end_call
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from recovery.claim import Claim, ClaimLostError, Claims
 from recovery.leftovers import admin_remains, leases_under, oldest_recoveries
-from recovery.prepared import prepared_under
+from recovery.prepared_units import prepared_under
 from recovery.report import Recovery, from_record, is_unfencing
 from recovery.structure import dead_under, fence, resolve_dead, unfence
 from recovery.subscriptions import end_subscriptions

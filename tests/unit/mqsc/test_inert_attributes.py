@@ -11,7 +11,7 @@ from igq.mqsc.inertness import inert_warnings
 from igq.mqsc.language.lines import split_commands
 from igq.mqsc.language.parser import parse_command
 from sharedq.objects.definitions.attributes import by_keyword
-from sharedq.objects.definitions.inert import INERT, MODELS, Inert, inert_value
+from sharedq.objects.definitions.inert_attributes import INERT, MODELS, Inert, inert_value
 
 ROOT = Path(__file__).parents[3]
 
