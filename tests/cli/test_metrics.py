@@ -8,6 +8,7 @@ import socket
 import urllib.request
 
 from tests.cli.conftest import Shell
+from tests.support.topologies import free_ports
 
 
 def scraped(url: str) -> str:
@@ -17,8 +18,7 @@ def scraped(url: str) -> str:
 
 
 def test_a_manager_and_a_command_serve_metrics(shell: Shell) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    (port,) = free_ports(1)
     shell.environment["IGQ_METRICS_PORT"] = str(port)
     shell.start_manager("QM1")
     command = shell.start("metrics", "--listen", "127.0.0.1:0")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,9 @@ from tests.support import scenes
 HOST = "127.0.0.1"
 SLOTS = 16384
 SERVICE = "igq"
+#: Ports of servers. The kernel gives higher ones to connections that leave, and to sockets that name none.
+PORTS = range(12_000, 32_000)
+_PROCESSES = 16
 #: A server counts as failed after this long without an answer, ms. Test machines freeze for seconds.
 NODE_TIMEOUT_MS = 5_000
 
@@ -256,16 +261,24 @@ def until(is_true: Callable[[], object], what: str, limit_s: float = 60.0) -> No
     scenes.until(is_so, what, limit_s)
 
 
+@cache
+def _own_ports() -> Iterator[int]:
+    """The ports that only this process of the test run gives to servers, again and again."""
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _PROCESSES
+    own = PORTS[process::_PROCESSES]
+    first = random.randrange(len(own))
+    return cycle([*own[first:], *own[:first]])
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports without a listener."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Ports without a listener. They stay free until their servers listen, and while those are down."""
+    found: list[int] = []
+    while len(found) < count:
+        port = next(_own_ports())
+        with socket.socket() as one, suppress(OSError):
+            one.bind((HOST, port))
+            found.append(port)
+    return found
 
 
 _DATA_OPTIONS = ("--appendonly", "yes", "--appendfsync", "no", "--save", "")

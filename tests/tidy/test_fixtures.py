@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.support.members import TestGroup
 from tests.support.server import Server
+from tests.support.topologies import free_ports
 
 
 def open_files() -> int:
@@ -21,3 +22,11 @@ def test_a_group_gives_the_sockets_of_its_connections_back(redis_server: Server,
     group.close()
     assert open_files() < before + 10
     assert all(connection.connection.is_ended for connection in connections)
+
+
+def test_no_connection_and_no_other_server_takes_the_port_of_a_server() -> None:
+    """The kernel takes the ports of connections that leave from a range of its own."""
+    first_of_kernel = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = [port for _ in range(100) for port in free_ports(3)]
+    assert len({*ports}) == 300
+    assert max(ports) < first_of_kernel

@@ -19,6 +19,7 @@ import pytest
 from igq.web.http import limits
 from tests.cli.conftest import Running, Shell
 from tests.support.console import PASSWORD, Console, add_users
+from tests.support.topologies import free_ports
 
 
 def raw(console: Console) -> socket.socket:
@@ -163,12 +164,6 @@ def test_a_certificate_that_cannot_be_used_is_told_in_one_line(console: Console,
         assert done.stderr.count("\n") == 1
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def console_of(manager: Running) -> int:
     """The process id of a manager's console."""
     (found,) = [
@@ -181,7 +176,7 @@ def console_of(manager: Running) -> int:
 
 
 def test_a_manager_serves_the_console_and_outlives_it(shell: Shell) -> None:
-    port = free_port()
+    port = free_ports(1)[0]
     shell.environment["IGQ_CONSOLE_PORT"] = str(port)
     add_users(shell)
     manager = shell.start_manager("QM1")
@@ -202,7 +197,7 @@ def test_a_manager_serves_the_console_and_outlives_it(shell: Shell) -> None:
 
 
 def test_the_console_dies_with_a_killed_manager_and_another_takes_over(shell: Shell) -> None:
-    shell.environment["IGQ_CONSOLE_PORT"] = str(port := free_port())
+    shell.environment["IGQ_CONSOLE_PORT"] = str(port := free_ports(1)[0])
     first = shell.start_manager("QM1")
     first.wait_for("IGQ0101I")
     second = shell.start_manager("QM2")
