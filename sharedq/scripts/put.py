@@ -241,6 +241,7 @@ def has_members(arguments: Sequence[PutArguments]) -> bool:
 
 
 def _words(messages: Iterable[Iterable[Argument]]) -> Iterator[Argument]:
+    """The parts of each message, one after another; the types of these parts differ, which `chain` alone forgets."""
     return chain.from_iterable(messages)
 
 

@@ -29,6 +29,7 @@ SLOTS = 16384
 SERVICE = "igq"
 #: Ports of servers. The kernel gives higher ones to connections that leave, and to sockets that name none.
 PORTS = range(12_000, 32_000)
+#: Processes of a test run, at most, that share them.
 _PROCESSES = 16
 #: A server counts as failed after this long without an answer, ms. Test machines freeze for seconds.
 NODE_TIMEOUT_MS = 5_000
@@ -263,7 +264,7 @@ def until(is_true: Callable[[], object], what: str, limit_s: float = 60.0) -> No
 
 @cache
 def _own_ports() -> Iterator[int]:
-    """The ports that only this process of the test run gives to servers, again and again."""
+    """Ports that no other process of the test run gives to servers. After the last one the first one follows."""
     process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _PROCESSES
     own = PORTS[process::_PROCESSES]
     first = random.randrange(len(own))
@@ -271,7 +272,7 @@ def _own_ports() -> Iterator[int]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports without a listener. They stay free until their servers listen, and while those are down."""
+    """Ports without a listener, for servers that may begin to listen later, or be down for a while."""
     found: list[int] = []
     while len(found) < count:
         port = next(_own_ports())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.members import TestGroup
 from tests.support.server import Server
-from tests.support.topologies import free_ports
+from tests.support.topologies import PORTS, free_ports
 
 
 def open_files() -> int:
@@ -29,4 +31,6 @@ def test_no_connection_and_no_other_server_takes_the_port_of_a_server() -> None:
     first_of_kernel = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     ports = [port for _ in range(100) for port in free_ports(3)]
     assert len({*ports}) == 300
+    if first_of_kernel <= PORTS[0]:
+        pytest.skip("this machine is set to give all ports to connections")
     assert max(ports) < first_of_kernel

@@ -159,6 +159,7 @@ def prepare_in_force(
     Raises:
         MQIError: the refusal, or those of ``refresh_definition``. Then the descriptors are as they were.
     """
+    # A function for `until_in_force` would cost each put more than this loop.
     while True:
         known = handle.definition
         try:
