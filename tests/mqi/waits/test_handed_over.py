@@ -50,6 +50,16 @@ def open_new(group: TestGroup) -> Queue:
     return group.connect().open("Q", BOTH)
 
 
+def open_after_get(group: TestGroup) -> Queue:
+    """A queue whose unit of work has a get already: the script that commits it also puts."""
+    group.define_shared("OTHER")
+    connection = group.connect()
+    other = connection.open("OTHER", BOTH)
+    other.put(b"other")
+    other.get(GetOption.SYNCPOINT)
+    return connection.open("Q", BOTH)
+
+
 def state_of(group: TestGroup, queue: Queue) -> bytes:
     found: Any = group.group.client().hget(group.group.structure("APPL1").owners, queue.connection.token)
     return bytes(found or b"")
@@ -106,6 +116,7 @@ def put_buffered(queue: Queue, md: MQMD) -> None:
 
 
 WAYS = [put_at_once, put_in_unit, put_buffered]
+OPENED_AND_WAYS = [*((open_new, way) for way in WAYS), (open_after_get, put_buffered)]
 #: Fields of messages that can be handed over: nothing, or what is in the index alone.
 HANDED: list[dict[str, Any]] = [
     {},
@@ -447,12 +458,36 @@ def test_a_getter_interrupted_in_its_wait_gives_back_its_message(
     assert on_queue(group, "Q") == [(b"hello", 0)]
 
 
+@pytest.mark.parametrize("field", ["mk", "al", "gm"])
+@pytest.mark.parametrize(("opened", "way"), OPENED_AND_WAYS)
+def test_the_getter_looks_itself_at_a_queue_with_more_than_plain_messages(
+    group: TestGroup, queue_keys: QueueKeys, waiting: Any, opened: Any, way: Any, field: str
+) -> None:
+    getter, putter = open_new(group), opened(group)
+    future = waiting(getter)
+    group.group.client().hset(queue_keys.queue, field, 1)
+    way(putter, MQMD())
+    assert future.result(20).body == b"hello"
+    assert state_of(group, getter) == b""
+
+
+def test_a_getter_that_is_woken_waits_no_more(group: TestGroup, queue_keys: QueueKeys, waiting: Any) -> None:
+    """Two messages are handed to nobody. If the queue counted one that waits for ever, each put would look for it."""
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter)
+    putter.put_many([(MQMD(), b"hello"), (MQMD(), b"hello")])
+    assert future.result(20).body == b"hello"
+    client = group.group.client()
+    assert (client.hget(queue_keys.queue, "nw"), client.zcard(queue_keys.waiters)) == (b"0", 0)
+
+
+@pytest.mark.parametrize(("opened", "way"), OPENED_AND_WAYS)
 @pytest.mark.parametrize("how", ["alter", "define"])
 def test_a_get_that_was_inhibited_is_handed_nothing(
-    group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch, how: str
+    group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch, how: str, opened: Any, way: Any
 ) -> None:
     """The process that inhibits it dies before it has woken the waiters."""
-    getter, putter = open_new(group), open_new(group)
+    getter = open_new(group)
     future = waiting(getter)
     repository = group.repository("QM1")
     with monkeypatch.context() as patch:
@@ -462,7 +497,8 @@ def test_a_get_that_was_inhibited_is_handed_nothing(
         else:
             disabled = QueueLocal(name="Q", disposition="SHARED", structure="APPL1", get="DISABLED")
             repository.define(disabled, replace=True)
-    putter.put(b"hello")
+    # It knows the definition in force, so no put is sent twice.
+    way(opened(group), MQMD())
     with pytest.raises(MQIError) as caught:
         future.result(20)
     assert caught.value.reason == MQRC.GET_INHIBITED
