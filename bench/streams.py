@@ -1,7 +1,7 @@
 """The contenders of igq: a consumer group on a Redis Stream, over the same kind of connection.
 
-``ThinStreams`` packs commands with hiredis and sends them over a bare redis-py connection, which is exactly how
-igq calls its scripts. ``PlainStreams`` is what most programs do: redis-py's client.
+``ThinStreams`` packs commands with hiredis and sends them over a channel, which is exactly how igq calls its scripts.
+``PlainStreams`` is what most programs do: redis-py's client.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from sharedq.redis.channel import Channel
 from sharedq.redis.deployment import Deployment
 
 GROUP, CONSUMER, FIELD = b"group", b"consumer", b"d"
@@ -40,18 +41,21 @@ class Streams(Protocol):
 
 
 class ThinStreams:
-    """Streams over one bare connection."""
+    """Streams over one channel."""
 
     def __init__(self, url: str) -> None:
         deployment = Deployment(url)
-        self._connection = deployment.open(deployment.locate(""))
+        self._channel = Channel(deployment.open(deployment.locate("")))
 
     def send(self, *commands: Command) -> list[Any]:
         """All commands in one write; their replies."""
         packed = b"".join(hiredis.pack_command(command) for command in commands)  # type: ignore[arg-type]
-        connection = self._connection
-        connection.send_packed_command([packed], check_health=False)
-        return [connection.read_response() for _ in commands]
+        self._channel.send(packed)
+        replies = [self._channel.receive() for _ in commands]
+        for reply in replies:
+            if isinstance(reply, redis.ResponseError):
+                raise reply
+        return replies
 
     def add(self, stream: str, body: bytes) -> None:
         """See ``Streams``."""

@@ -51,6 +51,8 @@ class Queue(Opened[Handle]):
     def __init__(self, connection: Connection, handle: Handle) -> None:
         super().__init__(connection, handle)
         self.warning = MQRC.NONE
+        #: Of every put: a program does not see it, and to make one takes a fortieth of an asynchronous put.
+        self._pmo = MQPMO()
 
     @property
     def name(self) -> str:
@@ -83,9 +85,8 @@ class Queue(Opened[Handle]):
         """
         refuse_put("MQPUT", self.handle.object_name, md, body)
         md = MQMD() if md is None else md
-        pmo = self._pmo(options, context)
         with self.connection.lock:
-            handle = self._open_handle()
+            handle, pmo = self._open_handle(), self._put_options(options, context)
             if properties is None and original is None and not (md.format and is_extended(md)):
                 self.warning = putting.put(self.connection, handle, md, pmo, body)
             else:
@@ -127,14 +128,12 @@ class Queue(Opened[Handle]):
             # Nearly all are right, so no call is made to see that.
             if type(each) is not tuple or len(each) != 2:
                 refuse_pair(each)
-            md, body = each
-            MD.check(md, "MQPUT", name)
-            if type(body) is not bytes:
-                refuse_data("MQPUT", name, body)
-        pmo = self._pmo(options, context)
+            if type(each[1]) is not bytes:
+                refuse_data("MQPUT", name, each[1])
         mds = [md for md, _ in batch]
+        MD.check_all(mds, "MQPUT", name)
         with self.connection.lock:
-            handle, sent = self._open_handle(), batch
+            handle, pmo, sent = self._open_handle(), self._put_options(options, context), batch
             # Most messages have no format, and then nothing is asked of each.
             if any(map(_format_of, mds)) and any(map(is_extended, mds)):
                 sent = [described(self.connection, self.name, md, pmo.options, body) for md, body in batch]
@@ -277,12 +276,12 @@ class Queue(Opened[Handle]):
             raise error_for(MQRC.HOBJ_ERROR, "", self.name, "it is closed")
         return self.handle
 
-    def _pmo(self, options: PutOption | int, context: Queue | None) -> MQPMO:
-        given = whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.handle.object_name)
-        if context is None:
-            return MQPMO(options=given)
-        refuse_other(Queue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", self.name)
-        return MQPMO(options=given, context=context.handle.number)
+    def _put_options(self, options: PutOption | int, context: Queue | None) -> MQPMO:
+        pmo = self._pmo
+        pmo.options = whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.handle.object_name)
+        refuse_other(Queue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", self.handle.object_name)
+        pmo.context = 0 if context is None else context.handle.number
+        return pmo
 
     def _gmo(self, options: GetOption | int, wait_ms: int) -> MQGMO:
         name = self.handle.object_name

@@ -93,11 +93,14 @@ def whole(value: object, reason: MQRC, verb: str, name: str, what: str = "option
     # Every call asks this several times.
     if not isinstance(value, int) or not -0x8000_0000 <= value <= 0xFFFF_FFFF:
         raise error_for(reason, verb, name, f"{what} {_wrong(value, int, bits=32)}")
-    return int(value)
+    return value if type(value) is int else int(value)
 
 
 def text(value: object, reason: MQRC, verb: str, what: str) -> str:
     """A text of a call. Raises MQIError: *reason*, it is none."""
+    if type(value) is str and value.isascii():
+        # Nearly every name and topic string. This takes a fifth of the time.
+        return value
     wrong = _wrong(value, str, bits=0)
     if wrong or not isinstance(value, str):
         raise error_for(reason, verb, "", f"{what} {wrong}")

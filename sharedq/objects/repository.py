@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from sharedq.members.event_notes import Giver
@@ -87,9 +87,23 @@ class Repository:
         self._finder = Finder(group, qmgr, clock, caller)
         self._structures = Structures(group, clock)
         self._managers = ManagerAttributes(group, clock)
-        self.topics = Topics(group, clock)
-        self.processes = NamedObjects(group, Process, group.keys.process_definitions, clock)
-        self.namelists = NamedObjects(group, Namelist, group.keys.namelists, clock)
+
+    # Each MQOPEN makes a repository, and asks none of these.
+
+    @cached_property
+    def topics(self) -> Topics:
+        """The administrative topics."""
+        return Topics(self.group, self._clock)
+
+    @cached_property
+    def processes(self) -> NamedObjects[Process]:
+        """The process definitions."""
+        return NamedObjects(self.group, Process, self.group.keys.process_definitions, self._clock)
+
+    @cached_property
+    def namelists(self) -> NamedObjects[Namelist]:
+        """The namelists."""
+        return NamedObjects(self.group, Namelist, self.group.keys.namelists, self._clock)
 
     def at(self, qmgr: str) -> Repository:
         """Return the same group as the manager *qmgr* sees it, for a command with CMDSCOPE."""

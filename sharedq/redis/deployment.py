@@ -1,7 +1,7 @@
 """The deployment: one server, a Sentinel-guarded pair or a Cluster, given by a URL. Without a URL it is embedded.
 
-redis-py knows topologies. Calls go over its plain connections, because its pools and retries cost more than a script
-does, and because its retries send writes again.
+redis-py knows topologies, and opens connections. Calls do without its pools and retries, which cost more than a script
+does, and send writes again.
 """
 
 from __future__ import annotations

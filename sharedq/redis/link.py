@@ -7,7 +7,6 @@ link is broken for good, and its owner reports MQRC_CONNECTION_BROKEN.
 from __future__ import annotations
 
 import select
-import socket
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -15,12 +14,12 @@ from itertools import groupby
 from typing import Any, NoReturn
 
 import redis
-from redis.connection import AbstractConnection
 from redis.exceptions import AskError, MovedError, NoScriptError, TryAgainError
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_exponential
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.redis.channel import Channel
 from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.keys import ADMIN_STRUCTURE
 from sharedq.redis.packing import Word, pack
@@ -30,8 +29,8 @@ Argument = Word
 Reply = Any
 #: Name of a script, its keys, its arguments.
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
-#: The calls of one write: a connection, what is sent over it, and the number of replies.
-_Exchange = tuple[AbstractConnection, bytes, int]
+#: The calls of one write: a channel, what is sent over it, and the number of replies.
+_Exchange = tuple[Channel, bytes, int]
 
 #: Redis' refusals of a write, and the reason that an MQ program gets for each.
 _REFUSALS = {
@@ -157,8 +156,8 @@ class Link:
         self._deployment = deployment
         self._timeout_s = timeout_s
         self.wait_for(wait_replicas, wait_replicas_timeout_ms)
-        self._by_endpoint: dict[Endpoint, AbstractConnection] = {}
-        self._by_key: dict[str, AbstractConnection] = {}
+        self._by_endpoint: dict[Endpoint, Channel] = {}
+        self._by_key: dict[str, Channel] = {}
         self.is_broken = False
         #: Grows by one when a call is sent and when it is answered, so it is odd while a call is under way.
         self.turn = 0
@@ -206,7 +205,7 @@ class Link:
             refused = any(isinstance(reply, redis.ResponseError) for reply in replies)
             return not refused and goes_on(replies[:per_write])
 
-        exchanges = [(self._connection(key), packed, count)] * writes
+        exchanges = [(self._channel(key), packed, count)] * writes
         replies: list[Reply] = []
         for its in self._exchange_all(exchanges, ahead=_WRITES_AHEAD, goes_on=may_go_on):
             if wait is not None:
@@ -250,19 +249,19 @@ class Link:
         Raises:
             MQIError: 2009, the outcome of some of them is unknown.
         """
-        positions: dict[AbstractConnection, list[int]] = {}
+        positions: dict[Channel, list[int]] = {}
         replies: list[Reply] = [None] * len(calls)
         for position, (_, keys, _) in enumerate(calls):
             try:
-                positions.setdefault(self._connection(keys[0]), []).append(position)
+                positions.setdefault(self._channel(keys[0]), []).append(position)
             except MQIError as refusal:
                 replies[position] = self._refused(refusal)
         replication = self._wait
         wait = b"" if replication is None else pack("WAIT", *replication)
         found = self._exchange_all(
             [
-                (connection, _pack_calls([calls[each] for each in its]) + wait, len(its) + bool(wait))
-                for connection, its in positions.items()
+                (channel, _pack_calls([calls[each] for each in its]) + wait, len(its) + bool(wait))
+                for channel, its in positions.items()
             ]
         )
         for its, answers in zip(positions.values(), found, strict=True):
@@ -297,7 +296,7 @@ class Link:
     def command(self, key: str, *args: Argument) -> Reply:
         """Run one plain read command on the server that holds *key*."""
         packed = pack(*args)
-        replies = self._exchange(self._connection(key), packed, 1)
+        replies = self._exchange(self._channel(key), packed, 1)
         return self._checked(self._mend(key, packed, replies)[0])
 
     def commands(self, key: str, commands: Sequence[Sequence[bytes]], *, may_be_refused: bool = False) -> list[Reply]:
@@ -307,7 +306,7 @@ class Link:
             may_be_refused: the reply to a command that this user may not use, or that the service lacks, is None.
         """
         packed = b"".join([_pack_many(args) for args in commands])
-        replies = self._exchange(self._connection(key), packed, len(commands))
+        replies = self._exchange(self._channel(key), packed, len(commands))
         if any(isinstance(reply, _UNDONE) for reply in replies):
             # The slot moved during them, or is about to. They only read, so all may be sent again.
             return [self.command(key, *args) for args in commands]
@@ -318,62 +317,55 @@ class Link:
     def keep_alive(self) -> None:
         """Send each server an empty command, which it does not answer, so that no connection is closed as idle."""
         try:
-            for connection in self._by_endpoint.values():
-                connection.send_packed_command([_NOTHING], check_health=False)
-        except (redis.RedisError, OSError):
-            # The next call reports it. It must not reopen the connection, perhaps to another server.
+            for channel in self._by_endpoint.values():
+                channel.send(_NOTHING)
+        except OSError:
+            # The next call reports it.
             self.close()
 
     def has_lost_server(self) -> bool:
         """Whether a server has closed its connection between calls, or the link is broken."""
         poll = select.poll()
-        for connection in self._by_endpoint.values():
-            sock: socket.socket | None = getattr(connection, "_sock", None)
-            if sock is not None:
+        for channel in self._by_endpoint.values():
+            if not channel.is_closed:
                 # No reply is outstanding, so readable means closed.
-                poll.register(sock, select.POLLIN)
+                poll.register(channel, select.POLLIN)
         return self.is_broken or bool(poll.poll(0))
 
     def close(self) -> None:
         """Close every connection. A blocked call in another thread ends with 2009."""
         self.is_broken = True
-        for connection in self._by_endpoint.values():
-            connection.disconnect()
+        for channel in self._by_endpoint.values():
+            channel.close()
 
     def interrupt(self) -> None:
         """End a call in which another thread waits, at once, with 2009."""
         self.is_broken = True
-        for connection in list(self._by_endpoint.values()):
-            sock: socket.socket | None = getattr(connection, "_sock", None)
-            if sock is not None:
-                try:
-                    # Closing would not wake the reader, but shutting the socket down does.
-                    sock.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    continue
+        for channel in list(self._by_endpoint.values()):
+            channel.interrupt()
 
-    def _connection(self, key: str) -> AbstractConnection:
+    def _channel(self, key: str) -> Channel:
         if self.is_broken:
             raise error_for(MQRC.CONNECTION_BROKEN, "", "", "the connection to Redis was lost")
-        # All keys of a structure share their tag, so the part up to the brace identifies the connection.
+        # All keys of a structure share their tag, so the part up to the brace identifies the channel.
         tag = key[: key.find("}") + 1]
-        connection = self._by_key.get(tag)
-        if connection is None:
-            connection = self._by_key[tag] = self._connect(key)
-        return connection
+        channel = self._by_key.get(tag)
+        if channel is None:
+            channel = self._by_key[tag] = self._connect(key)
+        return channel
 
-    def _connect(self, key: str) -> AbstractConnection:
+    def _connect(self, key: str) -> Channel:
         try:
             endpoint = self._locate(key)
-            connection = self._by_endpoint.get(endpoint)
-            if connection is None:
-                connection = self._deployment.open(endpoint, timeout_s=self._timeout_s)
-                self._by_endpoint[endpoint] = connection
+            channel = self._by_endpoint.get(endpoint)
+            if channel is None:
+                channel = Channel(self._deployment.open(endpoint, timeout_s=self._timeout_s))
+                self._by_endpoint[endpoint] = channel
                 if self.is_broken:
-                    # `interrupt` came while this connected, so it did not see the connection.
+                    # `interrupt` came while this connected, so it did not see the channel.
                     self._break(redis.ConnectionError("interrupted"))
-                self._make_scripts_known(connection)
-            return connection
+                self._make_scripts_known(channel)
+            return channel
         except SlotNotServedError as error:
             # Nothing was sent, and everything else on this link uses other servers.
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", key[1 : key.find("}")], str(error)) from error
@@ -395,14 +387,14 @@ class Link:
             self._deployment.forget()
             return self._deployment.locate(key)
 
-    def _make_scripts_known(self, connection: AbstractConnection) -> None:
+    def _make_scripts_known(self, channel: Channel) -> None:
         """Load the scripts unless the server knows them."""
         # One name stands for all: to have every name, a program would put every script together.
-        (known,) = self._exchange(connection, pack("SCRIPT", "EXISTS", mark_of_all().sha), 1)
+        (known,) = self._exchange(channel, pack("SCRIPT", "EXISTS", mark_of_all().sha), 1)
         if not self._checked(known)[0]:
-            self._load_scripts(connection)
+            self._load_scripts(channel)
 
-    def _load_scripts(self, connection: AbstractConnection) -> None:
+    def _load_scripts(self, channel: Channel) -> None:
         """Load all scripts.
 
         All of them, because in a write of several calls the first must not be unknown and the second known. The mark
@@ -410,12 +402,12 @@ class Link:
         """
         scripts = [*(load_script(name) for name in script_names()), mark_of_all()]
         packed = b"".join(pack("SCRIPT", "LOAD", script.source) for script in scripts)
-        for reply in self._exchange(connection, packed, len(scripts)):
+        for reply in self._exchange(channel, packed, len(scripts)):
             self._checked(reply)
 
-    def _exchange(self, connection: AbstractConnection, packed: bytes, count: int) -> list[Reply]:
+    def _exchange(self, channel: Channel, packed: bytes, count: int) -> list[Reply]:
         """Send, then read *count* replies. An error is returned in place of its reply."""
-        return self._exchange_all(((connection, packed, count),))[0]
+        return self._exchange_all(((channel, packed, count),))[0]
 
     def _exchange_all(
         self,
@@ -423,7 +415,7 @@ class Link:
         ahead: int | None = None,
         goes_on: Callable[[Sequence[Reply]], bool] = lambda _: True,
     ) -> list[list[Reply]]:
-        """Do the same over several connections: send everything before waiting for the first answer.
+        """Do the same over several channels: send everything before waiting for the first answer.
 
         Args:
             ahead: send only so many of *exchanges* before that, and one more whenever the replies to one are read.
@@ -433,48 +425,35 @@ class Link:
         steps.taken += 1
         try:
             under_way = list(exchanges[:ahead])
-            for connection, packed, _ in under_way:
-                self._write(connection, packed)
+            for channel, packed, _ in under_way:
+                channel.send(packed)
             found: list[list[Reply]] = []
-            for connection, _, count in under_way:
-                replies: list[Reply] = []
-                for _ in range(count):
-                    try:
-                        replies.append(connection.read_response())
-                    except redis.ResponseError as error:
-                        replies.append(error)
-                    except redis.AuthenticationError as error:
-                        # To redis-py this is a lost connection, but Redis has answered.
-                        replies.append(redis.ResponseError(f"NOAUTH {error}"))
+            for channel, _, count in under_way:
+                replies = [channel.receive() for _ in range(count)]
                 found.append(replies)
                 if ahead is not None and goes_on(replies):
                     # An answer was read, so Redis is not silent. The list grows while we go through it.
                     self.turn += 2
                     if len(under_way) < len(exchanges):
                         under_way.append(exchanges[len(under_way)])
-                        self._write(*under_way[-1][:2])
+                        to, packed, _ = under_way[-1]
+                        to.send(packed)
             self.turn += 1
             return found
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
-            # ValueError, AttributeError: close() in another thread closed the socket.
+            # ValueError, AttributeError: another thread closed a TLS socket.
             self._break(error)
         except BaseException:
             # Interrupted between a call and its reply: the next reply would belong to this call.
             self.close()
             raise
 
-    def _write(self, connection: AbstractConnection, packed: bytes) -> None:
-        if self.is_broken:
-            # Another thread has ended it. redis-py might connect anew, and replies to what was sent would never come.
-            raise redis.ConnectionError("interrupted")
-        connection.send_packed_command([packed], check_health=False)
-
     def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
         """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent."""
         wait = self._wait
         if wait is None:
-            return self._exchange(self._connection(key), packed, count)
-        replies = self._exchange(self._connection(key), packed + pack("WAIT", *wait), count + 1)
+            return self._exchange(self._channel(key), packed, count)
+        replies = self._exchange(self._channel(key), packed + pack("WAIT", *wait), count + 1)
         self._check_consent(replies, wait)
         return replies
 
@@ -489,7 +468,7 @@ class Link:
                 # A later call ran without an earlier one: the result is unknown.
                 self._break(replies[0])
             if isinstance(replies[0], NoScriptError):
-                self._load_scripts(self._connection(key))
+                self._load_scripts(self._channel(key))
             elif isinstance(replies[0], MovedError):
                 self._deployment.note_move()
                 self._by_key.clear()
@@ -583,6 +562,6 @@ class Link:
     def _break(self, error: Exception, what: str = "the connection to Redis was lost") -> NoReturn:
         self.is_broken = True
         self._deployment.forget()
-        for connection in self._by_endpoint.values():
-            connection.disconnect()
+        for channel in self._by_endpoint.values():
+            channel.close()
         raise error_for(MQRC.CONNECTION_BROKEN, "", "", f"{what}: {error}") from error

@@ -14,12 +14,14 @@ from redis.connection import HiredisRespSerializer
 Word = str | bytes | int | float
 
 _TEXTS = (bytes, str)
-_EXACTLY = frozenset(_TEXTS)
+_ARE_TEXTS = frozenset(_TEXTS).issuperset
 
 
 def pack(*words: Word) -> bytes:
     """Pack a command."""
-    packed: bytes = hiredis.pack_command(_texts(words))
+    # The calls of each message give texts only, and asking so takes a quarter of the time.
+    texts: Any = words if _ARE_TEXTS(map(type, words)) else _texts(words)
+    packed: bytes = hiredis.pack_command(texts)
     return packed
 
 
@@ -32,9 +34,6 @@ class Packer(HiredisRespSerializer):
 
 
 def _texts(words: tuple[Any, ...]) -> tuple[Any, ...]:
-    # The calls of each message give texts only, and asking so takes a quarter of the time.
-    if _EXACTLY.issuperset(map(type, words)):
-        return words
     return tuple([word if isinstance(word, _TEXTS) else _number(word) for word in words])
 
 

@@ -1,15 +1,15 @@
-"""Another thread interrupts a link at any moment, also while the link connects."""
+"""Another thread interrupts or closes a link at any moment, also while the link connects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from redis.connection import UnixDomainSocketConnection
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.redis.channel import Channel
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.link import Link
 from tests.support.server import Server
@@ -20,9 +20,9 @@ WAKE_KEY = "{IGQ:INTERRUPTED}wake:nobody"
 #: The steps of a call, one after the other, and when the interruption comes.
 WHILE_IT_CONNECTS = [(Deployment, step, when) for step in ("locate", "open") for when in ("before", "after")]
 WHILE_IT_CALLS = [
-    (UnixDomainSocketConnection, "send_packed_command", "before"),
-    (UnixDomainSocketConnection, "send_packed_command", "after"),
-    (UnixDomainSocketConnection, "read_response", "before"),
+    (Channel, "send", "before"),
+    (Channel, "send", "after"),
+    (Channel, "receive", "before"),
 ]
 
 
@@ -33,22 +33,29 @@ def link(redis_server: Server) -> Iterator[Link]:
     made.close()
 
 
+@pytest.mark.parametrize("end", [Link.interrupt, Link.close])
 @pytest.mark.parametrize(
     ("has_connected", "part", "step", "when"),
     [(False, *moment) for moment in WHILE_IT_CONNECTS + WHILE_IT_CALLS]
     + [(True, *moment) for moment in WHILE_IT_CALLS],
 )
 def test_an_interruption_is_never_missed(
-    link: Link, has_connected: bool, part: Any, step: str, when: str, monkeypatch: pytest.MonkeyPatch
+    link: Link,
+    has_connected: bool,
+    part: Any,
+    step: str,
+    when: str,
+    end: Callable[[Link], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     original = getattr(part, step)
 
     def interrupted(*args: Any, **options: Any) -> Any:
         if when == "before":
-            link.interrupt()
+            end(link)
         found = original(*args, **options)
         if when == "after":
-            link.interrupt()
+            end(link)
         return found
 
     if has_connected:
@@ -58,4 +65,4 @@ def test_an_interruption_is_never_missed(
         link.block(WAKE_KEY, BLOCK_S)
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
     assert link.is_broken
-    assert not any(getattr(each, "_sock", None) for each in link._by_endpoint.values())
+    assert all(each.is_closed for each in link._by_endpoint.values())

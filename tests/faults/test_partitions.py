@@ -10,7 +10,6 @@ import termios
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -123,8 +122,8 @@ def waits(server: Remote, connection: QueueManagerConnection) -> bool:
     """Whether its wait has arrived, and its kernel knows that and has nothing to send again."""
     with server.client() as client:
         is_blocked = any(each["cmd"] == "blpop" for each in client.client_list())
-    sockets: Any = connection.connection._link._by_endpoint.values()
-    unacknowledged = (fcntl.ioctl(each._sock, termios.TIOCOUTQ, bytes(4)) for each in sockets)
+    channels = connection.connection._link._by_endpoint.values()
+    unacknowledged = (fcntl.ioctl(each, termios.TIOCOUTQ, bytes(4)) for each in channels)
     return is_blocked and not any(map(any, unacknowledged))
 
 

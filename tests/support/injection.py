@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import redis
-from redis.connection import AbstractConnection
 
+from sharedq.redis.channel import Channel
 from sharedq.redis.link import Link
 from sharedq.redis.script_source import load_script
 
-Exchange = tuple[AbstractConnection, bytes, int]
+Exchange = tuple[Channel, bytes, int]
 
 #: The answer of Redis to a refused call, and IBM's reason for it.
 REFUSALS: dict[int, Callable[[], redis.ResponseError]] = {

@@ -28,7 +28,14 @@ from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.messages.context import context_of
 from sharedq.messages.message import Message
-from sharedq.messages.record import RECORD_EXPIRY, RECORD_GROUP, RECORD_REPORT, message_of_token, record_flags
+from sharedq.messages.record import (
+    NEEDS_LOOK,
+    RECORD_EXPIRY,
+    RECORD_GROUP,
+    RECORD_REPORT,
+    message_of_token,
+    record_flags,
+)
 from sharedq.mqi.arguments import refuse_other
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
@@ -63,6 +70,8 @@ _OPERATION_MESSAGES = 100
 _WAIT = int(GetOption.WAIT)
 _SYNCPOINT = int(GetOption.SYNCPOINT)
 _SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
+#: The answer of a script that has left a message where it was.
+_NOT_TAKEN = int(MQRC.TRUNCATED_MSG_FAILED)
 _IN_UNIT = _SYNCPOINT | _SYNCPOINT_IF_PERSISTENT
 _BROWSE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)
 _BROWSE = int(GetOption.BROWSE_FIRST) | int(GetOption.BROWSE_NEXT) | _BROWSE_UNDER_CURSOR
@@ -477,7 +486,7 @@ def _take(
         waiter = request.selection.waiter_text(is_browse=False)
         reply = call_or_wait(connection, handle, request, waiter, wait_ms, reply, first)
     is_grouped = type(reply[2]) is list
-    needs_look = is_grouped or b"x" in reply[2]
+    needs_look = is_grouped or NEEDS_LOOK in reply[2]
     handle.gets.rides = not (needs_look and (is_grouped or record_flags(reply[3][0]) & _UNUSUAL))
     segments = int(reply[2][2]) if is_grouped else 0
     messages, seen = decode(handle, reply, request.max_length, connection.redis_ms, request.front)
@@ -485,7 +494,7 @@ def _take(
         handle.gets.learn(seen)
     # Where structure/get has looked, there is no member of a group.
     has_members = is_grouped and any(message.has_group for message in messages)
-    taken = len(messages) if reply[0] != MQRC.TRUNCATED_MSG_FAILED else 0
+    taken = len(messages) if reply[0] != _NOT_TAKEN else 0
     if options & _IN_UNIT:
         kept = segments or taken
         if options & _SYNCPOINT_IF_PERSISTENT:

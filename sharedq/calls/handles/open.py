@@ -131,7 +131,7 @@ def _open_queue(
     if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name)
     _check_names(name, qmgr_name)
-    if connection.open_handles >= connection.max_handles:
+    if len(connection.handles) >= connection.max_handles:
         raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQOPEN", name, f"MAXHANDS({connection.max_handles}) are open")
     selector = _selector(od, options)
     opened_at = opened_at or connection.qmgr_name

@@ -196,10 +196,8 @@ def _open_way(connection: Connection, handle: Handle, place: Place, route: Route
     if way is None:
         raise _leads_elsewhere(handle)
     way.puts.alternate_user = handle.puts.alternate_user
-    former = handle.puts.ways.get(place)
-    if former is not None:
-        # It went with its structure.
-        connection.handles.pop(former.number, None)
+    # The program did not open it: it has no number for the program, and MAXHANDS does not count it.
+    del connection.handles[way.number]
     handle.puts.ways[place] = way
     return way
 

@@ -66,7 +66,7 @@ def put_checked(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, bo
 def _put_here(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
     options = int(pmo.options)
     is_confirmed = md.report & CONFIRMS_ARRIVAL
-    if in_unit and _is_asynchronous(connection, handle, options) and not is_confirmed:
+    if in_unit and not is_confirmed and _is_asynchronous(connection, handle, options):
         return put_later(connection, handle, [(md, body)], options)
     flush_pending(connection)
     warning, stored = store_one(connection, handle, md, pmo, body, in_unit)
@@ -75,10 +75,11 @@ def _put_here(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
     return warning
 
 
-def _is_asynchronous(connection: Connection, handle: Handle, options: int) -> int | bool:
+def _is_asynchronous(connection: Connection, handle: Handle, options: int) -> bool:
+    if options & (_ASYNC_RESPONSE | _SYNC_RESPONSE):
+        return bool(options & _ASYNC_RESPONSE)
     # A manager's own programs act on the outcome of each put, whatever DEFPRESP says.
-    by_queue = handle.definition.facts.is_asynchronous and not (options & _SYNC_RESPONSE or connection.is_internal)
-    return options & _ASYNC_RESPONSE or by_queue
+    return handle.definition.facts.is_asynchronous and not connection.is_internal
 
 
 def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO) -> MQRC:
@@ -122,7 +123,7 @@ def _put_many_here(connection: Connection, handle: Handle, messages: Messages, p
     options = int(pmo.options)
     reports = [md.report for md, _ in messages]
     is_confirmed = any(reports) and any(report & CONFIRMS_ARRIVAL for report in reports)
-    if in_unit and _is_asynchronous(connection, handle, options) and not is_confirmed:
+    if in_unit and not is_confirmed and _is_asynchronous(connection, handle, options):
         return put_later(connection, handle, messages, options)
     flush_pending(connection)
     if is_confirmed:

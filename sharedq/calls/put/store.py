@@ -39,7 +39,8 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
         MQIError: it was not stored, or (2009) its fate is unknown.
     """
     options = int(pmo.options)
-    messages, before = ((md, body),), list[tuple[Any, ...]]()
+    messages = ((md, body),)
+    before: list[tuple[Any, ...]] = []
     if are_grouped(handle, messages, options):
         return _store_grouped(connection, handle, messages, pmo, in_unit, is_whole=True, kept=[])
     try:

@@ -123,7 +123,7 @@ def _check_options(connection: Connection, sd: MQSD, queue: Handle | None) -> in
         raise error_for(MQRC.SELECTOR_NOT_ALTERABLE, "MQSUB", name)
     if options & _S.MANAGED and queue is not None and not options & (_S.RESUME | _S.ALTER):
         raise error_for(MQRC.HOBJ_ERROR, "MQSUB", name, "a managed subscription has a queue of its own")
-    if connection.open_handles + len(connection.subscriptions) >= connection.max_handles:
+    if len(connection.handles) + len(connection.subscriptions) >= connection.max_handles:
         detail = f"MAXHANDS({connection.max_handles}) are open"
         raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQSUB", name, detail)
     return options

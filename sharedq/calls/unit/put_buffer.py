@@ -97,7 +97,7 @@ def _buffer(
         pending[-1].begun += begun
     else:
         pending.append(PendingPuts(handle, handle.definition.version, arguments, details, begun))
-    if sum([len(puts.arguments) for puts in pending]) >= PENDING_MESSAGES:
+    if connection.pending_messages >= PENDING_MESSAGES:
         flush_pending(connection)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Literal
 
 from sharedq.members.group import Group
@@ -166,7 +167,7 @@ class LocalQueues:
             for name, (version, definition, *counts) in zip(chunk, reply, strict=True):
                 if version:
                     found[name] = StoredQueue(
-                        version.decode(), QueueLocal.from_json(definition), QueueState(*map(int, counts)), definition
+                        version.decode(), _definition_of(definition), QueueState(*map(int, counts)), definition
                     )
         return found
 
@@ -264,6 +265,12 @@ class LocalQueues:
         call = discard_call(keys, number, _DISCARDS_PER_CALL, self._group.journal_max, self._author)
         while self._group.call(*call):
             pass
+
+
+@lru_cache(maxsize=1024)
+def _definition_of(text: bytes) -> QueueLocal:
+    """Read a definition. Programs open the same queues again and again, most of all by MQPUT1."""
+    return QueueLocal.from_json(text)
 
 
 def _refusal(reason: int, name: str) -> Exception:

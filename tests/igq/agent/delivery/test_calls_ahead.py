@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import redis
-from redis.connection import UnixDomainSocketConnection
 
 from igq.agent.progress.retry import Trouble
 from igq.agent.queues.shared_part import BATCHES_PER_WRITE
@@ -18,6 +17,7 @@ from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.redis.channel import Channel
 from sharedq.scripts.objects import lookup_call
 from tests.support.agents import AgentOfQM2, Put, bodies
 from tests.support.injection import AlarmError
@@ -31,7 +31,7 @@ COUNT, WRITES = BATCH_MESSAGES + 2 * WRITE + BATCH_MESSAGES // 2, 4
 BODIES = [b"%d" % number for number in range(COUNT)]
 #: The steps of these writes: each is sent, and each has a reply to every call.
 STEPS = WRITES * (1 + BATCHES_PER_WRITE)
-SEND, READ = "send_packed_command", "read_response"
+SEND, READ = "send", "receive"
 #: So many replicas must consent; the server has none.
 CONSENT = {0: True, 1: False}
 
@@ -59,12 +59,12 @@ def backlog(group: TestGroup, agent: AgentOfQM2, put: Put) -> AgentOfQM2:
 def take_steps(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
     """Let *step* take each step of a link, of which it gets the name."""
     for name in (SEND, READ):
-        original = getattr(UnixDomainSocketConnection, name)
+        original = getattr(Channel, name)
 
         def patched(*args: Any, _name: str = name, _original: Callable[..., Any] = original, **options: Any) -> Any:
             return step(_name, lambda: _original(*args, **options))
 
-        monkeypatch.setattr(UnixDomainSocketConnection, name, patched)
+        monkeypatch.setattr(Channel, name, patched)
 
 
 def act_at(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], object]) -> None:

@@ -1,0 +1,82 @@
+"""A channel: the connected socket to one server, on which a link writes commands and reads replies.
+
+redis-py opens the connection: it knows TLS, passwords and timeouts. Its own way to write and read takes ten calls of
+functions more for each exchange, and connects anew where another thread has closed the connection; this one never does.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import hiredis
+import redis
+from redis.connection import AbstractConnection, DefaultParser
+
+#: Bytes that one read of the socket takes, at most.
+_READ_BYTES = 1 << 16
+_INCOMPLETE = object()
+
+
+class Channel:
+    """One connection to a server, used by one thread at a time; `close` and `interrupt` come from any thread.
+
+    Every method but these two raises OSError or redis.ConnectionError if the connection was lost.
+    """
+
+    __slots__ = ("_connection", "_feed", "_gets", "_socket")
+
+    def __init__(self, connection: AbstractConnection) -> None:
+        # Kept, because it closes the socket when it is collected.
+        self._connection = connection
+        # To redis-py's types it is never there.
+        sock: Any = connection._sock
+        self._socket: socket.socket = sock
+        reader = hiredis.Reader(
+            protocolError=redis.exceptions.InvalidResponse,
+            replyError=DefaultParser.parse_error,
+            notEnoughData=_INCOMPLETE,
+        )
+        self._feed, self._gets = reader.feed, reader.gets
+
+    def send(self, packed: bytes) -> None:
+        """Write packed commands."""
+        self._socket.sendall(packed)
+
+    def receive(self) -> Any:
+        """Wait for the next reply. An error of Redis is returned, unless it says that the server takes no calls."""
+        reply = self._gets()
+        while reply is _INCOMPLETE:
+            data = self._socket.recv(_READ_BYTES)
+            if not data:
+                raise redis.ConnectionError("the server has closed the connection")
+            self._feed(data)
+            reply = self._gets()
+        if isinstance(reply, redis.ConnectionError):
+            if isinstance(reply, redis.AuthenticationError):
+                # To redis-py this is a lost connection, but Redis has answered.
+                return redis.ResponseError(f"NOAUTH {reply}")
+            raise reply
+        return reply
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether this side has closed it."""
+        return self._socket.fileno() < 0
+
+    def fileno(self) -> int:
+        """The descriptor of the socket, for poll."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close it. A later call on it fails."""
+        self._connection.disconnect()
+
+    def interrupt(self) -> None:
+        """End a read in which another thread waits."""
+        try:
+            # Closing would not wake the reader, but shutting the socket down does.
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            # It is closed, or the server has gone.
+            return
