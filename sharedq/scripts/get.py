@@ -76,7 +76,7 @@ class Gets(Protocol):
 
     #: Keys of structure/get, made at the first call.
     keys: tuple[str, ...]
-    #: A get may ride along with the commit before it: the last message had no more than identifiers.
+    #: A get may ride along with the commit before it: the last message does not expire, and is in no group.
     rides: bool
 
     @property

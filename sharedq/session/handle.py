@@ -144,7 +144,7 @@ class Puts:
 class Gets:
     """The memory of a handle for its gets and browses."""
 
-    #: A get through it may ride along with the commit before it: the last message had no more than identifiers.
+    #: A get through it may ride along with the commit before it: the last message does not expire, and is in no group.
     rides: bool = True
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
     #: Members of groups, or segments, were seen on the queue: gets go where those count (structure/get_grouped).

@@ -32,7 +32,6 @@ from sharedq.messages.record import (
     NEEDS_LOOK,
     RECORD_EXPIRY,
     RECORD_GROUP,
-    RECORD_REPORT,
     message_of_token,
     record_flags,
 )
@@ -63,7 +62,7 @@ UNSEEN_MESSAGES, _CALLS_TOGETHER = 500, 2
 LENGTH_MAX = 104_857_600
 
 #: A get that rides along with a commit does not look at messages with these.
-_UNUSUAL = RECORD_EXPIRY | RECORD_GROUP | RECORD_REPORT
+_UNUSUAL = RECORD_EXPIRY | RECORD_GROUP
 #: Messages of one operation in a unit of work, where structure/get_grouped takes more.
 _OPERATION_MESSAGES = 100
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.

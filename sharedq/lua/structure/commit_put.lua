@@ -5,9 +5,9 @@ Asynchronous puts that were never sent need not be recorded first: this call is 
 a unit of work of one structure in which only gets are recorded, and puts on one queue: all of plain messages (see
 structure/put_plain), or all of messages with identifiers.
 
-The next get may ride along, in the unit of work that follows: of one message with no more than identifiers, which fits,
-from the front of a queue or by the index. Where nothing is there it waits from this moment on. Where anything else must be
-looked at, nothing is got, and the caller asks again.
+The next get may ride along, in the unit of work that follows: of one message that fits, does not expire and is in no
+group, from the front of a queue or by the index. Where nothing is there it waits from this moment on. Where anything
+else must be looked at, nothing is got, and the caller asks again.
 
 KEYS
   1  own        hash    registered owners (the fence)
@@ -152,8 +152,8 @@ if rides then
             if id then redis.call("ZREM", available, id) end
         end
         local needs_look, record = id and string.byte(id, -1) == 120, id and redis.call("HGET", messages, id)
-        -- It expires, is in a group, or asks for a report.
-        if needs_look and bit.band(string.byte(record), 50) ~= 0 then
+        -- It expires, or is in a group.
+        if needs_look and bit.band(string.byte(record), 18) ~= 0 then
             redis.call("ZADD", available, score, id)
         elseif id then
             if needs_look then

@@ -182,11 +182,17 @@ def test_a_delivery_is_reported_when_its_unit_of_work_is_committed(
 
 
 @pytest.mark.rule("mqi/reports", "A COD report in a unit of work comes with the commit, and never after a backout.")
+@pytest.mark.parametrize("with_put", [False, True])
 def test_a_commit_with_the_next_get_reports_each_in_its_own_unit_of_work(
-    queue: Queue, reader: QueueManagerConnection
+    group: TestGroup, queue: Queue, reader: QueueManagerConnection, with_put: bool
 ) -> None:
+    group.define_shared("ANSWERS")
+    answers = QueueManagerConnection(queue.connection).open("ANSWERS", OpenOption.OUTPUT)
     queue.put_many([(asking(Report.COD), b"%d" % n) for n in range(3)])
     for n in range(3):
+        if with_put:
+            # It leaves with the commit, whose script then makes the next get, too.
+            answers.put(b"answer", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
         assert queue.commit_and_get(SYNCPOINT).body == b"%d" % n
         assert kinds(reader) == [Feedback.COD] * min(n, 1)
     backout(queue.connection)
