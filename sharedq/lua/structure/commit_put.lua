@@ -51,7 +51,7 @@ local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
 local count, rides, look, FIRST = tonumber(ARGV[9]), ARGV[10] == "1", ARGV[11], 12
 local waiting = redis.call("HGET", KEYS[1], owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "ev")
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "ev", "mk", "al")
 if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT, state[1] and MQRC.OBJECT_CHANGED or MQRC.Q_DELETED } end
 if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then
     if state[6] then INLINE.note_full(KEYS[4], ARGV[2], owner, ARGV[4]) end
@@ -77,12 +77,11 @@ if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
 -- structure/put does.
 local handed_to
 if state[2] == "1" and count == 1 and look == "" and not is_long
-    and (state[5] or "0") == "0" and redis.call("ZCARD", KEYS[5]) == 0 then
-    local waiter, there = redis.call("ZRANGE", KEYS[6], 0, 0)[1], redis.call("HMGET", KEYS[4], "mk", "al")
-    local is_free = waiter and string.byte(waiter) == 65 and not there[1] and not there[2]
-    local after = is_free and string.sub(waiter, 2)
+    and (state[5] or "0") == "0" and not state[7] and not state[8] and redis.call("ZCARD", KEYS[5]) == 0 then
+    local waiter = redis.call("ZPOPMIN", KEYS[6])[1]
+    local after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
     handed_to = after and INLINE.is_to_be_handed(after) and after
-    if handed_to then redis.call("ZREM", KEYS[6], waiter) end
+    if waiter and not handed_to then redis.call("ZADD", KEYS[6], 0, waiter) end
 elseif count == 1 and look ~= "" and (state[2] or "0") ~= "0" then
     INLINE.take_waiter_by_correl(KEYS[4], KEYS[10], KEYS[6], stored[2], handed_to)
 end
