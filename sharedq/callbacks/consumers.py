@@ -17,7 +17,7 @@ from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQCC, MQRC, GetOption
 from sharedq.mqi.constants.callbacks import FULL_MSG_LENGTH, CallbackOption, CallType, ConsumerState
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.mqi.structures import MQGMO, MQMD, copied
 from sharedq.session.call_lock import Turns
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -111,7 +111,7 @@ class Consumers:
         else:
             before = self._consumers.get(handle.number)
             is_new = before is None
-            consumer = self._consumers[handle.number] = Consumer(cbd, handle, replace(md), replace(gmo))
+            consumer = self._consumers[handle.number] = Consumer(cbd, handle, copied(md), replace(gmo))
             if before is not None:
                 consumer.waiter, consumer.is_suspended = before.waiter, before.is_suspended
             if suspended is not None:
@@ -306,7 +306,7 @@ class Consumers:
         if consumer.handle.is_closed:
             self.deregister(consumer.handle)
             return
-        md, gmo = replace(consumer.md), replace(consumer.gmo, options=int(consumer.gmo.options) & ~_WAIT)
+        md, gmo = copied(consumer.md), replace(consumer.gmo, options=int(consumer.gmo.options) & ~_WAIT)
         longest = consumer.cbd.max_msg_length
         body, length, comp_code, reason = verbs.mqget(
             self._connection, consumer.handle, md, gmo, LENGTH_MAX if longest == FULL_MSG_LENGTH else longest

@@ -6,13 +6,12 @@ Source: IBM MQ reference, MQMF_SEGMENTATION_ALLOWED; MQGMO, MQGMO_COMPLETE_MSG.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from sharedq.logical.retained import ANY_SEGMENT, LAST_SEGMENT, SEGMENT, SEGMENTATION_ALLOWED
 from sharedq.mqi.constants import MQRC, MsgType
 from sharedq.mqi.limits import MAX_MSG_LENGTH
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, copied
 
 #: The queue manager splits after a multiple of this many bytes, so no data item of up to 16 bytes is torn.
 SEGMENT_UNIT: Final = 16
@@ -87,7 +86,7 @@ def reassembled(segments: Sequence[tuple[MQMD, bytes]]) -> Reassembled:
     if not first.msg_flags & ANY_SEGMENT:
         if len(segments) != 1 or first.offset:
             raise ValueError("a message that is no segment stands alone")
-        return Reassembled(replace(first), segments[0][1], 1, MQRC.NONE)
+        return Reassembled(copied(first), segments[0][1], 1, MQRC.NONE)
     parts: list[bytes] = []
     end = used = 0
     reason = MQRC.NONE
@@ -102,7 +101,7 @@ def reassembled(segments: Sequence[tuple[MQMD, bytes]]) -> Reassembled:
             used += 1
     flags = first.msg_flags | SEGMENT
     flags = flags & ~LAST_SEGMENT if reason else flags | LAST_SEGMENT
-    return Reassembled(replace(first, msg_flags=flags), b"".join(parts), used, reason)
+    return Reassembled(copied(first, msg_flags=flags), b"".join(parts), used, reason)
 
 
 def _disagreement(first: MQMD, md: MQMD) -> MQRC:

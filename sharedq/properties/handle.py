@@ -29,7 +29,7 @@ from sharedq.mqi.constants import (
     SetPropertyOption,
 )
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.structures import MQMD, MQPD
+from sharedq.mqi.structures import MQMD, MQPD, copied
 from sharedq.properties.folders import Property
 from sharedq.properties.headers import (
     check_chain,
@@ -140,7 +140,7 @@ class MessageHandle:
 
     def take(self, properties: list[Property], md: MQMD) -> None:
         """Have these properties and a copy of this descriptor instead of what it had; the cursor begins anew."""
-        self._properties, self._cursor, self.md = OrderedProperties(properties), None, replace(md, version=2)
+        self._properties, self._cursor, self.md = OrderedProperties(properties), None, copied(md, version=2)
         self.is_filled = True
 
     @contextmanager
@@ -232,7 +232,7 @@ class MessageHandle:
         if field in _NOT_SET:
             raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQSETMP", "", f"{DESCRIPTOR}{field} cannot be set")
         given = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-        changed = replace(self.md)
+        changed = copied(self.md)
         setattr(changed, name, given)
         if isinstance(given, bytes) and name.endswith(("_id", "token")):
             size = len(getattr(MQMD(), name))

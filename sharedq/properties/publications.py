@@ -19,7 +19,7 @@ from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.mqi.pcf.reading import read
 from sharedq.mqi.pcf.structures import MQCFIN, MQCFST, Parameter, PCFError, PCFMessage, bytes_of
 from sharedq.mqi.pcf.writing import write
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, copied
 from sharedq.properties.folders import Property, write_folders
 from sharedq.properties.headers import Chain, properties_in, read_chain, with_folders
 from sharedq.properties.names import SYNONYMS
@@ -94,7 +94,7 @@ class Publication:
         try:
             if form == "COMPAT":
                 return self._compatible(chain, user_data)
-            md = replace(self.md)
+            md = copied(self.md)
             folders = self._command(user_data) if form == "RFH2" else write_folders(self._added(user_data))
             body = with_folders(md, self.body, chain, folders)
         except (PCFError, struct.error):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -36,7 +36,7 @@ from sharedq.calls.get.properties import PROPERTY_OPTIONS, property_option, take
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, PutAction, PutOption, SubOption
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.structures import MQMD, MQOD, MQSD
+from sharedq.mqi.structures import MQMD, MQOD, MQSD, copied
 from sharedq.properties.handle import MessageHandle
 from sharedq.properties.headers import properties_in, read_chain
 from sharedq.properties.names import COMPATIBLE_FOLDERS, place_of
@@ -330,7 +330,7 @@ def _carrying(span: Span, batch: Sequence[Any], options: int) -> list[tuple[MQMD
         if carried:
             _link(span, carried)
         elif given and not options & (_MOVES | _FOR_OUTPUT_ONLY) and can_carry(md, body):
-            md = replace(md)
+            md = copied(md)
             body = with_context(md, body, given)
         sent.append((md, body))
     return sent

@@ -10,7 +10,7 @@ from sharedq.messages.record import generated_number, message_of_token
 from sharedq.mqi.constants import MQRC, MatchOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import MSG_TOKEN_LENGTH, NULL_ID
-from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.mqi.structures import MQGMO, MQMD, copied
 from sharedq.scripts.selection import ANY, Selection
 from sharedq.session.handle import Handle
 
@@ -34,7 +34,7 @@ def full_length(handle: Handle, md: MQMD, gmo: MQGMO) -> tuple[MQMD, MQGMO]:
             if options & option and len(each) > _ID_LENGTH:
                 raise error_for(MQRC.MD_ERROR, "MQGET", handle.object_name, f"an identifier has {len(each)} bytes")
         msg_id, correl_id, group_id = (each.ljust(_ID_LENGTH, b"\0") for each in ids)
-        md = replace(md, msg_id=msg_id, correl_id=correl_id, group_id=group_id)
+        md = copied(md, msg_id=msg_id, correl_id=correl_id, group_id=group_id)
     if len(gmo.msg_token) != MSG_TOKEN_LENGTH:
         if match_options_of(gmo) & _MATCH_TOKEN and len(gmo.msg_token) > MSG_TOKEN_LENGTH:
             detail = f"MsgToken has {len(gmo.msg_token)} bytes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ from sharedq.mqi.limits import (
     PRIORITY_AS_Q_DEF,
     UNLIMITED_EXPIRY,
 )
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, copied
 from sharedq.properties.lengths import lengths
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts, lowest_cap
@@ -232,7 +232,7 @@ def _record(
     said = md
     # MQCCSI_Q_MGR means the manager that it is put at, and its number goes with the message, not into ``md``.
     if not md.coded_char_set_id and (is_conventional or connection.ccsid != DEFAULT_CCSID):
-        said = replace(md, coded_char_set_id=connection.ccsid)
+        said = copied(md, coded_char_set_id=connection.ccsid)
     if not is_conventional:
         return encode_record(said, body, connection.origin, put_time_ms, handle.destination or None)
     if md.msg_id == NULL_ID:
@@ -243,7 +243,7 @@ def _record(
 
 def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int) -> bytes:
     """A message for a conventional transmission queue: programs that take it from there know IBM's headers only."""
-    outer = replace(md)
+    outer = copied(md)
     if put_time_ms and not md.put_date:
         outer.put_date, outer.put_time = put_date_and_time(put_time_ms)
     data = as_transmitted(outer, body, handle.destination, handle.target_qmgr)

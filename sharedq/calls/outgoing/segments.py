@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from sharedq.calls.outgoing.descriptor import complete_descriptor
 from sharedq.calls.outgoing.reply_to import resolve_reply_to
@@ -13,7 +13,7 @@ from sharedq.messages.context import new_identifier
 from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import NULL_ID, UNDEFINED_ORIGINAL_LENGTH
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, copied
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
@@ -85,7 +85,7 @@ def split_up(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
             raise error_for(segments, "MQPUT", handle.object_name, detail)
         result.first.append(len(result.messages))
         result.before.append(result.order)
-        stored = replace(
+        stored = copied(
             md,
             group_id=group_id,
             msg_seq_number=position.msg_seq_number,
@@ -97,7 +97,7 @@ def split_up(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
             result.is_segmented = True
             result.is_persistent |= bool(md.persistence)
             result.messages += [
-                (replace(stored, offset=at, msg_flags=flags, original_length=len(part)), part)
+                (copied(stored, offset=at, msg_flags=flags, original_length=len(part)), part)
                 for at, flags, part in segments
             ]
             # A report that has less than all data of a segment takes up the whole place of that.

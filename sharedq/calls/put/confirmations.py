@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final
 
 from sharedq.calls.handles.open import close_handle, find_queue
@@ -24,7 +23,7 @@ from sharedq.messages.record import put_date_and_time
 from sharedq.messages.reports import ReportMessage, is_on_its_way, report_about
 from sharedq.mqi.constants import MQRC, Feedback, MsgFlag, PutOption, Report
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.structures import MQPMO
+from sharedq.mqi.structures import MQPMO, copied
 from sharedq.objects.repository import Repository
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -173,7 +172,7 @@ def _put(
     handle = find_queue(connection, first.queue, first.qmgr, at)
     if is_letter and (handle.destination or handle.definition.facts.is_transmission):
         raise error_for(MQRC.Q_TYPE_ERROR, "MQPUT", handle.object_name, "no local queue with USAGE(NORMAL)")
-    messages = [(replace(report.md), report.body) for report in reports]
+    messages = [(copied(report.md), report.body) for report in reports]
 
     def put_on(way: Handle) -> None:
         store_many(connection, way, messages, MQPMO(options=_PUT), in_unit, is_whole=True, kept=[])

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Final
 
 from sharedq.mqi.arguments import refuse_other
 from sharedq.mqi.constants import MQRC, MsgFlag, MsgType, PropertyCopy, PutAction, PutOption, Report
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import NULL_ID
-from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.mqi.structures import MQMD, MQPMO, copied
 from sharedq.properties.folders import Property
 from sharedq.properties.handle import MessageHandle
 from sharedq.properties.headers import check_chain, properties_in, read_chain, with_properties, without_properties
@@ -84,7 +84,7 @@ def _put(
         # A handle without validation takes a name under which no program would find the property again.
         if not is_accessible(*place_of(each.name)):
             raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQPUT", name, f"no get returns {each.name[:80]!r}")
-    sent = replace(md)
+    sent = copied(md)
     if int(pmo.options) & _FOR_OUTPUT_ONLY:
         sent = _composed(action, original, new)
     chain = read_chain(sent, body)
@@ -118,7 +118,7 @@ def _selected(action: PutAction, original: MessageHandle | None, new: MessageHan
 def _composed(action: PutAction, original: MessageHandle | None, new: MessageHandle | None) -> MQMD:
     """The descriptor of a message whose program gives none."""
     source = original if new is None or (original is not None and action != PutAction.NEW) else new
-    md = MQMD(version=2) if source is None else replace(source.md, version=2)
+    md = MQMD(version=2) if source is None else copied(source.md, version=2)
     if action in (PutAction.REPLY, PutAction.REPORT):
         report, msg_id = md.report, md.msg_id
         md.msg_type = int(MsgType.REPLY if action == PutAction.REPLY else MsgType.REPORT)

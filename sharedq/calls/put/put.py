@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 from typing import TypeVar
@@ -16,7 +15,7 @@ from sharedq.messages.context import IDENTITY, Context, context_of, give_context
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import PUT_CONTEXT, check_put_context, check_put_options
-from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.mqi.structures import MQMD, MQPMO, copied
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
@@ -178,7 +177,7 @@ def _apart(messages: Messages) -> Messages:
     seen: set[int] = set()
     apart = []
     for md, body in messages:
-        apart.append((replace(md) if id(md) in seen else md, body))
+        apart.append((copied(md) if id(md) in seen else md, body))
         seen.add(id(md))
     return apart
 

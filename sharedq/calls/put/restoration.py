@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from sharedq.calls.handles.open import find_queue
@@ -11,7 +10,7 @@ from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.put.put import put, put_many
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption, Report
-from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.mqi.structures import MQMD, MQPMO, copied
 from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -34,7 +33,7 @@ def restore(
     target = find_queue(connection, handle.name.encode(), b"", handle.opened_at)
     target.options |= int(OpenOption.SET_ALL_CONTEXT)
     pmo = MQPMO(options=int(PutOption.NO_SYNCPOINT | PutOption.SET_ALL_CONTEXT))
-    again = [(replace(each.md, version=2, report=each.md.report & _TOLD), each.body) for each in messages]
+    again = [(copied(each.md, version=2, report=each.md.report & _TOLD), each.body) for each in messages]
     if properties:
         ((md, body),) = again
 

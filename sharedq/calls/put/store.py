@@ -16,7 +16,7 @@ from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
-from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.mqi.structures import MQMD, MQPMO, copied
 from sharedq.redis.link import Reply
 from sharedq.scripts.put import STALE, batch_ends, has_members, put_call, undo_call
 from sharedq.session.connection import Connection
@@ -226,7 +226,7 @@ def _store_grouped(
     kept: list[tuple[MQMD, bytes]],
 ) -> Stored:
     """Store messages whose groups or segments are to be kept; one that the queue cannot hold whole goes in segments."""
-    options, asked = int(pmo.options), [replace(md) for md, _ in messages]
+    options, asked = int(pmo.options), [copied(md) for md, _ in messages]
     numbers: list[int] = []
 
     def store() -> tuple[Pieces, MQRC | MQIError]:

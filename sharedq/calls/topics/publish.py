@@ -33,7 +33,7 @@ from sharedq.mqi.constants import MQRC, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID, PRIORITY_AS_Q_DEF
 from sharedq.mqi.options import check_put_context, check_put_options
-from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.mqi.structures import MQMD, MQPMO, copied
 from sharedq.objects.definitions.subscriptions import AS_PUBLISHED, NO_CORREL_ID, Subscription
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import Repository
@@ -74,7 +74,7 @@ class _Copy:
     """A copy for one destination, and its fate.
 
     Attributes:
-        handle, savepoint, number: of the put, once it is stored.
+        handle, number: of the put, once it is stored.
         failure: why it could not be put.
     """
 
@@ -84,7 +84,6 @@ class _Copy:
     body: bytes
     subscription: Subscription | None = None
     handle: Handle | None = None
-    savepoint: Savepoint | None = None
     number: int = 0
     failure: MQIError | None = None
     tries: int = 0
@@ -92,13 +91,18 @@ class _Copy:
 
 @dataclass(slots=True)
 class _Delivery:
-    """A publication under way, in the unit of work of *unit*."""
+    """A publication under way, in the unit of work of *unit*.
+
+    Attributes:
+        savepoints: how the unit of work stood in each structure before the first copy was stored there.
+    """
 
     unit: Connection
     topic: Topic
     content: Publication
     options: int
     stored: list[_Copy] = field(default_factory=list)
+    savepoints: dict[str, Savepoint] = field(default_factory=dict)
 
 
 def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
@@ -179,7 +183,7 @@ def _completed(
     refuse_data("MQPUT", name, body)
     check_properties(connection, name, md, body)
     warning = check_descriptor(md, name, for_transmission=False)
-    sent = replace(md, expiry=lowest_cap(md.expiry, topic.cap_expiry))
+    sent = copied(md, expiry=lowest_cap(md.expiry, topic.cap_expiry))
     if md.priority == PRIORITY_AS_Q_DEF:
         sent.priority = topic.def_priority
     if md.persistence == _AS_DEFINED:
@@ -279,7 +283,7 @@ def _commit(unit: Connection, publication: _Delivery) -> None:
 def copy_for(subscription: Subscription, content: Publication) -> _Copy:
     """Return the copy of a publication for a subscription: each has a MsgId of its own."""
     written, md = content.written(subscription.properties, subscription.user_data), content.md
-    copy = replace(md, msg_id=NULL_ID, report=md.report & ~_ARRIVAL)
+    copy = copied(md, msg_id=NULL_ID, report=md.report & ~_ARRIVAL)
     copy.encoding, copy.coded_char_set_id, copy.format = written.encoding, written.coded_char_set_id, written.format
     if subscription.destination_correl_id != NO_CORREL_ID:
         copy.correl_id = bytes.fromhex(subscription.destination_correl_id)
@@ -339,7 +343,7 @@ def _answers(unit: Connection, calls: Sequence[ScriptCall]) -> list[Reply]:
 def _call(publication: _Delivery, copy: _Copy) -> ScriptCall | None:
     """Return the call that stores a copy. None: it cannot be put, and its failure says why."""
     unit = publication.unit
-    messages = ((replace(copy.md), copy.body),)
+    messages = ((copied(copy.md), copy.body),)
     try:
         copy.handle = _destination(unit, copy)
         _, arguments, details = prepare_in_force(unit, copy.handle, messages, publication.options, [])
@@ -384,7 +388,9 @@ def _is_to_try(publication: _Delivery, copy: _Copy, reply: Reply) -> bool:
     assert handle is not None
     structure = handle.structure.keys.name
     if not reply[0]:
-        copy.savepoint, copy.number = unit.unit.savepoint(structure), reply[1]
+        copy.number = reply[1]
+        if structure not in publication.savepoints:
+            publication.savepoints[structure] = unit.unit.savepoint(structure)
         unit.unit.add(structure, handle.name, 1, is_put=True, has_members=bool(copy.md.msg_flags))
         publication.stored.append(copy)
         return False
@@ -435,7 +441,7 @@ def _is_dead_lettered(connection: Connection, publication: _Delivery, copy: _Cop
     if not queue or copy.failure is None:
         return False
     date, now = put_date_and_time(int(time.time() * 1000))
-    md = replace(copy.md, priority=max(copy.md.priority, 0))
+    md = copied(copy.md, priority=max(copy.md.priority, 0))
     reason = copy.failure.reason
     letter, data = dead_lettered(md, copy.body, copy.queue.encode(), copy.qmgr.encode(), reason, _APPL_NAME, date, now)
     instead = _Copy(queue, "", letter, data)
@@ -450,18 +456,20 @@ def _undo(publication: _Delivery) -> None:
         MQIError: 2009, the group backs the unit of work out.
     """
     unit = publication.unit
-    by_structure: dict[str, list[_Copy]] = {}
+    # The structure last that was the first: its savepoint has the number of messages before all of them.
+    by_structure: dict[str, list[_Copy]] = {structure: [] for structure in reversed(publication.savepoints)}
     for copy in reversed(publication.stored):
         if copy.handle is not None and not copy.handle.structure.has_failed:
-            by_structure.setdefault(copy.handle.structure.keys.name, []).append(copy)
-    for copies in by_structure.values():
+            by_structure[copy.handle.structure.keys.name].append(copy)
+    for structure, copies in by_structure.items():
+        if not copies:
+            # It has failed, and its part is gone.
+            continue
         calls = [undo_call(unit, copy.handle, copy.number) for copy in copies if copy.handle is not None]
         reason = next((reply[0] for reply in _answers(unit, calls) if reply[0]), MQRC.NONE)
         if reason:
             # A part of this publication is in the unit of work, which must not be committed.
             unit.put_failure = unit.put_failure or unit.error(reason, "MQPUT", publication.content.topic_string)
             return
-        for copy in copies:
-            if copy.savepoint is not None:
-                unit.unit.return_to(copy.savepoint)
+        unit.unit.return_to(publication.savepoints[structure])
     publication.stored.clear()

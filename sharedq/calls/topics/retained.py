@@ -11,7 +11,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from sharedq.calls.get.get import LENGTH_MAX, get
@@ -22,7 +22,7 @@ from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable, UnknownObjectName
 from sharedq.mqi.limits import NULL_ID
-from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
+from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO, copied
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import RETAINED_QUEUE, define_retained_queue
 from sharedq.session.connection import Connection
@@ -57,7 +57,7 @@ def retain(connection: Connection, topic_string: str, version: int, md: MQMD, bo
     """
     handle, number = _made_queue(connection), _number(topic_string)
     header = json.dumps({"topic": topic_string, "version": version, "correl_id": md.correl_id.hex()}).encode()
-    stored = replace(md, msg_id=NULL_ID, correl_id=number, report=0)
+    stored = copied(md, msg_id=NULL_ID, correl_id=number, report=0)
     store_one(connection, handle, stored, MQPMO(options=_SET_ALL), _LENGTH.pack(len(header)) + header + body, True)
     _remove(connection, handle, number)
 
@@ -116,7 +116,7 @@ def _latest(messages: Iterator[Message]) -> list[Retained]:
         (length,) = _LENGTH.unpack_from(message.body)
         start = _LENGTH.size + length
         header = json.loads(message.body[_LENGTH.size : start])
-        md = replace(message.md, msg_id=NULL_ID, correl_id=bytes.fromhex(header["correl_id"]))
+        md = copied(message.md, msg_id=NULL_ID, correl_id=bytes.fromhex(header["correl_id"]))
         found[header["topic"]] = Retained(header["topic"], header["version"], md, message.body[start:])
     return list(found.values())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from sharedq.calls.outgoing.descriptor import NEW_IDS, prepare, prepare_in_force
@@ -12,7 +11,7 @@ from sharedq.calls.routes.refresh import refresh_definition, until_in_force
 from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, copied
 from sharedq.redis.link import Reply, ScriptCall, steps
 from sharedq.scripts.get import GetRequest
 from sharedq.scripts.put import (
@@ -57,7 +56,7 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
 def _put_grouped_later(
     connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
 ) -> MQRC:
-    asked = [replace(md) for md, _ in messages]
+    asked = [copied(md) for md, _ in messages]
 
     def prepared() -> tuple[Pieces, tuple[MQRC, list[PutArguments], list[str]]]:
         try:

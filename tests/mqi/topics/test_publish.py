@@ -198,6 +198,22 @@ def test_a_refused_publication_leaves_the_unit_of_work(group: TestGroup) -> None
     assert [bodies(queue) for queue in queues[:2]] == [[b"before", b"2"]] * 2
 
 
+def test_a_refused_publication_leaves_its_room_in_the_unit_of_work(group: TestGroup) -> None:
+    """In whichever order its copies came to two structures: one is put again by an altered definition."""
+    topics = group.repository("QM1").topics
+    topics.define(Topic(name="T", topic_string="a", use_dead_letter_queue="NO", non_persistent_delivery="ALL"))
+    connection = group.connect()
+    queues = structures_with_subscriptions(group, connection, 1)
+    group.define_shared("FULL", max_depth=1)
+    connection.subscribe("a", queue=open_input(connection, "FULL"), options=PROVIDED)
+    topic, unit = connection.open_topic("a"), connection.connection.unit
+    topic.publish(b"1")
+    group.repository("QM1").alter("QLOCAL", "APPL1.1", {"description": "altered"})
+    assert reason_of(lambda: topic.publish(b"2", options=PutOption.SYNCPOINT)) == MQRC.PUBLICATION_FAILURE
+    assert (unit.messages, unit.is_active) == (0, False)
+    assert [bodies(queue) for queue in queues] == [[b"1"]] * 3
+
+
 @pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT])
 @pytest.mark.parametrize("copies", [1, 2])
 def test_a_structure_that_refuses_is_one_subscription_that_gets_nothing(
