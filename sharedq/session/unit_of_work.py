@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from sharedq.logical import HandleOrder, Retained
@@ -48,11 +48,14 @@ class Marked(NamedTuple):
 
 
 class Savepoint(NamedTuple):
-    """How a unit of work stood, and what it had done in one structure (None: nothing)."""
+    """How a unit of work stood, and what it had done in one structure (None: nothing).
+
+    That is the operations, whether there were puts, and members, and on how many queues.
+    """
 
     structure: str
     messages: int
-    part: Part | None
+    part: tuple[int, bool, bool, int] | None
 
 
 class UnitOfWork:
@@ -108,15 +111,20 @@ class UnitOfWork:
     def savepoint(self, structure: str) -> Savepoint:
         """How it stands, before a call that does something in *structure*."""
         part = self.parts.get(structure)
-        return Savepoint(structure, self.messages, part and replace(part, queues=dict(part.queues)))
+        stood = None if part is None else (part.operations, part.has_puts, part.has_members, len(part.queues))
+        return Savepoint(structure, self.messages, stood)
 
     def return_to(self, savepoint: Savepoint) -> None:
         """Forget what that call did: it is undone."""
         self.messages = savepoint.messages
+        part = self.parts.get(savepoint.structure)
         if savepoint.part is None:
             self.parts.pop(savepoint.structure, None)
-        elif savepoint.structure in self.parts:
-            self.parts[savepoint.structure] = savepoint.part
+        elif part is not None:
+            part.operations, part.has_puts, part.has_members, count = savepoint.part
+            # Queues are in the order in which they were first touched.
+            while len(part.queues) > count:
+                part.queues.popitem()
 
     def retain(self, handle: Handle, use: Literal["gets", "puts"], order: HandleOrder, *, in_unit: bool) -> None:
         """From now on *handle* retains *order* of groups and segments, for a call of this *use*.
