@@ -6,6 +6,7 @@ functions more for each exchange, and connects anew where another thread has clo
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import Any
 
@@ -21,14 +22,16 @@ _INCOMPLETE = object()
 class Channel:
     """One connection to a server, used by one thread at a time; `close` and `interrupt` come from any thread.
 
-    Every method but these two raises OSError or redis.ConnectionError if the connection was lost.
+    After either, nothing more is sent, and what was received does not count: a TLS socket that is shut down sends and
+    receives in clear text. Every other method raises OSError or redis.ConnectionError if the connection was lost.
     """
 
-    __slots__ = ("_connection", "_feed", "_gets", "_socket")
+    __slots__ = ("_connection", "_feed", "_gets", "_is_ended", "_pid", "_socket")
 
     def __init__(self, connection: AbstractConnection) -> None:
         # Kept, because it closes the socket when it is collected.
         self._connection = connection
+        self._is_ended, self._pid = False, os.getpid()
         # To redis-py's types it is never there.
         sock: Any = connection._sock
         self._socket: socket.socket = sock
@@ -41,6 +44,8 @@ class Channel:
 
     def send(self, packed: bytes) -> None:
         """Write packed commands."""
+        if self._is_ended:
+            raise redis.ConnectionError("interrupted")
         self._socket.sendall(packed)
 
     def receive(self) -> Any:
@@ -48,8 +53,8 @@ class Channel:
         reply = self._gets()
         while reply is _INCOMPLETE:
             data = self._socket.recv(_READ_BYTES)
-            if not data:
-                raise redis.ConnectionError("the server has closed the connection")
+            if self._is_ended or not data:
+                raise redis.ConnectionError("interrupted" if self._is_ended else "the server has closed the connection")
             self._feed(data)
             reply = self._gets()
         if isinstance(reply, redis.ConnectionError):
@@ -70,13 +75,19 @@ class Channel:
 
     def close(self) -> None:
         """Close it. A later call on it fails."""
+        self._is_ended = True
+        # A child that was forked closes its copy only.
+        if os.getpid() == self._pid:
+            self.interrupt()
         self._connection.disconnect()
 
     def interrupt(self) -> None:
         """End a read in which another thread waits."""
+        self._is_ended = True
         try:
-            # Closing would not wake the reader, but shutting the socket down does.
-            self._socket.shutdown(socket.SHUT_RDWR)
+            # Closing would not wake the reader, but shutting the socket down does. Not by the method of a TLS socket:
+            # that takes the encryption off first, and a writer that has just begun would write in clear text.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         except OSError:
             # It is closed, or the server has gone.
             return

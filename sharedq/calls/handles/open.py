@@ -432,6 +432,7 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     goes = _give_back(connection, handle)
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
+    connection.ways.pop(handle.number, None)
     if handle.structure.has_failed:
         return check_close(handle.order).reason
     if handle.is_temporary or goes:

@@ -196,8 +196,11 @@ def _open_way(connection: Connection, handle: Handle, place: Place, route: Route
     if way is None:
         raise _leads_elsewhere(handle)
     way.puts.alternate_user = handle.puts.alternate_user
-    # The program did not open it: it has no number for the program, and MAXHANDS does not count it.
-    del connection.handles[way.number]
+    former = handle.puts.ways.get(place)
+    if former is not None:
+        # It went with its structure.
+        del connection.ways[former.number]
+    connection.ways[way.number] = connection.handles.pop(way.number)
     handle.puts.ways[place] = way
     return way
 

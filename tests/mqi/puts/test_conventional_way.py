@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from sharedq.mqi.constants import MQRC, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption, Report, SubOption
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -54,6 +54,33 @@ def test_a_message_too_long_for_the_transmit_queue_goes_conventionally(narrow: T
     other_way = [body[XQH_LENGTH:] for body, _ in on_queue(narrow, "QM2", "@QM1")]
     assert other_way == [b"y" * 11, b"1", b"2" * 11]
     queue.close()
+    assert narrow.repository("QM1").queue_status("QM2").open_output == 0
+
+
+@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT])
+@pytest.mark.parametrize("kind", ["publication", "distribution list", "reports"])
+def test_a_way_that_no_handle_of_the_program_has_ends_with_the_connection(
+    narrow: TestGroup, kind: str, options: int
+) -> None:
+    """A publication, a distribution list beside a unit of work, and reports put by handles of their own."""
+    narrow.define_shared("A")
+    connection, long = narrow.connect("QM1"), b"y" * 11
+    if kind == "publication":
+        subscriber = narrow.connect("QM2")
+        there = subscriber.open("IN", OpenOption.INPUT_SHARED)
+        subscriber.subscribe("a", queue=there, options=SubOption.CREATE)
+        connection.open_topic("a").publish(long, options=options)
+    elif kind == "distribution list":
+        queues = connection.open_list(["A", ("IN", "QM2")])
+        connection.open("A", OpenOption.OUTPUT).put(b"a unit of work", options=PutOption.SYNCPOINT)
+        queues.put(long, options=options)
+        queues.close()
+    else:
+        asking = MQMD(report=int(Report.COA_WITH_FULL_DATA), reply_to_q=b"IN", reply_to_q_mgr=b"QM2")
+        connection.put1("A", long, asking, options=options)
+    connection.commit()
+    connection.disconnect()
+    assert len(on_queue(narrow, "QM2", "@QM1")) == 1
     assert narrow.repository("QM1").queue_status("QM2").open_output == 0
 
 
