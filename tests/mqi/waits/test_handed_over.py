@@ -220,18 +220,19 @@ def test_a_message_that_needs_a_look_is_got_by_the_getter(group: TestGroup, wait
     assert stored(group) == 0
 
 
-def test_an_earlier_message_is_got_first(group: TestGroup, waiting: Any) -> None:
+@pytest.mark.parametrize(("opened", "way"), OPENED_AND_WAYS)
+def test_an_earlier_message_is_got_first(group: TestGroup, waiting: Any, opened: Any, way: Any) -> None:
     """Another one was woken for the first message and has not looked yet: the second is handed to nobody."""
-    woken, getter, putter = open_new(group), open_new(group), open_new(group)
+    woken, getter, putter = open_new(group), open_new(group), opened(group)
     correl_id = b"c" * 24
     register_wait(woken, b"C" + correl_id)
     future = waiting(getter)
-    first = putter.put(b"first", MQMD(correl_id=correl_id))
+    first = open_new(group).put(b"first", MQMD(correl_id=correl_id))
     number = generated_number(first.msg_id, putter.handle.structure.number) or 0
     assert state_of(group, woken) == b"KQ\n%dx" % number
-    putter.put(b"second")
+    way(putter, MQMD())
     assert future.result(20).body == b"first"
-    assert on_queue(group, "Q") == [(b"second", 0)]
+    assert on_queue(group, "Q") == [(b"hello", 0)]
 
 
 @pytest.mark.parametrize("fields", HANDED)
