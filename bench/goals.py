@@ -32,7 +32,7 @@ class Goal:
 _SPREAD = "not known; once, Streams over a bare connection had 1.8 to 1.9 beside ours of 1.4 to 2.4"
 #: By the name of the row.
 GOALS = {
-    "put": Goal(1.05, 1.05, "a script of five commands, and 25 to 29 us of Python, a quarter of the call"),
+    "put": Goal(1.05, 1.05, "a script of five commands, and Python's part: checks, a descriptor, the call"),
     "50 puts in one unit of work": Goal(
         1.5, 1.6, "Python's part: checks and a descriptor for each message, the socket"
     ),
@@ -64,7 +64,7 @@ GOALS = {
     "igq pipeline audit of 200,000 events": Goal(None, 10.0),
     "a drill's verdict": Goal(None, 3.0, "SQLFrame's copies of plans, then imports: pandas, matplotlib"),
     "a stream to Parquet : a bare consumer": Goal(None, 1.5, "Spark's start of a batch, and a row crosses to Java"),
-    "publish to 100 subscriptions": Goal(None, 5000.0),
+    "publish to 100 subscriptions": Goal(None, 5000.0, "a script of 11 commands for each copy takes half of the time"),
 }
 
 
