@@ -319,7 +319,7 @@ class Link:
         try:
             for channel in self._by_endpoint.values():
                 channel.send(_NOTHING)
-        except OSError:
+        except (redis.RedisError, OSError):
             # The next call reports it.
             self.close()
 

@@ -66,3 +66,11 @@ def test_an_interruption_is_never_missed(
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
     assert link.is_broken
     assert all(each.is_closed for each in link._by_endpoint.values())
+
+
+@pytest.mark.parametrize("end", [Link.interrupt, Link.close])
+def test_a_link_that_was_ended_is_kept_alive_in_vain(link: Link, end: Callable[[Link], None]) -> None:
+    link.command(WAKE_KEY, "PING")
+    end(link)
+    link.keep_alive()
+    assert link.is_broken
