@@ -1,7 +1,7 @@
 """A channel: the connected socket to one server, on which a link writes commands and reads replies.
 
 redis-py opens the connection: it knows TLS, passwords and timeouts. Its own way to write and read takes twice as many
-calls of functions for an exchange, and connects anew where another thread has closed the connection; this one never does.
+calls of functions for an exchange, and connects anew where another thread has closed the connection. This never does.
 """
 
 from __future__ import annotations
