@@ -90,9 +90,8 @@ class Connection:
         after_fork(self._end_in_child)
         self.token = f"{process.token}.{process.add(self)}"
         self.unit = UnitOfWork(self.token)
-        #: By number: those that the program has opened, which MAXHANDS counts, and those that its puts have opened.
+        #: By number: those that the program has opened.
         self.handles: dict[int, Handle] = {}
-        self.ways: dict[int, Handle] = {}
         #: Made by MQCRTMH for this connection.
         self.message_handles: dict[int, MessageHandle] = {}
         self.pending: list[PendingPuts] = []

@@ -165,10 +165,8 @@ def _disconnect(connection: Connection) -> MQRC:
 
 
 def _close_everything(connection: Connection) -> None:
-    # A way may be of a handle that is not the program's: a publication's, or that of a distribution list.
-    for handle in [*connection.handles.values(), *connection.ways.values()]:
-        if not handle.is_closed:
-            close_handle(connection, handle)
+    for handle in list(connection.handles.values()):
+        close_handle(connection, handle)
     close_subscriptions(connection)
     if connection.delivered.is_waiting:
         connection.tell_delivered()

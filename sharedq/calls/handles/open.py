@@ -381,6 +381,13 @@ def _find(connection: Connection, route: Route, name: str, qmgr_name: str, opene
     route, checks = check_route(connection, route, name, qmgr_name, opened_at)
     if route.model is not None:
         raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
+    return find_route(connection, name, qmgr_name, opened_at, route, checks)
+
+
+def find_route(
+    connection: Connection, name: str, qmgr_name: str, opened_at: str, route: Route, checks: tuple[str, ...]
+) -> Handle:
+    """Return a handle for puts where *route* leads, which the queue does not register. Each put looks at *checks*."""
     access = connection.access(route.structure)
     queue = access.keys.queue(route.queue)
     found, options = queue_definition(connection, queue), int(OpenOption.OUTPUT)
@@ -432,7 +439,6 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     goes = _give_back(connection, handle)
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
-    connection.ways.pop(handle.number, None)
     if handle.structure.has_failed:
         return check_close(handle.order).reason
     if handle.is_temporary or goes:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import TypeVar
 
-from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT, find_queue, open_route
+from sharedq.calls.handles.open import NEXT_MAY_TAKE_IT, find_queue, find_route, open_route
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.routes.resolution import conventional_route, read_versions, resolve, resolve_checked
 from sharedq.logical import GROUP_FLAGS
@@ -121,7 +121,7 @@ def way_to(connection: Connection, handle: Handle, place: Place) -> Handle:
         known = handle.definition.route
         assert known is not None
         known = replace(known, structure=place.structure, queue=place.queue)
-        way = (_open_place if handle.number else _find_place)(connection, handle, place, known)
+        way = _open_place(connection, handle, place, known)
     way.puts.next_group_id = handle.puts.next_group_id
     return way
 
@@ -132,13 +132,6 @@ def _open_place(connection: Connection, handle: Handle, place: Place, known: Rou
     if not route.leads_where(known):
         raise _leads_elsewhere(handle)
     return _open_way(connection, handle, place, route, checks)
-
-
-def _find_place(connection: Connection, handle: Handle, place: Place, known: Route) -> Handle:
-    """Do the same as `_open_place` for a handle that no queue registers. The new one is not registered either."""
-    way = find_way(connection, handle, known)
-    handle.puts.ways[place] = way
-    return way
 
 
 def find_way(connection: Connection, handle: Handle, known: Route | None) -> Handle:
@@ -191,17 +184,20 @@ def by_way(connection: Connection, handle: Handle, way: Handle, in_unit: bool, p
 
 
 def _open_way(connection: Connection, handle: Handle, place: Place, route: Route, checks: tuple[str, ...]) -> Handle:
-    options = handle.options & ~NOT_FOR_PUTS
-    way = open_route(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at, route, checks, options)
+    where = (handle.object_name, handle.object_q_mgr_name, handle.opened_at, route, checks)
+    way: Handle | None
+    if handle.number:
+        way = open_route(connection, *where, handle.options & ~NOT_FOR_PUTS)
+    else:
+        # No queue registers the handle, so nobody would close what a queue registers for it.
+        way = find_route(connection, *where)
+        way.options = handle.options
     if way is None:
         raise _leads_elsewhere(handle)
     way.puts.alternate_user = handle.puts.alternate_user
-    former = handle.puts.ways.get(place)
-    if former is not None:
-        # It went with its structure.
-        del connection.ways[former.number]
-    connection.ways[way.number] = connection.handles.pop(way.number)
     handle.puts.ways[place] = way
+    # It ends with the handle, which alone counts for MAXHANDS.
+    connection.handles.pop(way.number, None)
     return way
 
 

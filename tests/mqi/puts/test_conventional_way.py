@@ -59,9 +59,7 @@ def test_a_message_too_long_for_the_transmit_queue_goes_conventionally(narrow: T
 
 @pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT])
 @pytest.mark.parametrize("kind", ["publication", "distribution list", "reports"])
-def test_a_way_that_no_handle_of_the_program_has_ends_with_the_connection(
-    narrow: TestGroup, kind: str, options: int
-) -> None:
+def test_a_way_that_no_handle_of_the_program_has_is_not_registered(narrow: TestGroup, kind: str, options: int) -> None:
     """A publication, a distribution list beside a unit of work, and reports put by handles of their own."""
     narrow.define_shared("A")
     connection, long = narrow.connect("QM1"), b"y" * 11
@@ -79,6 +77,7 @@ def test_a_way_that_no_handle_of_the_program_has_ends_with_the_connection(
         asking = MQMD(report=int(Report.COA_WITH_FULL_DATA), reply_to_q=b"IN", reply_to_q_mgr=b"QM2")
         connection.put1("A", long, asking, options=options)
     connection.commit()
+    assert narrow.repository("QM1").queue_status("QM2").open_output == 0
     connection.disconnect()
     assert len(on_queue(narrow, "QM2", "@QM1")) == 1
     assert narrow.repository("QM1").queue_status("QM2").open_output == 0
