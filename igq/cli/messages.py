@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
 from io import BufferedReader
@@ -95,7 +94,7 @@ def put(
     from sharedq.mqi.constants import Format, MsgType, OpenOption, Persistence, PutOption
     from sharedq.mqi.errors import error_for
     from sharedq.mqi.limits import UNLIMITED_EXPIRY
-    from sharedq.mqi.structures import MQMD
+    from sharedq.mqi.structures import MQMD, copied
 
     if bool(messages) + (file is not None) + raw > 1:
         raise CommandError("MESSAGE, --file and --raw exclude each other", 2)
@@ -122,7 +121,7 @@ def put(
         connection.open(queue, options, qmgr_name=target) as to,
     ):
         for bodies in source:
-            batch = [(replace(asked), each) for each in bodies]
+            batch = [(copied(asked), each) for each in bodies]
             try:
                 to.put_many(batch, options=PutOption.FAIL_IF_QUIESCING)
             except sharedq.MQIError as error:
@@ -162,7 +161,7 @@ def get(
     import sharedq
     from igq.output.silence import log_nothing
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
-    from sharedq.mqi.structures import MQMD
+    from sharedq.mqi.structures import MQMD, copied
 
     wanted = MQMD(correl_id=read_identifier(correl_id), msg_id=read_identifier(msg_id))
     log_nothing()
@@ -175,7 +174,7 @@ def get(
     ):
         while max_messages is None or count < max_messages:
             try:
-                message = source.get(options, wait_ms=wait_ms, match=replace(wanted))
+                message = source.get(options, wait_ms=wait_ms, match=copied(wanted))
             except sharedq.MQIError as error:
                 if error.reason == MQRC.NO_MSG_AVAILABLE:
                     _tell_nothing_came(wait, count)

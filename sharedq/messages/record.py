@@ -71,7 +71,7 @@ RECORD_TELLS_EXPIRY: Final = 128
 #: Any of these: scripts must look at the record before the message moves or goes.
 RECORD_NEEDS_LOOK: Final = RECORD_EXPIRY | RECORD_CORREL_ID | RECORD_MSG_ID | RECORD_GROUP | RECORD_REPORT
 #: The byte that ends the id of such a message. To look for a number is nine times as fast as for a text of one byte.
-NEEDS_LOOK: Final = ord("x")
+ID_NEEDS_LOOK: Final = ord("x")
 #: A record with any of these cannot be put as it is: its times become what is left, groups and reports are counted.
 _NOT_CARRIED: Final = RECORD_EXPIRY | RECORD_GROUP | RECORD_REPORT
 

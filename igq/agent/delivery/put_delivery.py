@@ -29,7 +29,7 @@ from sharedq.messages.message import Message
 from sharedq.messages.reports import report_about
 from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.structures import MQMD, MQOD, MQPMO
+from sharedq.mqi.structures import MQMD, MQOD, MQPMO, copied
 from sharedq.objects.repository import Repository
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -186,7 +186,7 @@ class Deliverer:
     def _put_once(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
         # Copies, because a put changes its descriptors. A refused put leaves nothing, so the message is put elsewhere
         # in the same unit of work.
-        copies = [(replace(md), body) for md, body in messages]
+        copies = [(copied(md), body) for md, body in messages]
         handle = self._handle(at, queue, qmgr)
         putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT))
         self._pulse.beat()

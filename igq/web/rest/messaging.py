@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -42,7 +42,7 @@ from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.limits import NULL_ID
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, copied
 
 #: Types of bodies that a put takes. Each is text.
 MEDIA_TYPES = ("text/plain", "text/html", "text/xml", "application/json", "application/xml")
@@ -220,7 +220,7 @@ def _browse_many(connection: QueueManagerConnection, *, queue: str, md: MQMD, ma
         step = GetOption.BROWSE_FIRST
         while len(found) < most:
             try:
-                wanted = replace(md)
+                wanted = copied(md)
                 found.append(source.get(step | GetOption.FAIL_IF_QUIESCING, match=wanted, match_options=match))
             except NoMsgAvailable:
                 break
@@ -237,7 +237,7 @@ def _lock(queue: Queue, wanted: _Wanted, wait_ms: int) -> Message | None:
     if wait_ms:
         options |= GetOption.WAIT
     try:
-        return queue.get(options, wait_ms=wait_ms, match=replace(wanted.md), match_options=wanted.match)
+        return queue.get(options, wait_ms=wait_ms, match=copied(wanted.md), match_options=wanted.match)
     except NoMsgAvailable:
         return None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sharedq.messages.extension import has_group_fields
 from sharedq.messages.message import Message
-from sharedq.messages.record import NEEDS_LOOK, RECORD_EXPIRY, record_flags
+from sharedq.messages.record import ID_NEEDS_LOOK, RECORD_EXPIRY, record_flags
 from sharedq.mqi.constants import MQRC
 from sharedq.objects.definitions.names import PART_SEPARATOR
 from sharedq.redis.keys import private_structure
@@ -38,7 +38,7 @@ def decode(
     if type(reply[2]) is list:
         return _decode_grouped(handle, reply, max_length, clock, front)
     # Only an id that ends in "x" can be that of a message that expires.
-    now_ms = _now_ms(handle.structure, reply[3], clock) if NEEDS_LOOK in reply[2] else 0
+    now_ms = _now_ms(handle.structure, reply[3], clock) if ID_NEEDS_LOOK in reply[2] else 0
     messages = _decode_records(handle, reply[2].split(), reply[3], now_ms)
     if reply[0]:
         messages[0].reason = MQRC(int(reply[0]))

@@ -29,7 +29,7 @@ from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.messages.context import context_of
 from sharedq.messages.message import Message
 from sharedq.messages.record import (
-    NEEDS_LOOK,
+    ID_NEEDS_LOOK,
     RECORD_EXPIRY,
     RECORD_GROUP,
     message_of_token,
@@ -485,7 +485,7 @@ def _take(
         waiter = request.selection.waiter_text(is_browse=False)
         reply = call_or_wait(connection, handle, request, waiter, wait_ms, reply, first)
     is_grouped = type(reply[2]) is list
-    needs_look = is_grouped or NEEDS_LOOK in reply[2]
+    needs_look = is_grouped or ID_NEEDS_LOOK in reply[2]
     handle.gets.rides = not (needs_look and (is_grouped or record_flags(reply[3][0]) & _UNUSUAL))
     segments = int(reply[2][2]) if is_grouped else 0
     messages, seen = decode(handle, reply, request.max_length, connection.redis_ms, request.front)

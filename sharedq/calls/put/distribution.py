@@ -30,7 +30,7 @@ from sharedq.mqi.options import (
     check_put_context,
     check_put_options,
 )
-from sharedq.mqi.structures import MQMD, MQOD, MQOR, MQPMO, MQPMR, MQRR
+from sharedq.mqi.structures import MQMD, MQOD, MQOR, MQPMO, MQPMR, MQRR, copied
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle, ListHandle, ListMember
 
@@ -188,7 +188,7 @@ def put_list(connection: Connection, handle: ListHandle, md: MQMD, pmo: MQPMO, b
     given = replace(pmo, options=options & ~(_NEW_CORREL_ID | _ASYNC | _NO_SYNCPOINT) | _SYNC)
     if options & _NEW_CORREL_ID:
         md.correl_id = new_identifier(connection.origin)
-    put = _Put(connection, handle, replace(md), given, body, records, pmo.put_msg_rec_fields if records else 0)
+    put = _Put(connection, handle, copied(md), given, body, records, pmo.put_msg_rec_fields if records else 0)
     if options & _NEW_CORREL_ID:
         put.fields &= ~PutRecordField.CORREL_ID
     outcomes = pass_context(connection, [put.md], given, put.run) if options & PASSES else put.run()
@@ -290,7 +290,7 @@ class _Put:
     def _put_at(self, unit: Connection, at: int, *, in_unit: bool) -> MQRC:
         """Put the message on one queue; the reason of a warning, or why it was refused."""
         member, record = self.handle.members[at], self.records[at] if at < len(self.records) else None
-        sent = replace(self.md)
+        sent = copied(self.md)
         names = [name for bit, name in _FIELDS.items() if self.fields & bit] if record else []
         for name in names:
             setattr(sent, name, getattr(record, name))
