@@ -1,4 +1,4 @@
-"""Processor time of this process and all that it started, which a neighbour's load hardly changes."""
+"""Processor time of processes, which a neighbour's load hardly changes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def processor_s() -> float:
         # Its own in user and system mode, and that of its children that have ended.
         ticks[pid] = sum(map(int, fields[11:15]))
     return _TICK_S * sum(ticks[pid] for pid in ticks if _descends(pid, os.getpid(), parents))
+
+
+def main_thread_us(pid: int) -> float:
+    """Microseconds that the main thread of a process has run since it began."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text("ascii").split()[0]) / 1_000
 
 
 def _descends(pid: int, ancestor: int, parents: dict[int, int]) -> bool:

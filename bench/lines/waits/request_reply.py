@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import statistics
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from bench.harness import BODY, ROUNDS_MIN
 from bench.lines.waits.wakeup import until_blocked
+from bench.processor import main_thread_us
 from bench.programs.responder import replies_of, requests_of
 from bench.rows import Row
 from bench.site import Site, persistent
@@ -24,6 +26,8 @@ from sharedq.mqi.structures import MQMD
 GOAL, SPREAD = 2.3, 2.0
 #: Requests of one way come in a row; the first of them are not measured, nor is the first turn.
 BURST, WARM_UP = 30, 3
+#: Requests in a row whose processor time is measured.
+ROW = 300
 _LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 _IN_UNIT, _OUTSIDE = int(GetOption.SYNCPOINT | GetOption.WAIT), int(GetOption.WAIT)
 Ask = Callable[[], object]
@@ -47,9 +51,9 @@ def measure(site: Site) -> list[Row]:
             "streams": _of_streams(site, site.streams, "streams"),
             "redis-py": _of_streams(site, site.plain_streams, "redis-py"),
         }
-        for how in asks:
-            stack.enter_context(_responder(site, how))
+        pids = {how: stack.enter_context(_responder(site, how)) for how in asks}
         samples = _take_samples(site, asks)
+        shares = [_share(site, name, asks[how], pids[how]) for how, name in NAMES.items()]
     p50 = {how: statistics.median(found) for how, found in samples.items()}
     p99 = {how: statistics.quantiles(found, n=100)[98] for how, found in samples.items()}
     rows = []
@@ -72,7 +76,23 @@ def measure(site: Site) -> list[Row]:
                 theirs=f"{p99['streams']:.0f} us",
             ),
         ]
-    return rows
+    return rows + shares
+
+
+def _share(site: Site, name: str, ask: Ask, responder: int) -> Row:
+    """How much of a request's processor time both programs take; Redis takes the rest."""
+    pids = os.getpid(), responder, int(site.client.info("server")["process_id"])
+    before = [main_thread_us(pid) for pid in pids]
+    for _ in range(ROW):
+        ask()
+    requester, its, server = ((main_thread_us(pid) - us) / ROW for pid, us in zip(pids, before, strict=True))
+    programs = requester + its
+    return Row(
+        f"request and reply {name}: the programs' part of the processor time",
+        programs / (programs + server),
+        ours=f"{programs:.0f} us",
+        theirs=f"{programs + server:.0f} us",
+    )
 
 
 def _queues(site: Site, how: str) -> tuple[Queue, Queue]:
@@ -128,11 +148,11 @@ def _of_streams(site: Site, streams: Streams, how: str) -> Ask:
 
 
 @contextlib.contextmanager
-def _responder(site: Site, how: str) -> Iterator[None]:
+def _responder(site: Site, how: str) -> Iterator[int]:
     of_igq = (site.group.settings.group, str(site.group.settings.data_dir)) if how in NAMES else ()
     process = subprocess.Popen([sys.executable, "-m", "bench.programs.responder", how, site.url, *of_igq])
     try:
-        yield
+        yield process.pid
     finally:
         process.kill()
         process.wait()
