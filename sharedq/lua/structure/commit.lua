@@ -35,11 +35,11 @@ local caller, owner, unit_id, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARG
 -- The common case first, before any function is made: the owner's own, and all in this call; of gets, and of puts of messages
 -- with no more than identifiers on queues where nobody waits and nothing is counted.
 local KEYS_PER_QUEUE = (#KEYS - 7) / (#ARGV - 6)
-local may_be_all = caller == owner and expected >= 0 and expected <= tonumber(ARGV[5])
-if may_be_all and redis.call("HEXISTS", own, caller) == 1 then
-    -- One more than there must be, should it be there.
-    local elements, operations, keys = redis.call("LRANGE", unit, 0, expected + 1), {}, {}
-    local count, budget, fits = 0, tonumber(ARGV[5]), elements[1] == "A" .. unit_id and #elements == expected + 1
+local budget, is_decided = tonumber(ARGV[5]), expected < 0
+if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller) == 1 then
+    -- One more than there must be, or than this call can apply, should it be there.
+    local elements, operations, keys = redis.call("LRANGE", unit, 0, (is_decided and budget or expected) + 1), {}, {}
+    local count, fits = 0, elements[1] == "A" .. unit_id and (is_decided or #elements == expected + 1)
     for position = 7, #ARGV do keys[ARGV[position]] = 8 + (position - 7) * KEYS_PER_QUEUE end
     for position = 2, #elements do
         local element, scores_text, added, records = elements[position], nil, nil, nil
@@ -93,7 +93,7 @@ for position = 7, #ARGV do
     queues[ARGV[position]] = queue
 end
 
-local state, operations, count = next_chunk(unit, tonumber(ARGV[5]), 0)
+local state, operations, count = next_chunk(unit, budget, 0)
 if state and string.sub(state, 1, 1) == "B" then return { MQRC.BACKED_OUT } end
 if expected >= 0 and not (state and string.sub(state, 1, 1) == "C") then
     local found = state and redis.call("LLEN", unit) - 1 or 0

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.mqi.constants import MQRC, PutOption
+from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, PutOption
+from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.scripts import put as put_calls
 from sharedq.session.connection import Connection
@@ -119,6 +120,42 @@ def test_both_scripts_leave_the_same(
     assert of(group, "APPLA", short) == of(group, "APPLB", long)
     assert journal_of(group, "APPLA", short) == journal_of(group, "APPLB", long)
     assert has_put_at_once <= ("structure/put_plain" in called)
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "with a CorrelId": {"correl_id": b"C" * 24},
+    "in a group": {"version": 2, "group_id": b"G" * 24, "msg_flags": int(MsgFlag.LAST_MSG_IN_GROUP)},
+}
+
+
+@pytest.mark.invariant(3)
+@pytest.mark.parametrize("seed", range(20))
+def test_a_unit_of_work_ends_in_each_of_several_structures_as_in_one_alone(group: TestGroup, seed: int) -> None:
+    random = Random(seed)
+    alone, among = ways(group)
+    group.define_structure("APPLC")
+    group.define_shared("OTHER", "APPLC")
+    other = among[0].open("OTHER", BOTH)
+
+    def take(queue: Queue, count: int) -> list[bytes]:
+        try:
+            return [message.body for message in queue.get_many(count, GetOption.SYNCPOINT)]
+        except NoMsgAvailable:
+            return []
+
+    for _ in range(random.randrange(1, 4)):
+        for _ in range(random.randrange(1, 5)):
+            count, fields = random.choice((3, 6, 50, 300)), random.choice(list(KINDS.values()))
+            options = random.choice((SYNCPOINT, SYNCPOINT, OUTSIDE))
+            for _, queue in (alone, among):
+                queue.put_many([(MQMD(**fields), b"%d" % number) for number in range(count)], options=options)
+            assert take(alone[1], count // 3) == take(among[1], count // 3)
+        other.put(b"", options=SYNCPOINT)
+        alone[0].commit()
+        among[0].commit()
+        assert of(group, "APPLA", alone) == of(group, "APPLB", among)
+    assert journal_of(group, "APPLA", alone) == journal_of(group, "APPLB", among)
 
 
 def test_messages_that_need_a_look_or_several_places_take_the_long_way(group: TestGroup, called: list[str]) -> None:
