@@ -33,13 +33,15 @@ local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5
 local caller, owner, unit_id, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- The common case first, before any function is made: the owner's own, and all in this call; of gets, and of puts of messages
--- with no more than identifiers on queues where nobody waits and nothing is counted.
+-- with no more than identifiers on queues where nothing is counted, and nobody waits or a lone message is handed over.
 local KEYS_PER_QUEUE = (#KEYS - 7) / (#ARGV - 6)
 local budget, is_decided = tonumber(ARGV[5]), expected < 0
 if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller) == 1 then
     -- One more than there must be, or than this call can apply, should it be there.
     local elements, operations, keys = redis.call("LRANGE", unit, 0, (is_decided and budget or expected) + 1), {}, {}
     local count, fits = 0, elements[1] == "A" .. unit_id and (is_decided or #elements == expected + 1)
+    -- The operation whose message a get waits for, that message's record, and whether the get of any message may have it.
+    local lone, its_record, is_for_any
     for position = 7, #ARGV do keys[ARGV[position]] = 8 + (position - 7) * KEYS_PER_QUEUE end
     for position = 2, #elements do
         local element, scores_text, added, records = elements[position], nil, nil, nil
@@ -52,8 +54,12 @@ if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller)
         fits = fits and number and count <= budget
         if not fits then break end
         if is_put then
-            local state = redis.call("HMGET", KEYS[keys[queue_name]], "nw", "ev")
-            fits = (state[1] or "0") == "0" and not state[2]
+            local state = redis.call("HMGET", KEYS[keys[queue_name]], "nw", "ev", "gm", "mk", "al")
+            if (state[1] or "0") ~= "0" then
+                fits, lone = number == "1" and not lone, position - 1
+                is_for_any = state[1] == "1" and (state[3] or "0") == "0" and not (state[4] or state[5])
+            end
+            fits = fits and not state[2]
             added = {}
             INLINE.list_added(added, ids_text, scores_text)
             if string.find(ids_text, "x", 1, true) then
@@ -63,21 +69,42 @@ if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller)
                 for _, record in ipairs(records) do fits = fits and bit.band(string.byte(record), 18) == 0 end
             end
         end
-        operations[position - 1] = { number, keys[queue_name], ids_text, added, records }
+        operations[position - 1] = { number, keys[queue_name], ids_text, added, records, queue_name, scores_text }
+    end
+    -- As structure/commit_put hands it over. Last, because this takes the get off the waiters.
+    local after
+    if fits and lone then
+        local _, key, id, _, records = unpack(operations[lone], 1, 5)
+        its_record = records and records[1] or redis.call("HGET", messages, id)
+        if records then
+            INLINE.take_waiter_by_correl(KEYS[key], KEYS[key + 2], KEYS[key + 3], its_record, after)
+        elseif is_for_any and #its_record <= CONST.LONG and redis.call("ZCARD", KEYS[key + 1]) == 0 then
+            local waiter = redis.call("ZRANGE", KEYS[key + 3], 0, 0)[1]
+            after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
+            after = after and INLINE.is_to_be_handed(after) and after
+            if after then redis.call("ZREM", KEYS[key + 3], waiter) end
+        end
+        fits = after
     end
     if fits then
-        for _, operation in ipairs(operations) do
-            local number, key, ids_text, added, records = unpack(operation, 1, 5)
+        INLINE.journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", "")
+        for place, operation in ipairs(operations) do
+            local number, key, ids_text, added, records, name, score = unpack(operation, 1, 7)
             if not added then
                 redis.call("HINCRBY", KEYS[key], "gu", -number)
                 INLINE.remove_records(messages, ids_text)
             else
                 redis.call("HINCRBY", KEYS[key], "pu", -number)
-                INLINE.make_simple_available(KEYS[key + 1], KEYS[key + 2], added, records or {})
+                if place == lone then
+                    local chosen = records and { "c", "1" } or {}
+                    INLINE.hand(own, wake_base, KEYS[key], name, after, ids_text, score, its_record, KEYS[7], ARGV[6], chosen)
+                    if string.byte(after) == 33 then redis.call("HDEL", messages, ids_text) end
+                else
+                    INLINE.make_simple_available(KEYS[key + 1], KEYS[key + 2], added, records or {})
+                end
             end
         end
         redis.call("DEL", unit)
-        INLINE.journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", "")
         return { 0, 0, count }
     end
 end

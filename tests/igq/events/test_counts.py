@@ -11,7 +11,7 @@ import pytest
 from igq.events import formats
 from igq.monitoring.collector import GroupCollector
 from sharedq.mqi.constants import GetOption, MsgFlag, OpenOption, PutOption
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, copied
 from tests.igq.events.scene import Events, mqsc
 from tests.igq.events.test_writer import both, put_alone, put_in_unit, put_looked_at, take, take_in_unit
 from tests.support.accounts import assert_accounted
@@ -76,7 +76,7 @@ def test_a_commit_with_puts_and_a_get_counts_them(events: Events, fields: dict[s
 )
 def test_gets_of_groups_and_chosen_ones_are_counted(events: Events, md: MQMD) -> None:
     _, queue = both(events.group, **PLAIN)
-    queue.put(b"x", md)
+    queue.put(b"x", copied(md))
     queue.get(GetOption.NO_SYNCPOINT, match=MQMD(correl_id=md.correl_id))
     assert counted(events.group) == (1, 1, 1)
 
@@ -91,7 +91,7 @@ def test_what_a_waiting_get_is_handed_is_counted(events: Events, md: MQMD, count
         until_waiting(events.group, "Q", 1)
         with queue.connection.lock:
             for _ in range(count):
-                queue.put(b"x", md)
+                queue.put(b"x", copied(md))
         got.result()
     # It had not to wait long: that event has reset the counts.
     assert events.names() == ["MQRC_Q_SERVICE_INTERVAL_OK"]
@@ -111,7 +111,7 @@ def test_what_a_commit_hands_to_a_waiting_get_is_counted(
         got = pool.submit(waiter.get, GetOption.WAIT | GetOption.NO_SYNCPOINT, wait_ms=60_000)
         until_waiting(events.group, "Q", 1)
         for _ in range(3):
-            queue.put(b"x", md, options=PutOption.SYNCPOINT | how)
+            queue.put(b"x", copied(md), options=PutOption.SYNCPOINT | how)
         if is_spanning:
             connection.put1("OTHER", b"x", options=PutOption.SYNCPOINT)
         connection.commit()
@@ -134,7 +134,7 @@ def test_what_is_handed_to_a_waiting_get_counts_once(events: Events, md: MQMD, w
             source.get(GetOption.SYNCPOINT)
             got = pool.submit(waiter.get, GetOption.WAIT | how, wait_ms=60_000)
             until_waiting(events.group, "Q", 1)
-            queue.put(b"x", md, options=way)
+            queue.put(b"x", copied(md), options=way)
             connection.commit()
             got.result()
     counts = counted(events.group)

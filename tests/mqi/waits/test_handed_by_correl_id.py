@@ -40,6 +40,10 @@ class Scene:
     def put_at_once(self, md: MQMD) -> None:
         self.queue.put(b"reply", md)
 
+    def put_before_a_commit(self, md: MQMD) -> None:
+        self.queue.put(b"reply", md, options=PutOption.SYNCPOINT)
+        self.putter.commit()
+
     def put_with_a_commit(self, md: MQMD) -> None:
         with self.putter.open("SOURCE", OPTIONS) as source:
             source.put(b"request")
@@ -48,7 +52,7 @@ class Scene:
             self.putter.commit()
 
 
-WAYS = [Scene.put_at_once, Scene.put_with_a_commit]
+WAYS = [Scene.put_at_once, Scene.put_before_a_commit, Scene.put_with_a_commit]
 Put = Callable[[Scene, MQMD], None]
 
 
@@ -70,6 +74,9 @@ def test_each_getter_is_handed_the_reply_to_its_request(scene: Scene, put: Put) 
     states = {number: scene.state_of(getter)[:1] for number, getter in getters.items()}
     assert states == {0: b"H", 1: b"W", 2: b"W", 3: b"H", 4: b"W"}
     assert scene.state_of(general)[:1] == b"W"
+    entries: Any = scene.group.group.client().xrange(scene.group.group.structure("APPL1").journal)
+    gets = [fields for _, fields in entries if (fields[b"e"], fields.get(b"q")) == (b"get", b"Q")]
+    assert [fields[b"c"] for fields in gets] == [b"1", b"1"]
     assert (on_queue(scene.group, "Q"), stored(scene.group)) == ([], 0)
     keys = scene.group.group.structure("APPL1").queue("Q")
     client = scene.group.group.client()
@@ -105,21 +112,32 @@ LOOKED_AT: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.parametrize("put", WAYS)
 @pytest.mark.parametrize("why", LOOKED_AT)
-def test_the_getter_looks_itself(scene: Scene, why: str) -> None:
+def test_the_getter_looks_itself(scene: Scene, why: str, put: Put) -> None:
     getter = scene.waiter(b"C" + CORREL_ID + b"!")
-    scene.put_at_once(MQMD(correl_id=CORREL_ID, **LOOKED_AT[why]))
+    put(scene, MQMD(correl_id=CORREL_ID, **LOOKED_AT[why]))
     assert scene.state_of(getter)[:1] == b"K"
     assert stored(scene.group) == 1
 
 
+@pytest.mark.parametrize("put", WAYS)
 @pytest.mark.parametrize("field", ["mk", "al", "lg", "gm"])
-def test_the_getter_looks_itself_at_a_queue_with_more_than_plain_messages(scene: Scene, field: str) -> None:
+def test_the_getter_looks_itself_at_a_queue_with_more_than_plain_messages(scene: Scene, field: str, put: Put) -> None:
     getter = scene.waiter(b"C" + CORREL_ID + b"!")
     keys = scene.group.group.structure("APPL1").queue("Q")
     scene.group.group.client().hset(keys.queue, field, 1)
-    scene.put_at_once(MQMD(correl_id=CORREL_ID))
+    put(scene, MQMD(correl_id=CORREL_ID))
     assert scene.state_of(getter)[:1] == b"K"
+    assert on_queue(scene.group, "Q") == [(b"reply", 0)]
+
+
+@pytest.mark.parametrize("put", WAYS)
+def test_a_plain_message_is_nothing_for_it(scene: Scene, put: Put) -> None:
+    """Also if its CorrelId begins like the mark of one that is handed its message."""
+    getter = scene.waiter(b"C" + b"!" * 24 + b"!")
+    put(scene, MQMD())
+    assert scene.state_of(getter)[:1] == b"W"
     assert on_queue(scene.group, "Q") == [(b"reply", 0)]
 
 

@@ -60,6 +60,14 @@ def open_after_get(group: TestGroup) -> Queue:
     return connection.open("Q", BOTH)
 
 
+def open_among(group: TestGroup) -> Queue:
+    """A queue whose unit of work has put in another structure, too: a decision comes before the commit there."""
+    group.define_private("QM1", "ELSEWHERE")
+    connection = group.connect()
+    connection.open("ELSEWHERE", BOTH).put(b"other", options=PutOption.SYNCPOINT)
+    return connection.open("Q", BOTH)
+
+
 def state_of(group: TestGroup, queue: Queue) -> bytes:
     found: Any = group.group.client().hget(group.group.structure("APPL1").owners, queue.connection.token)
     return bytes(found or b"")
@@ -101,22 +109,25 @@ def waiting(group: TestGroup, queue_keys: QueueKeys) -> Iterator[Callable[[Queue
         yield start
 
 
-def put_at_once(queue: Queue, md: MQMD) -> None:
-    queue.put(b"hello", md)
+def put_at_once(queue: Queue, md: MQMD, body: bytes = b"hello") -> None:
+    queue.put(body, md)
 
 
-def put_in_unit(queue: Queue, md: MQMD) -> None:
-    queue.put(b"hello", md, options=PutOption.SYNCPOINT)
+def put_in_unit(queue: Queue, md: MQMD, body: bytes = b"hello") -> None:
+    queue.put(body, md, options=PutOption.SYNCPOINT)
     commit(queue.connection)
 
 
-def put_buffered(queue: Queue, md: MQMD) -> None:
-    queue.put(b"hello", md, options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+def put_buffered(queue: Queue, md: MQMD, body: bytes = b"hello") -> None:
+    queue.put(body, md, options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
     commit(queue.connection)
 
 
 WAYS = [put_at_once, put_in_unit, put_buffered]
-OPENED_AND_WAYS = [*((open_new, way) for way in WAYS), (open_after_get, put_buffered)]
+OPENED_AND_WAYS = [
+    *((open_new, way) for way in WAYS),
+    *((opened, way) for opened in (open_after_get, open_among) for way in (put_in_unit, put_buffered)),
+]
 #: Fields of messages that can be handed over: nothing, or what is in the index alone.
 HANDED: list[dict[str, Any]] = [
     {},
@@ -126,11 +137,11 @@ HANDED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("fields", HANDED)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("opened", "way"), OPENED_AND_WAYS)
 def test_it_gets_the_message_without_a_call_of_its_own(
-    group: TestGroup, queue_keys: QueueKeys, waiting: Any, way: Any, fields: dict[str, Any]
+    group: TestGroup, queue_keys: QueueKeys, waiting: Any, opened: Any, way: Any, fields: dict[str, Any]
 ) -> None:
-    getter, putter = open_new(group), open_new(group)
+    getter, putter = open_new(group), opened(group)
     future = waiting(getter)
     client = group.group.client()
     way(putter, MQMD(**fields))
@@ -138,7 +149,7 @@ def test_it_gets_the_message_without_a_call_of_its_own(
     assert message.body == b"hello"
     assert message.md.backout_count == 0
     assert {name: getattr(message.md, name) for name in fields} == fields
-    assert (stored(group), client.zcard(queue_keys.index)) == (0, 0)
+    assert (stored(group), client.zcard(queue_keys.index), client.zcard(queue_keys.waiters)) == (0, 0, 0)
     assert state_of(group, getter) == b"HQ"
     assert client.exists(group.group.structure("APPL1").wake + getter.connection.token) == 0
 
@@ -155,6 +166,41 @@ def test_the_journal_records_it_like_any_get(group: TestGroup, waiting: Any, way
     puts = [(event, ids) for event, ids in told if event == "put"]
     assert [ids for _, ids in gets] == [ids for _, ids in puts]
     assert told.index(puts[0]) < told.index(gets[0])
+
+
+@pytest.mark.parametrize("names", [("Q", "OTHER"), ("OTHER", "Q"), ("Q", "Q")], ids="-".join)
+@pytest.mark.parametrize("fields", HANDED)
+@pytest.mark.parametrize("counts", [(1, 1), (1, 2), (2, 1)])
+def test_each_message_of_a_unit_of_work_goes_to_one_that_waits(
+    group: TestGroup, names: tuple[str, str], counts: tuple[int, int], fields: dict[str, Any]
+) -> None:
+    group.define_shared("OTHER")
+    getters = [group.connect().open(name, BOTH) for name in names]
+    for getter in getters:
+        register_wait(getter, b"A!")
+    putter = group.connect()
+    for name, count in zip(names, counts, strict=True):
+        messages = [(MQMD(**fields), b"hello") for _ in range(count)]
+        putter.open(name, BOTH).put_many(messages, options=PutOption.SYNCPOINT)
+    putter.commit()
+    assert [state_of(group, getter)[:1] for getter in getters] == [b"H", b"H"]
+    keys = group.group.structure("APPL1")
+    left = {name: len(on_queue(group, name)) for name in set(names)}
+    assert sum(left.values()) == sum(counts) - 2 == stored(group)
+    for name in names:
+        state: Any = group.group.client().hmget(keys.queue(name).queue, "nw", "pu")
+        assert state == [b"0", b"0"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_that_waits_for_its_number_comes_before_a_general_one(group: TestGroup, way: Any) -> None:
+    special, general, putter = open_new(group), open_new(group), open_new(group)
+    number = generated_number(putter.put(b"").msg_id, putter.handle.structure.number) or 0
+    putter.get()
+    register_wait(special, b"N%d " % (number + 1))
+    register_wait(general, b"A!")
+    way(putter, MQMD())
+    assert (state_of(group, special)[:1], state_of(group, general)[:1]) == (b"K", b"W")
 
 
 def test_it_goes_on_as_if_nothing_had_been(group: TestGroup, waiting: Any) -> None:
@@ -184,25 +230,29 @@ def test_a_get_in_a_unit_of_work_looks_itself(group: TestGroup, waiting: Any, op
     assert getter.get().md.backout_count == 1
 
 
-def test_a_short_buffer_looks_itself(group: TestGroup, waiting: Any) -> None:
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("room", "size"), [(3, 5), (10_500, 11_000)])
+def test_a_short_buffer_looks_itself(group: TestGroup, waiting: Any, way: Any, room: int, size: int) -> None:
     getter, putter = open_new(group), open_new(group)
-    future = waiting(getter, 0, max_length=3)
-    putter.put(b"hello")
+    future = waiting(getter, 0, max_length=room)
+    way(putter, MQMD(), b"x" * size)
     assert future.result(20).reason == MQRC.TRUNCATED_MSG_FAILED
-    assert getter.get().body == b"hello"
+    assert getter.get().body == b"x" * size
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("size", [10_000, 11_000, 300_000])
-def test_long_messages_come_whole(group: TestGroup, waiting: Any, size: int) -> None:
+def test_long_messages_come_whole(group: TestGroup, waiting: Any, way: Any, size: int) -> None:
     getter, putter = open_new(group), open_new(group)
     future = waiting(getter)
     body = bytes(range(256)) * (size // 256)
-    putter.put(body)
+    way(putter, MQMD(), body)
     assert future.result(20).body == body
     assert stored(group) == 0
 
 
-def test_a_message_that_needs_a_look_is_got_by_the_getter(group: TestGroup, waiting: Any) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_message_that_needs_a_look_is_got_by_the_getter(group: TestGroup, waiting: Any, way: Any) -> None:
     getter, putter = open_new(group), open_new(group)
     for md in (
         MQMD(correl_id=b"c" * 24, expiry=6000),
@@ -211,7 +261,7 @@ def test_a_message_that_needs_a_look_is_got_by_the_getter(group: TestGroup, wait
         MQMD(version=2, group_id=b"g" * 24, msg_seq_number=1, msg_flags=int(MsgFlag.MSG_IN_GROUP)),
     ):
         future = waiting(getter)
-        putter.put(b"hello", md)
+        way(putter, md)
         message = future.result(20)
         assert (message.body, message.md.correl_id) == (b"hello", md.correl_id)
         assert state_of(group, getter) == b""
