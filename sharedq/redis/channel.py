@@ -75,15 +75,15 @@ class Channel:
 
     def close(self) -> None:
         """Close it. A later call on it fails."""
-        self._is_ended = True
-        # A child that was forked closes its copy only.
-        if os.getpid() == self._pid:
-            self.interrupt()
+        self.interrupt()
         self._connection.disconnect()
 
     def interrupt(self) -> None:
         """End a read in which another thread waits."""
         self._is_ended = True
+        # A child that was forked ends its copy only.
+        if os.getpid() != self._pid:
+            return
         try:
             # Closing would not wake the reader, but shutting the socket down does. Not by the method of a TLS socket:
             # that takes the encryption off first, and a writer that has just begun would write in clear text.

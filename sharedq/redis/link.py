@@ -421,6 +421,9 @@ class Link:
             ahead: send only so many of *exchanges* before that, and one more whenever the replies to one are read.
             goes_on: not even then if it says no to those replies.
         """
+        if self.turn & 1:
+            # A signal handler calls in the middle of a call of its own thread, and would read the reply to that.
+            raise error_for(MQRC.CALL_IN_PROGRESS, "", "", "this thread is in the middle of another call")
         self.turn += 1
         steps.taken += 1
         try:

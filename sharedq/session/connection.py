@@ -17,7 +17,7 @@ from sharedq.messages.context import appl_name_of, default_appl_name, user_ident
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
-from sharedq.objects.store.failures import State, failure_count, structure_state
+from sharedq.objects.store.failures import State, parse_failure, structure_state
 from sharedq.objects.store.topics import Matcher
 from sharedq.properties.handle import MessageHandle
 from sharedq.redis.keys import StructureKeys, structure_keys
@@ -191,7 +191,11 @@ class Connection:
         except MQIError:
             self._take_back_attach(keys)
             raise
-        access = self._accesses[structure] = StructureAccess(keys, number, failure_count(reply[1]))
+        failure = parse_failure(reply[1].decode())
+        access = StructureAccess(keys, number)
+        if failure is not None:
+            access.failures, access.was_entered_failed = failure.count, failure.is_failed
+        self._accesses[structure] = access
         return access
 
     def _take_back_attach(self, keys: StructureKeys) -> None:
@@ -379,7 +383,11 @@ class Connection:
         except BaseException:
             self._break_off_with_link()
             raise
-        if is_dead or (state == "ACTIVE" and failure_count(told[0]) == access.failures):
+        if is_dead:
+            return False
+        failure = parse_failure(told[0].decode())
+        count = failure.count if failure else 0
+        if state == "ACTIVE" and count == access.failures and not access.was_entered_failed:
             return False
         return bool(self.command(admin.owners, "HEXISTS", admin.owners, self.token))
 

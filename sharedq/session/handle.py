@@ -21,8 +21,9 @@ from sharedq.session.route import Route
 class StructureAccess:
     """A structure that a connection has entered.
 
-    ``failures``: how many times it had failed before. ``has_failed``: it lost its keys since then, and this connection
-    with them; handles of it stay useless also when it is recovered. ``clock_ms``: what Redis' clock said there at
+    ``failures``: how many times it had failed before. ``was_entered_failed``: it was failed then, so its recovery takes
+    away what the connection has there. ``has_failed``: it lost its keys since then, and this connection with them;
+    handles of it stay useless also when it is recovered. ``clock_ms``: what Redis' clock said there at
     ``clock_read_s`` (monotonic).
     """
 
@@ -30,6 +31,7 @@ class StructureAccess:
     number: int
     failures: int = 0
     has_failed: bool = False
+    was_entered_failed: bool = False
     clock_ms: int = 0
     clock_read_s: float = float("-inf")
 

@@ -10,12 +10,13 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from sharedq.admin.backup.restoration import recover
-from sharedq.api import Queue
+from sharedq.api import Queue, QueueManagerConnection
 from sharedq.calls.get import wait as waiting
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
@@ -50,6 +51,40 @@ def test_it_cannot_be_opened_until_it_is_recovered(used: TestGroup) -> None:
     recover(used.group, "APPL1")
     with connection.open("ALIAS", OpenOption.INPUT_SHARED) as queue:
         assert drain(queue) == [b"kept"]
+
+
+def put_by_spread(group: TestGroup, kind: str) -> tuple[QueueManagerConnection, Callable[[], object]]:
+    """A connection that knows APPL2 only, and how it puts by an alias that leads to APPL1, too."""
+    connection = group.connect()
+    if kind == "publication":
+        return connection, partial(connection.open_topic("a").publish, b"x")
+    if kind == "put1":
+        return connection, partial(connection.put1, "SPREAD", b"x")
+    queue = connection.open("SPREAD", OpenOption.OUTPUT)
+    is_there = queue.handle.structure.keys.name == "APPL2"
+    return (connection, partial(queue.put, b"x")) if is_there else put_by_spread(group, kind)
+
+
+@pytest.mark.parametrize("kind", ["put1", "handle", "publication"])
+def test_one_that_comes_there_while_it_has_failed_goes_on_after_its_recovery(used: TestGroup, kind: str) -> None:
+    used.define("QM1", QueueAlias(name="SPREAD", target="Q", spread="OTHER", def_bind="NOTFIXED"))
+    assert mqsc(used, "DEFINE SUB(SP) TOPICSTR('a') DEST(SPREAD) PSPROP(NONE)\n")[0] == 0
+    connection, put = put_by_spread(used, kind)
+    other = connection.open("OTHER", OpenOption.OUTPUT)
+    lose(used)
+    # Somebody notices it first, so that the group knows.
+    assert reason_of(partial(used.connect().open, "Q", OpenOption.OUTPUT)) == MQRC.CF_STRUC_FAILED
+    for _ in range(12):
+        put()
+    recover(used.group, "APPL1")
+    other.put(b"in a unit of work", options=PutOption.SYNCPOINT)
+    for _ in range(12):
+        put()
+    connection.commit()
+    bodies = Counter(
+        body for name, structure in (("Q", "APPL1"), ("OTHER", "APPL2")) for body, _ in on_queue(used, name, structure)
+    )
+    assert bodies == {b"kept": 1, b"x": 24, b"in a unit of work": 1}
 
 
 @pytest.mark.unaccounted("a queue is lost by hand")

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Final
 
-from sharedq.calls.handles.open import close_handle, find_queue
+from sharedq.calls.handles.open import find_queue
 from sharedq.calls.handles.ways import for_length, places_for, put_on_any
 from sharedq.calls.put.store import Messages, store_many
 from sharedq.log import LibraryLogger
@@ -182,13 +181,5 @@ def _put(
             return False
         put_on_any(connection, handle, places_for(connection, handle, first.md, _PUT), in_unit, put_on)
         return True
-    way = for_length(connection, handle, max(len(report.body) for report in reports))
-    try:
-        put_on(way)
-    finally:
-        for other_way in handle.puts.ways.values():
-            # If the close is refused, it stays open until the connection ends. That does not affect the reports.
-            with suppress(MQIError):
-                if not connection.is_ended:
-                    close_handle(connection, other_way)
+    put_on(for_length(connection, handle, max(len(report.body) for report in reports)))
     return True

@@ -70,12 +70,16 @@ def take_definition(handle: Handle, reply: Sequence[bytes], path: Path | None = 
 
     Raises:
         MQIError: 2041 on a put whose route is the transmit queue: its definition changed since the
-            handle was opened (IBM MQ for z/OS, intra-group queuing, "Invalidation of object handles").
+            handle was opened (IBM MQ for z/OS, intra-group queuing, "Invalidation of object handles"); or on
+            a put by a handle whose queue has become a transmission queue, or is none any more.
     """
     if for_put and handle.is_intra_group:
         raise error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, f"{handle.name} was altered")
     known = handle.definition
-    handle.go_by(Definition.of(reply[1], reply[2], *(path or (known.route, known.checks))))
+    new = Definition.of(reply[1], reply[2], *(path or (known.route, known.checks)))
+    if for_put and new.facts.is_transmission != known.facts.is_transmission:
+        raise error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, f"USAGE of {handle.name} was altered")
+    handle.go_by(new)
 
 
 def changed_path(connection: Connection, handle: Handle) -> Path | None:

@@ -107,11 +107,6 @@ def why_not_there(group: Group, structure: str, name: str) -> MQIError | None:
     return None
 
 
-def failure_count(text: bytes) -> int:
-    """Return how many times a structure has failed, from its record. Empty: never."""
-    return _parsed(text).count if text else 0
-
-
 def parse_failure(text: str) -> Failure | None:
     """Return what a record of ``A:failures`` tells. None if it is empty: the structure never failed."""
     return _parsed(text.encode()) if text else None

@@ -61,6 +61,7 @@ def there(group: TestGroup) -> bool:
 
 def kill(group: TestGroup, connection: QueueManagerConnection, by: QueueManagerConnection) -> None:
     token = connection.connection.process.token
+    connection.connection.process.stop_renewing()
     group.group.client().zadd(group.group.keys.leases, {token: 1})
     assert recover(group.group, by.connection, token).is_resolved
 
@@ -235,6 +236,8 @@ def test_programs_that_die_with_a_deleted_queue_open(models: TestGroup, model: s
     witness = models.connect()
     if order == "both at once":
         tokens = [each.connection.process.token for each in (deleter, other)]
+        for each in (deleter, other):
+            each.connection.process.stop_renewing()
         models.group.client().zadd(models.group.keys.leases, dict.fromkeys(tokens, 1))
         for token in tokens:
             assert recover(models.group, witness.connection, token).is_resolved

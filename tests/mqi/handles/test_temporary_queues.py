@@ -142,6 +142,7 @@ def test_it_goes_with_the_recovery_of_its_program(models: TestGroup) -> None:
     first, second = models.connect(process=process), models.connect(process=process)
     handle, permanent = create(first.connection), create(first.connection, b"PERM")
     second.open(handle.name, BOTH).put(b"x")
+    process.stop_renewing()
     models.group.client().zadd(models.group.keys.leases, {process.token: 1})
     assert recover(models.group, models.connect().connection, process.token).is_resolved
     assert [exists(models, each) for each in (handle, permanent)] == [False, True]
@@ -170,6 +171,7 @@ def test_another_queue_of_its_name_stays(models: TestGroup) -> None:
     close_handle(maker, handle)
     models.define_private("QM1", handle.name)
     models.group.client().sadd(key, handle.name)
+    process.stop_renewing()
     models.group.client().zadd(models.group.keys.leases, {process.token: 1})
     assert recover(models.group, models.connect().connection, process.token).is_resolved
     assert exists(models, handle)

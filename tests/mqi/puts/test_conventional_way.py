@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import pytest
 
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption, Report, SubOption
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -15,6 +18,8 @@ from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.routes import BOTH, transmitted
 from tests.support.scenes import on_queue
+
+LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 
 
 @pytest.mark.rule(
@@ -81,6 +86,43 @@ def test_a_way_that_no_handle_of_the_program_has_is_not_registered(narrow: TestG
     connection.disconnect()
     assert len(on_queue(narrow, "QM2", "@QM1")) == 1
     assert narrow.repository("QM1").queue_status("QM2").open_output == 0
+
+
+@pytest.mark.rule(
+    "igq/invalidation", "A queue that is no transmission queue any more takes no message for another manager (2041)."
+)
+@pytest.mark.parametrize("options", [PutOption.NO_SYNCPOINT, PutOption.SYNCPOINT, LATER])
+@pytest.mark.parametrize("how", ["alter", "define"])
+@pytest.mark.parametrize("kind", ["publication", "distribution list", "handle"])
+def test_a_way_ends_with_the_usage_of_its_queue(narrow: TestGroup, kind: str, how: str, options: int) -> None:
+    narrow.define_shared("A")
+    connection, long = narrow.connect("QM1"), b"y" * 11
+    put: Callable[[], object]
+    if kind == "publication":
+        subscriber = narrow.connect("QM2")
+        there = subscriber.open("IN", OpenOption.INPUT_SHARED)
+        subscriber.subscribe("a", queue=there, options=SubOption.CREATE)
+        put = partial(connection.open_topic("a").publish, long, options=options)
+    elif kind == "distribution list":
+        put = partial(connection.open_list(["A", ("IN", "QM2")]).put, long, options=options)
+        connection.open("A", OpenOption.OUTPUT).put(b"a unit of work", options=PutOption.SYNCPOINT)
+    else:
+        put = partial(connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2").put, long, options=options)
+    put()
+    connection.commit()
+    with narrow.connect("QM1") as reader, reader.open("QM2", OpenOption.INPUT_SHARED) as queue:
+        queue.get()
+    # A queue that a handle or a list has open cannot be deleted, nor its definition be put in its place.
+    if how == "alter" or narrow.repository("QM1").queue_status("QM2").open_output:
+        narrow.repository("QM1").alter("QLOCAL", "QM2", {"usage": "NORMAL"})
+    else:
+        narrow.repository("QM1").delete("QLOCAL", "QM2")
+        narrow.define_private("QM1", "QM2")
+    with suppress(MQIError):
+        put()
+    with suppress(MQIError):
+        connection.commit()
+    assert on_queue(narrow, "QM2", "@QM1") == []
 
 
 @pytest.mark.rule(
