@@ -37,9 +37,10 @@ local caller, owner, unit_id, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARG
 local KEYS_PER_QUEUE = (#KEYS - 7) / (#ARGV - 6)
 local budget, is_decided = tonumber(ARGV[5]), expected < 0
 if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller) == 1 then
-    -- One more than there must be, or than this call can apply, should it be there.
-    local elements, operations, keys = redis.call("LRANGE", unit, 0, (is_decided and budget or expected) + 1), {}, {}
-    local count, fits = 0, elements[1] == "A" .. unit_id and (is_decided or #elements == expected + 1)
+    -- One more than there must be, should it be there. Of any number few are read: each chunk of a large one comes here.
+    local most = is_decided and 10 or expected
+    local elements, operations, keys = redis.call("LRANGE", unit, 0, most + 1), {}, {}
+    local count, fits = 0, elements[1] == "A" .. unit_id and (#elements == most + 1 or is_decided and #elements <= most)
     -- The operation whose message a get waits for, that message's record, and whether the get of any message may have it.
     local lone, its_record, is_for_any
     for position = 7, #ARGV do keys[ARGV[position]] = 8 + (position - 7) * KEYS_PER_QUEUE end
@@ -87,6 +88,7 @@ if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller)
         fits = after
     end
     if fits then
+        redis.call("DEL", unit)
         INLINE.journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", "")
         for place, operation in ipairs(operations) do
             local number, key, ids_text, added, records, name, score = unpack(operation, 1, 7)
@@ -104,7 +106,6 @@ if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller)
                 end
             end
         end
-        redis.call("DEL", unit)
         return { 0, 0, count }
     end
 end
