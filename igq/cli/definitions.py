@@ -149,15 +149,22 @@ def diff(
 
 def read_commands(file: Path) -> str:
     """Return the text of a file of MQSC commands. Raises CommandError: it cannot be read, or is TOML."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CommandError(f"{file}: this is not UTF-8 text") from None
+    text = read_file(file)
     if _is_toml(text):
         raise CommandError(f"{file}: this is TOML, not MQSC; IGQ_CONFIG names a file of settings")
     return text
+
+
+def read_file(file: Path) -> str:
+    """Return the text of a file that a command line names. Raises CommandError: the file is not there, or no text."""
+    from sharedq.settings.text_files import NotTextError, read_text
+
+    try:
+        return read_text(file)
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}") from None
+    except NotTextError as error:
+        raise CommandError(f"{file}: {error}") from None
 
 
 def _is_toml(text: str) -> bool:

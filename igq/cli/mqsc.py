@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -73,10 +74,23 @@ def _run(qmgr: str, file: Path | None, commands: list[str], lenient: bool | None
         raise CommandError("FILE and -c exclude each other")
     settings = load_settings()
     is_lenient = settings.mqsc_lenient if lenient is None else lenient
-    source: TextIO = sys.stdin
-    if commands:
-        source = io.StringIO("\n".join(commands) + "\n")
-    elif file is not None:
-        source = io.StringIO(read_commands(file))
+    lines: Iterable[str] | None = commands
+    if not commands:
+        lines = typed_lines() if file is None else io.StringIO(read_commands(file))
     run = run_trial if is_dry_run else run_session
-    return run(settings, qmgr, source, sys.stdout, is_lenient=is_lenient)
+    return run(settings, qmgr, lines, sys.stdout, is_lenient=is_lenient)
+
+
+def typed_lines() -> Iterator[str] | None:
+    """Return the lines of standard input as they come. None: it is a terminal."""
+    if sys.stdin is None:
+        raise CommandError("standard input is closed; give FILE or -c")
+    return None if sys.stdin.isatty() else _decoded(sys.stdin.buffer)
+
+
+def _decoded(lines: Iterable[bytes]) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise CommandError(f"standard input: line {number} is not UTF-8 text") from None

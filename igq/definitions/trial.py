@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from typing import TextIO
 
 from igq.definitions.catalog import AUTHORITY, Item, read_named
@@ -36,8 +38,13 @@ _IN_COPY = (
 )
 
 
-def run_trial(settings: Settings, qmgr: str, source: TextIO, out: TextIO, *, is_lenient: bool = False) -> int:
-    """Say what the commands of *source* would do at the running manager *qmgr*. Returns 0 or 10, as `run` does.
+def run_trial(
+    settings: Settings, qmgr: str, lines: Iterable[str] | None, out: TextIO, *, is_lenient: bool = False
+) -> int:
+    """Say what the commands in *lines* would do at the running manager *qmgr*. Returns 0 or 10, as `run` does.
+
+    Args:
+        lines: None: standard input.
 
     Raises:
         CommandError: there is no such manager, or it is not running.
@@ -51,7 +58,14 @@ def run_trial(settings: Settings, qmgr: str, source: TextIO, out: TextIO, *, is_
             repository = Repository(copy, qmgr)
             executor = TrialExecutor(repository, Repository(group, qmgr))
             completed = messages.WOULD_COMPLETE
-            return run(source, repository, out, executor=executor, is_lenient=is_lenient, completed=completed)
+            return run(
+                sys.stdin if lines is None else lines,
+                repository,
+                out,
+                executor=executor,
+                is_lenient=is_lenient,
+                completed=completed,
+            )
     finally:
         group.leave()
 

@@ -13,8 +13,14 @@ from igq.mqsc.actions.authority import AUTHORITIES
 from igq.mqsc.language.attribute_values import find_parameter
 from igq.mqsc.language.parser import Command, MqscSyntaxError, Parameter
 
-#: Without these the command would be about something else.
-_SUBJECTS = (("AUTHREC", "OBJTYPE"), ("AUTHREC", "GROUP"))
+#: Without these parameters of an authority record the command would be about something else: the parameter -> why.
+_USERS_ONLY = "only authority records of users for queues and topics are supported here"
+_SUBJECTS = {
+    "OBJTYPE": _USERS_ONLY,
+    "GROUP": _USERS_ONLY,
+    "PROFILE": "igq has no such profile",
+    "PRINCIPAL": "no message descriptor can name this user",
+}
 _CHANGES = ("AUTHADD", "AUTHRMV")
 _NO_PARAMETER = "there is no such parameter here"
 
@@ -32,9 +38,9 @@ def pass_over(command: Command, error: MqscSyntaxError) -> PassedOver | None:
     parameter = error.parameter
     if parameter is None:
         return None
-    if (command.object_type, parameter.keyword) in _SUBJECTS:
+    if command.object_type == "AUTHREC" and parameter.keyword in _SUBJECTS:
         what = f"{command.verb} {command.object_type} with {_shown(parameter)}"
-        reason = "only authority records of users for queues and topics are supported here"
+        reason = _SUBJECTS[parameter.keyword]
         return PassedOver(messages.COMMAND_PASSED_OVER.format(parameter.line, what, reason), None)
     if error.unknown:
         # The values of a WHERE are not parameters.

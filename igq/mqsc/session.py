@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -30,18 +30,22 @@ from sharedq.objects.store.finder import Chosen
 from sharedq.settings.values import Settings
 
 
-def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO, *, is_lenient: bool = False) -> int:
-    """Run the commands of *source* for the running manager *qmgr*, as `run` does. Returns 0, 10 or 20.
+def run_session(
+    settings: Settings, qmgr: str, lines: Iterable[str] | None, out: TextIO, *, is_lenient: bool = False
+) -> int:
+    """Run the commands in *lines* for the running manager *qmgr*, as `run` does. Returns 0, 10 or 20.
+
+    Args:
+        lines: None: a person types them after a prompt.
 
     Raises:
         CommandError: there is no such manager, or it is not running.
         DeploymentError, MQIError: Redis cannot be used.
     """
     with _joined(settings, qmgr) as (repository, control):
-        is_terminal = source.isatty()
-        lines = _prompted(source, out) if is_terminal else iter(source)
+        is_terminal = lines is None
         return run(
-            lines,
+            _prompted(sys.stdin, out) if lines is None else lines,
             repository,
             out,
             control=control,

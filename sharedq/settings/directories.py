@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from sharedq.settings.text_files import read_text
+
 
 def make_private(path: Path) -> None:
     """Make a directory that is not there, and what is missing above it, for this user alone.
@@ -50,7 +52,7 @@ def data_dir_of(env: Mapping[str, str]) -> Path:
 
         file = absolute(Path(env["IGQ_CONFIG"]), Path.cwd())
         try:
-            named = tomllib.loads(file.read_text(encoding="utf-8")).get("data_dir")
+            named = tomllib.loads(read_text(file)).get("data_dir")
         except (OSError, ValueError, RecursionError):
             named = None
         if isinstance(named, str) and named.strip():

@@ -22,6 +22,7 @@ from pydantic_core import ErrorDetails
 from sharedq.settings.directories import absolute, default_data_dir, make_private
 from sharedq.settings.redis_mask import mask_password
 from sharedq.settings.redis_url import check_redis_url
+from sharedq.settings.text_files import NotTextError, read_text
 from sharedq.settings.values import ConfigError, Settings
 
 #: Environment variable -> field of Settings.
@@ -147,9 +148,9 @@ def _mention_redis_url(env: Mapping[str, str], settings: Settings) -> None:
 
 def _read_file(path: Path, base: dict[str, Any]) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        text = read_text(path)
+    except (OSError, NotTextError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"IGQ_CONFIG={path}: cannot be read: {reason}; allowed: a TOML file") from None
     try:
         values = tomllib.loads(text)
@@ -185,9 +186,9 @@ def _with_url_of_file(values: dict[str, Any]) -> dict[str, Any]:
     if values.get("redis_url") is not None:
         raise ConfigError(f"redis_url_file={_shown(str(path))}: redis_url is set too; allowed: one of them")
     try:
-        url = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        url = read_text(path).strip()
+    except (OSError, NotTextError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"redis_url_file={_shown(str(path))}: cannot be read: {reason}") from None
     try:
         check_redis_url(url)

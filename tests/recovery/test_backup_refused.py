@@ -95,7 +95,7 @@ def test_an_invalid_command_is_a_syntax_error(structure: TestGroup, command: str
 
 
 @pytest.mark.parametrize("verb", ["BACKUP", "RECOVER"])
-@pytest.mark.parametrize("name", ["NOWHERE", "@QM1", "CSQ_ADMIN", "*", "../../x"])
+@pytest.mark.parametrize("name", ["NOWHERE", "@QM1", "CSQ_ADMIN", "X*", "../../x"])
 def test_a_structure_that_there_is_not(structure: TestGroup, verb: str, name: str) -> None:
     status, output = mqsc(structure, f"{verb} CFSTRUCT('{name}')\n")
     assert (status, output.count("\nCSQM112E"), "MQRC_CF_STRUC_ERROR (2349)" in output) == (10, 1, True)
@@ -273,3 +273,24 @@ def test_backups_go_where_the_setting_says_and_only_their_owner_reads_them(
     assert taken.path == tmp_path / "there" / f"{group.group.name}.APPL1.backup"
     assert taken.path.stat().st_mode & 0o777 == 0o600
     group.close()
+
+
+def test_a_generic_name_backs_up_each_recoverable_structure_with_that_stem(filled: TestGroup) -> None:
+    for line in ("DEFINE CFSTRUCT(APPL2) CFLEVEL(5) RECOVER(YES)", "DEFINE CFSTRUCT(APPL3) CFLEVEL(5) RECOVER(NO)"):
+        status, output = mqsc(filled, line + "\n")
+        assert status == 0, output
+
+    for name, expected in (("*", {"APPL1", "APPL2"}), ("APPL*", {"APPL1", "APPL2"}), ("APPL2*", {"APPL2"})):
+        status, output = mqsc(filled, f"BACKUP CFSTRUCT({name})\n")
+        assert status == 0, output
+        assert {word for word in set(output.split()) if f"structure {word} completed" in output} == expected
+
+
+def test_a_structure_that_is_being_backed_up_does_not_hold_back_the_others(filled: TestGroup) -> None:
+    status, output = mqsc(filled, "DEFINE CFSTRUCT(APPL2) CFLEVEL(5) RECOVER(YES)\n")
+    assert status == 0, output
+    with exclusively(backup_path(filled.group.settings, "APPL1"), "APPL1"):
+        status, output = mqsc(filled, "BACKUP CFSTRUCT(*)\n")
+    assert status == 10
+    assert "CSQE101I: Unable to backup or recover structure APPL1" in output
+    assert "CSQE121I: Backup of structure APPL2 completed" in output

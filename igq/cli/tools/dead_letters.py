@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from igq.cli.definitions import read_file
 from igq.cli.help import show_help_alone
 from igq.cli.messages import printable, read_identifier
 from igq.errors import CommandError
@@ -224,7 +225,7 @@ def handle(
     from sharedq.mqi.errors import MQIError
     from sharedq.settings.loader import load_settings
 
-    table = parse_rules(_text_of(rules))
+    table = parse_rules(read_file(rules))
     if check:
         say(f"{rules}: {counted(len(table.rules), 'rule')}")
         return DONE
@@ -394,15 +395,6 @@ def _print_summary(place: str, rows: list[tuple[int, str, str, str, int]]) -> No
     for reason, why, queue, qmgr, count in rows:
         table.add_row(str(count), f"{reason} {why}" if reason else "no header", queue, qmgr)
     Terminal().print(table)
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CommandError(f"{file}: this is not UTF-8 text") from None
 
 
 @contextmanager

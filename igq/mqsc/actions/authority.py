@@ -12,7 +12,14 @@ from igq.mqsc.language.parser import Command, MqscSyntaxError
 from igq.mqsc.records import Shown, read_request, shown, two_columns
 from sharedq.objects.definitions.names import matches
 from sharedq.objects.repository import Repository
-from sharedq.objects.store.authorities import KNOWN, Authorities, AuthorityRecord, all_records
+from sharedq.objects.store.authorities import (
+    KNOWN,
+    Authorities,
+    AuthorityRecord,
+    all_records,
+    check_principal,
+    check_profile,
+)
 
 _RECORD = ("PROFILE", "OBJTYPE", "PRINCIPAL")
 _CHANGES = ("AUTHADD", "AUTHRMV")
@@ -81,8 +88,13 @@ def _read_record(command: Command, options: tuple[str, ...]) -> tuple[str, str, 
     found = [find_parameter(command, keyword) for keyword in _RECORD]
     if None in found:
         raise _missing(command, "PROFILE(name), OBJTYPE(QUEUE|TOPIC) and PRINCIPAL(user)")
-    profile, object_type, principal = (each.value for each in found if each is not None)
-    return profile, object_type, principal
+    profile, object_type, principal = (each for each in found if each is not None)
+    for parameter, check in ((profile, check_profile), (principal, check_principal)):
+        try:
+            check(parameter.value)
+        except ValueError as error:
+            raise command.error(parameter, str(error)) from None
+    return profile.value, object_type.value, principal.value
 
 
 def _read_type(command: Command) -> str:

@@ -13,11 +13,12 @@ from igq.mqsc.language.parser import Command
 from igq.mqsc.records import Shown, read_request, shown, two_columns
 from igq.output.plural import counted
 from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.restoration import purge, recover
 from sharedq.admin.backup.status import latest_backup, messages_in
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.failures import failure_of, structure_state
@@ -26,23 +27,49 @@ _EXCLUDED_S = range(30, 601)
 
 
 def backup_structure(command: Command, repository: Repository) -> list[str]:
-    """BACKUP CFSTRUCT. EXCLINT is accepted but excludes nothing: a backup includes everything up to its own end."""
+    """BACKUP CFSTRUCT of one structure, or of all recoverable ones that a generic name means.
+
+    EXCLINT is accepted but excludes nothing: a backup includes everything up to its own end.
+
+    Raises:
+        PartlyDoneError: some of several could not be backed up. The others were.
+    """
     command.check_keywords(("EXCLINT", "CMDSCOPE"))
     interval = find_parameter(command, "EXCLINT")
     if interval is not None and not (interval.value.isdecimal() and int(interval.value) in _EXCLUDED_S):
         raise command.error(interval, "EXCLINT(30..600)")
-    taken = backup(repository.group, command.name)
+    if not is_generic(command.name):
+        return [_backed_up(repository.group, command.name)]
+    lines: list[str] = []
+    failed: list[int] = []
+    names = [each.name for each in repository.structures() if each.is_recoverable and matches(command.name, each.name)]
+    for name in names:
+        try:
+            lines.append(_backed_up(repository.group, name))
+        except BackupError as error:
+            failed.append(0)
+            lines.append(str(error))
+        except MQIError as error:
+            failed.append(int(error.reason))
+            lines.append(messages.failure(f"CFSTRUCT({name})", error))
+    if failed:
+        raise messages.PartlyDoneError(lines, failed[0])
+    if not names:
+        raise error_for(MQRC.CF_STRUC_ERROR, "", command.name, "no recoverable structure has such a name")
+    return lines
+
+
+def _backed_up(group: Group, structure: str) -> str:
+    taken = backup(group, structure)
     size_mb = taken.bytes / 1e6
-    return [
-        messages.BACKUP_COMPLETED.format(
-            command.name,
-            counted(taken.messages, "message"),
-            counted(taken.queues, "queue"),
-            f"{size_mb:.1f}",
-            taken.position,
-            taken.path,
-        )
-    ]
+    return messages.BACKUP_COMPLETED.format(
+        structure,
+        counted(taken.messages, "message"),
+        counted(taken.queues, "queue"),
+        f"{size_mb:.1f}",
+        taken.position,
+        taken.path,
+    )
 
 
 def recover_structure(command: Command, repository: Repository) -> list[str]:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
 
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.definitions.names import check_object_name, is_generic, matches
+from sharedq.objects.definitions.names import check_object_name
 from sharedq.objects.store.structures import announce
 from sharedq.redis.keys import StructureKeys
 from sharedq.redis.link import Reply
@@ -32,13 +33,15 @@ PUT, PUBLISH, SUBSCRIBE, RESUME = "PUT", "PUB", "SUB", "RESUME"
 QUEUE, TOPIC = "QUEUE", "TOPIC"
 #: Object type -> its authorities.
 KNOWN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({QUEUE: (PUT,), TOPIC: (PUBLISH, SUBSCRIBE, RESUME)})
+#: A qualifier of a profile that stands for any number of qualifiers.
+_ANY_QUALIFIERS = "**"
 #: Bytes of a user id in a message descriptor.
 USER_ID_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class AuthorityRecord:
-    """The authorities of one user for the objects of one profile: an object's name, or its beginning and ``*``."""
+    """The authorities of one user for the objects of one profile: a name, or a generic one (see `fits`)."""
 
     profile: str
     principal: str
@@ -63,8 +66,8 @@ class AuthorityTable:
 
     def authorities(self, principal: str, name: str) -> tuple[str, ...]:
         """Return what *principal* may do with an object. Its record with the most specific profile decides."""
-        found = [record for record in self._of.get(principal, ()) if matches(record.profile, name)]
-        best = max(found, key=lambda record: (not is_generic(record.profile), len(record.profile)), default=None)
+        found = [record for record in self._of.get(principal, ()) if fits(record.profile, name)]
+        best = min(found, key=lambda record: _generality(record.profile), default=None)
         return () if best is None else best.authorities
 
 
@@ -133,16 +136,47 @@ def users_of_members(details: Mapping[str, Mapping[str, object]]) -> dict[str, s
     return users
 
 
+def fits(profile: str, name: str) -> bool:
+    """Whether a profile means an object. A profile is the name of an object, or has these marks.
+
+    ``?`` stands for one character. ``*`` stands for any characters inside one qualifier, a part between two full stops;
+    at the end it also stands for all qualifiers after it. ``**`` as a qualifier stands for any number of qualifiers.
+
+    Source: IBM MQ, "Using OAM generic profiles". There, a ``*`` at the end stays inside its qualifier.
+    """
+    if profile.endswith("*") and not profile.endswith("**"):
+        profile += "." + _ANY_QUALIFIERS
+    return _fit(tuple(profile.split(".")), tuple(name.split(".")))
+
+
+def _fit(profile: tuple[str, ...], name: tuple[str, ...]) -> bool:
+    if not profile:
+        return not name
+    if profile[0] == _ANY_QUALIFIERS:
+        return any(_fit(profile[1:], name[skipped:]) for skipped in range(len(name) + 1))
+    return bool(name) and fnmatchcase(name[0], profile[0]) and _fit(profile[1:], name[1:])
+
+
+def _generality(profile: str) -> tuple[int, ...]:
+    """Return what orders profiles that fit one name: the least is the most specific, from left to right as at IBM."""
+    marks = profile.replace(_ANY_QUALIFIERS, "+")
+    return tuple("?*+".find(character) + 1 for character in marks)
+
+
 def check_profile(profile: str) -> str:
-    """Return *profile* if it is the name of an object, or the beginning of names and ``*``.
+    """Return *profile* if it is the name of an object, or generic: see `fits`.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is neither, or has ``**`` twice or as a part of a qualifier.
     """
+    qualifiers = profile.split(".")
     try:
-        return profile if profile == "*" else check_object_name(profile.removesuffix("*")) and profile
+        check_object_name(profile.replace("*", "_").replace("?", "_"))
+        if profile.count("**") != qualifiers.count(_ANY_QUALIFIERS) or qualifiers.count(_ANY_QUALIFIERS) > 1:
+            raise ValueError
     except ValueError:
-        raise ValueError(f"PROFILE({profile}): the name of an object, or the beginning of names and *") from None
+        raise ValueError("the name of an object, or a generic profile with ? * or once **") from None
+    return profile
 
 
 def check_principal(principal: str) -> str:
@@ -152,7 +186,7 @@ def check_principal(principal: str) -> str:
         ValueError: it is blank, not printable, or longer than 12 bytes.
     """
     if not principal or len(principal.encode()) > USER_ID_LENGTH or not principal.isprintable() or " " in principal:
-        raise ValueError(f"PRINCIPAL({principal}): a user id of 1 to {USER_ID_LENGTH} characters without blanks")
+        raise ValueError(f"a user id of 1 to {USER_ID_LENGTH} characters without blanks")
     return principal
 
 

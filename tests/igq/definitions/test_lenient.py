@@ -211,3 +211,19 @@ def test_the_dumps_have_every_attribute_of_every_kind() -> None:
     }
     # IBM MQ has no SPREAD.
     assert missing == {kind: ["SPREAD"] if kind == "QALIAS" else [] for kind in MODELS}
+
+
+def test_authority_records_that_cannot_be_kept_are_passed_over(group: TestGroup) -> None:
+    text = """\
+SET AUTHREC PROFILE('**') PRINCIPAL('anna') OBJTYPE(QUEUE) AUTHADD(BROWSE,GET,PUT,INQ)
+SET AUTHREC PROFILE('A.***') PRINCIPAL('anna') OBJTYPE(QUEUE) AUTHADD(PUT)
+SET AUTHREC PROFILE('A.*.IN') PRINCIPAL('anna@company.example') OBJTYPE(QUEUE) AUTHADD(PUT)
+"""
+
+    status, lines = load(group, text)
+
+    assert status == 0, lines
+    passed = ["1 SET AUTHREC: AUTHADD(BROWSE,GET,INQ)", "2 SET AUTHREC with PROFILE(A.***)"]
+    assert warnings(lines) == [*passed, "3 SET AUTHREC with PRINCIPAL(anna@company.example)"]
+    assert Authorities(group.group).records() == [AuthorityRecord("**", "anna", ("PUT",))]
+    assert load(group, text, is_lenient=False)[0] == 10

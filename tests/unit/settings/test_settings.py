@@ -261,10 +261,10 @@ def test_file_that_is_not_toml_is_reported_with_its_line(tmp_path: Path) -> None
 def test_file_that_cannot_be_read_is_reported_with_the_reason(tmp_path: Path) -> None:
     missing = tmp_path / "none.toml"
     binary = tmp_path / "binary.toml"
-    binary.write_bytes(b"\xff\xfe\x00")
+    binary.write_bytes(b"a = 1\n\xff\x00")
 
     assert error_of({"IGQ_CONFIG": str(missing)}).startswith(f"IGQ_CONFIG={missing}: cannot be read: No such file")
-    assert "it is not UTF-8 text" in error_of({"IGQ_CONFIG": str(binary)})
+    assert "line 2 is not UTF-8 text" in error_of({"IGQ_CONFIG": str(binary)})
 
 
 def test_data_dir_below_a_file_is_refused(tmp_path: Path) -> None:

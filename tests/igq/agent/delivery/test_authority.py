@@ -31,6 +31,7 @@ from sharedq.objects.store.authorities import (
     AuthorityTable,
     check_principal,
     check_profile,
+    fits,
     users_of_members,
 )
 from sharedq.objects.store.parts import own_part
@@ -153,20 +154,54 @@ def test_the_most_specific_profile_of_a_user_counts() -> None:
     assert allowed == {("ALICE", "ORDERS"), ("ALICE", "BILLS")}
 
 
+@pytest.mark.parametrize(
+    ("profile", "fitting", "others"),
+    [
+        ("APP.%.OUT", ["APP.%.OUT"], ["APP.X.OUT"]),
+        ("**", ["A", "A.B.C"], []),
+        ("*", ["A", "A.B.C"], []),
+        ("APP.**", ["APP", "APP.A", "APP.A.B"], ["APPS", "XAPP.A"]),
+        ("**.IN", ["IN", "A.IN", "A.B.IN"], ["A.BIN", "IN.A"]),
+        ("APP.**.IN", ["APP.IN", "APP.A.B.IN"], ["APP.A.B"]),
+        ("APP.*.IN", ["APP.A.IN", "APP.LONG.IN"], ["APP.IN", "APP.A.B.IN"]),
+        ("APP.D?V", ["APP.DEV"], ["APP.DV", "APP.DEEV", "APP.DEV.A"]),
+        ("APP.DE*.IN", ["APP.DE.IN", "APP.DEV.IN"], ["APP.DEV.A.IN"]),
+        ("APP.D*", ["APP.D", "APP.DEV", "APP.DEV.A"], ["APP.A", "APP"]),
+    ],
+)
+def test_a_generic_profile_means_what_it_means_at_ibm(profile: str, fitting: list[str], others: list[str]) -> None:
+    assert check_profile(profile) == profile
+    assert [name for name in [*fitting, *others] if fits(profile, name)] == fitting
+
+
+@pytest.mark.parametrize(
+    "profiles", [("AB.C*", "AB.*"), ("AB.?D", "AB.*D"), ("A.*.C", "A.**"), ("AB.CD", "AB.CD*"), ("A.**", "**")]
+)
+def test_the_first_mark_from_the_left_decides_which_is_more_specific(profiles: tuple[str, str]) -> None:
+    specific, general = profiles
+    table = AuthorityTable([AuthorityRecord(general, "ANNA"), AuthorityRecord(specific, "ANNA", ("PUT",))])
+    assert table.may_put("ANNA", {"A.*.C": "A.B.C", "A.**": "A.B"}.get(specific, "AB.CD"))
+
+
+def test_many_marks_cost_no_more_than_a_few() -> None:
+    assert not fits("*A" * 24, "A" * 47 + "B")
+    assert not fits("**." + "*." * 22 + "B", ".".join("A" * 24))
+
+
 def test_managers_that_a_message_cannot_tell_apart_have_no_user() -> None:
     details = {"QM1": {"user": "A"}, "LONGMANAGER_1": {"user": "B"}, "LONGMANAGER_2": {"user": "B"}, "OLD": {}}
     assert users_of_members(details) == {"QM1": "A", "LONGMANAGER_": "", "OLD": ""}
 
 
-@pytest.mark.parametrize("profile", ["", "A B", "A*B", "**", "x" * 49, "A?"])
+@pytest.mark.parametrize("profile", ["", "A B", "A.***", "A**", "**.A.**", "x" * 49, "A[B]"])
 def test_profiles_that_cannot_be(profile: str) -> None:
-    with pytest.raises(ValueError, match="PROFILE"):
+    with pytest.raises(ValueError, match="generic profile"):
         check_profile(profile)
 
 
 @pytest.mark.parametrize("principal", ["", "A B", "x" * 13, "é" * 7, "A\nB"])
 def test_users_that_cannot_be(principal: str) -> None:
-    with pytest.raises(ValueError, match="PRINCIPAL"):
+    with pytest.raises(ValueError, match="user id"):
         check_principal(principal)
 
 
@@ -402,7 +437,7 @@ def test_records_are_set_shown_and_deleted_by_mqsc(group: TestGroup) -> None:
         "SET AUTHREC PROFILE(A) OBJTYPE(QUEUE) PRINCIPAL(B) AUTHADD(GET)",
         "SET AUTHREC PROFILE(A) OBJTYPE(QUEUE) PRINCIPAL(B) AUTHADD",
         "SET AUTHREC PROFILE(A,C) OBJTYPE(QUEUE) PRINCIPAL(B) AUTHADD(PUT)",
-        "SET AUTHREC PROFILE('A*B') OBJTYPE(QUEUE) PRINCIPAL(B) AUTHADD(PUT)",
+        "SET AUTHREC PROFILE('A[B') OBJTYPE(QUEUE) PRINCIPAL(B) AUTHADD(PUT)",
         "SET AUTHREC PROFILE(A) OBJTYPE(QUEUE) PRINCIPAL(ABCDEFGHIJKLM) AUTHADD(PUT)",
         "SET AUTHREC(A) OBJTYPE(QUEUE) PRINCIPAL(B) AUTHADD(PUT)",
         "SET AUTHREC PROFILE(A) OBJTYPE(QUEUE) PRINCIPAL(B) GROUP(C) AUTHADD(PUT)",
