@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from igq.errors import CommandError
+from igq.monitoring.bounded_server import BoundedServer
 from igq.monitoring.collector import GroupCollector
 from sharedq.members.group import Group
 from sharedq.settings.values import Settings
@@ -24,7 +25,7 @@ class MetricsEndpoint:
 
     def __init__(self, settings: Settings, host: str, port: int) -> None:
         try:
-            from prometheus_client.exposition import start_http_server
+            from prometheus_client.exposition import make_wsgi_app
             from prometheus_client.registry import CollectorRegistry
         except ImportError:
             raise CommandError(_MISSING) from None
@@ -34,10 +35,13 @@ class MetricsEndpoint:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(GroupCollector(self._group))
         try:
-            self._server, self._thread = start_http_server(port, host, registry)
+            self._server = BoundedServer((host, port))
         except (OSError, OverflowError) as error:
             self._group.leave()
             raise CommandError(f"metrics cannot be served at {host}:{port}: {error}") from None
+        self._server.set_app(make_wsgi_app(registry))
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread.start()
 
     @property
     def port(self) -> int:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from prometheus_client.registry import CollectorRegistry
 
 from igq.agent.progress.report import AgentState, MoverState
 from igq.errors import CommandError
+from igq.monitoring import bounded_server
 from igq.monitoring.collector import GroupCollector
 from igq.monitoring.endpoint import MetricsEndpoint, parse_address
 from igq.monitoring.metrics import METRICS
@@ -21,6 +25,7 @@ from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.agents import AgentOfQM2, show_agent
 from tests.support.members import TestGroup
+from tests.support.scenes import until
 
 
 class Scraped:
@@ -181,6 +186,36 @@ def endpoint(group: TestGroup) -> Iterator[MetricsEndpoint]:
 def test_an_endpoint_serves_the_metrics(endpoint: MetricsEndpoint) -> None:
     with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}/metrics", timeout=60) as answer:
         assert Scraped(answer.read().decode()).value("igq_redis_up") == 1
+
+
+def test_idle_connections_take_few_files_and_shut_out_nobody(endpoint: MetricsEndpoint) -> None:
+    with ExitStack() as held:
+        for _ in range(5 * bounded_server.IN_ALL):
+            held.enter_context(socket.create_connection(("127.0.0.1", endpoint.port), timeout=60))
+
+        until(lambda: open_connections() <= bounded_server.PER_ADDRESS, "the oldest connections end", 60)
+        test_an_endpoint_serves_the_metrics(endpoint)
+
+
+def open_connections() -> int:
+    """The threads that answer connections of the endpoint."""
+    return sum("process_request_thread" in thread.name for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("limit", ["SILENT_S", "LONGEST_S"])
+def test_a_client_that_is_slow_is_sent_away(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], limit: str
+) -> None:
+    monkeypatch.setattr(bounded_server, "LONGEST_S", 0.1 if limit == "LONGEST_S" else 60.0)
+    monkeypatch.setattr(bounded_server.SilentHandler, "timeout", 0.1 if limit == "SILENT_S" else 60.0)
+    endpoint = MetricsEndpoint(group.settings, "127.0.0.1", 0)
+    try:
+        with socket.create_connection(("127.0.0.1", endpoint.port), timeout=60) as slow:
+            slow.sendall(b"GET /metrics HT")
+            assert slow.recv(1) == b""
+    finally:
+        endpoint.close()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_port_that_is_taken_is_one_line(group: TestGroup, endpoint: MetricsEndpoint) -> None:
