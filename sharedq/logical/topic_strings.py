@@ -52,7 +52,10 @@ def place_of(topic_string: str, scheme: Scheme) -> str:
             return steps(levels_of(topic_string))
         before = topic_string[: wild.start()]
         return steps(before.split("/")[:-1]) + CHARACTERS
-    return "".join(f"/{each}" if each in (_ONE_LEVEL, _ANY_LEVELS) else f"/={each}" for each in levels_of(topic_string))
+    levels = levels_of(topic_string)
+    # Several "#" in a row stand for any number of levels, as one does.
+    kept = (each for at, each in enumerate(levels) if each != _ANY_LEVELS or levels[at - 1 : at] != [_ANY_LEVELS])
+    return "".join(f"/{each}" if each in (_ONE_LEVEL, _ANY_LEVELS) else f"/={each}" for each in kept)
 
 
 def steps(levels: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from sharedq.redis.keys import AdminKeys, StructureKeys
@@ -151,18 +151,32 @@ def end_subscription_call(
     return "admin/end_subscription", script_keys, (caller, number, mode, holder)
 
 
-def match_call(keys: AdminKeys, known: str, skip: int, levels: Sequence[str]) -> ScriptCall:
-    """Find the subscriptions to a topic string.
+def match_call(
+    keys: AdminKeys,
+    known: str,
+    levels: Sequence[str],
+    reached: Mapping[str, str],
+    found: Sequence[str],
+    skip: int,
+    *,
+    is_last: bool,
+) -> ScriptCall:
+    """Go on with finding the subscriptions to a topic string.
 
     Args:
         known: the version of the subscriptions that the caller knows; "" for none.
-        skip: how many it has of this version.
+        levels: the next levels of the topic string.
+        reached: places to go on from, each with the nearest one above it for any levels.
+        found: places whose subscriptions are to be read; of the first of them all but *skip*.
+        is_last: no levels come after these, and nothing but *reached* is to be gone on from.
     """
     script_keys = (
         *(keys.group, keys.subscriptions, keys.subscription_tree, keys.subscriptions_at),
         keys.subscription_holders,
     )
-    return "admin/match", script_keys, (known, skip, MATCHES_PER_CALL, *levels)
+    counts = (known, MATCHES_PER_CALL, int(is_last), skip, len(levels), len(reached))
+    places = (name for pair in reached.items() for name in pair)
+    return "admin/match", script_keys, (*counts, *levels, *places, *found)
 
 
 def publishing_call(

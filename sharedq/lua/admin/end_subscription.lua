@@ -24,7 +24,7 @@ REPLY       { 0 } | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2428 NO_SUBSCRIPTION | 2429 SUBSCRIPTION_IN_USE
 INVARIANTS  2 fencing (of the caller)
 COST        O(levels of the topic string)
-USES        recoverer
+USES        recoverer, places
 ]]
 local group, subs, names, tree, holders, orphans = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7]
 local caller, id, mode, holder = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -40,13 +40,8 @@ redis.call("HINCRBY", group, "subscriptions", 1)
 redis.call("HDEL", subs, id)
 redis.call("HDEL", KEYS[10], id)
 if known.name ~= "" then redis.call("HDEL", names, known.name) end
-redis.call("ZREM", KEYS[5] .. known.place, id)
-local path, emptied = "", {}
-if redis.call("HINCRBY", tree, path, -1) <= 0 then emptied[1] = path end
-for step in string.gmatch(known.place, "/[^/]*") do
-    path = path .. step
-    if redis.call("HINCRBY", tree, path, -1) <= 0 then emptied[#emptied + 1] = path end
-end
-for _, each in ipairs(emptied) do redis.call("HDEL", tree, each) end
+local places = places_on(known.place)
+redis.call("ZREM", KEYS[5] .. places[#places], id)
+count_at(tree, places, -1)
 if known.destination_class == "MANAGED" then redis.call("HSET", orphans, known.destination, known.made_at) end
 return { 0 }

@@ -19,14 +19,14 @@ ARGV
   3  id
   4  name      "" where it has none
   5  expected  version, for alter
-  6  place     for new
+  6  place     for new: the path to it
   7  body      the subscription: JSON object without its version
 REPLY       { 0, version } | { 1, subscription in force } altered meanwhile | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2432 SUB_ALREADY_EXISTS | 2428 NO_SUBSCRIPTION
 INVARIANTS  2 fencing (of the caller)
 MEMORY      refused when Redis is full
 COST        O(levels of the topic string)
-USES        recoverer
+USES        recoverer, places
 ]]
 local group, subs, names, tree, holders = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
 local caller, mode, id, name = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -44,13 +44,9 @@ local version = redis.call("HINCRBY", group, "subscriptions", 1)
 redis.call("HSET", subs, id, '{"version":' .. version .. "," .. string.sub(body, 2))
 if mode == "new" then
     if name ~= "" then redis.call("HSET", names, name, id) end
-    redis.call("ZADD", KEYS[5] .. place, version, id)
-    local path = ""
-    redis.call("HINCRBY", tree, path, 1)
-    for step in string.gmatch(place, "/[^/]*") do
-        path = path .. step
-        redis.call("HINCRBY", tree, path, 1)
-    end
+    local places = places_on(place)
+    redis.call("ZADD", KEYS[5] .. places[#places], version, id)
+    count_at(tree, places, 1)
 end
 if caller ~= "" then redis.call("HSET", holders, id, caller) end
 return { 0, version }

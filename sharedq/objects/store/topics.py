@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from sharedq.logical.topic_strings import CHARACTERS, is_matched, levels_of
+from sharedq.logical.topic_strings import CHARACTERS, is_matched
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import DEFAULT_TOPIC, Topic, TopicTree
+from sharedq.objects.store.walk import Changed, Walk
 from sharedq.redis.link import Argument, Reply
 from sharedq.scripts.objects import (
     define_topic_call,
     end_subscription_call,
     forget_orphan_call,
     hold_subscription_call,
-    match_call,
     subscribe_call,
 )
 from sharedq.scripts.reads import pairs_like
@@ -287,19 +287,14 @@ class Matcher:
         self._known.pop(topic_string, None)
 
     def _ask(self, topic_string: str, known: str, via: Caller) -> tuple[str, str, list[Match]]:
-        levels = levels_of(topic_string)
-        found: list[Match] = []
-        of = ""
         while True:
-            topics, version, has_more, *pairs = via.call(*match_call(self.group.keys, known, len(found), levels))
-            if found and version.decode() != of:
-                found.clear()
+            walk = Walk(self.group.keys, known, lambda script: via.call(*script))
+            try:
+                walk.go(topic_string)
+            except Changed:
                 continue
-            of = version.decode()
-            texts = zip(pairs[::2], pairs[1::2], strict=True)
-            found += [Match(Subscription.from_json(text), holder.decode()) for text, holder in texts]
-            if not has_more:
-                return topics.decode(), of, found
+            found = [Match(Subscription.from_json(text), holder.decode()) for text, holder in walk.found]
+            return walk.topics_version, walk.version, found
 
 
 def _is_fit(subscription: Subscription, topic_string: str, levels: int) -> bool:
