@@ -11,7 +11,7 @@ Source: IBM MQ, "Topic-based wildcard scheme", "Character-based wildcard scheme"
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -32,11 +32,13 @@ def levels_of(topic_string: str) -> list[str]:
     return topic_string.split("/") if topic_string else []
 
 
-def ancestors_of(topic_string: str) -> list[str]:
+def ancestors_of(topic_string: str) -> Iterator[str]:
     """Return the topic strings above one and itself, the nearest first, the root last."""
-    levels = levels_of(topic_string)
     # The empty first level of ``/A`` is a level of its own, and it would look like the root.
-    return [each for count in range(len(levels), 0, -1) if (each := "/".join(levels[:count]))] + [""]
+    while topic_string:
+        yield topic_string
+        topic_string = topic_string.rpartition("/")[0]
+    yield ""
 
 
 def combined(of_object: str, given: str) -> str:
