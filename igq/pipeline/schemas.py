@@ -383,14 +383,6 @@ FINDINGS = _table(
     ("why", _STRING, "the evidence"),
 )
 
-#: The outcome of putting dead letters back.
-REQUEUED = _table(
-    ("outcome", _STRING, "put back, gone (another program took it), no dead-letter header, or the refusal"),
-    ("dest_queue", _STRING, "the destination queue"),
-    ("dest_qmgr", _STRING, "manager of that queue"),
-    ("messages", _LONG, "how many"),
-)
-
 #: The messages of an archive, each with the run that archived it.
 ARCHIVE = StructType(
     [

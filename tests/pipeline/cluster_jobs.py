@@ -43,7 +43,7 @@ def main() -> None:
 
         setattr(running, "spark_session", this_session)  # noqa: B010 - it is not running's own
         jobs = (
-            ("deadletter", "QM1", "--requeue"),
+            ("deadletter", "QM1"),
             ("archive", archive, "--queue", "ORDERS", "--remove"),
             ("replay", archive, "--target", "COPY"),
             ("audit", "--output", str(directory / "audit")),

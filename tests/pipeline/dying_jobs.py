@@ -1,4 +1,4 @@
-"""`igq pipeline archive` and `deadletter` as a program of its own, in which the process at a step dies there, once.
+"""`igq pipeline archive` as a program of its own, in which the process at a step dies there, once.
 
 Arguments: a JSON object with ``die``, ``scratch`` and ``outlive``, as in ``tests.pipeline.dying_source``; then those of
 the command. The test kills the driver with Java, and the process at the step unless it is to outlive them.
@@ -17,16 +17,13 @@ from typing import Any
 
 from igq.pipeline.jobs.archives import Archive
 from igq.pipeline.jobs.removal import Taker
-from igq.pipeline.jobs.requeue import Letter, Requeuer
 from sharedq.messages.message import Message
 from tests.pipeline.dying_source import Death
 
-#: Steps of the driver; and of the worker that takes messages off their queue, or puts them back.
+#: Steps of the driver; and of the worker that takes messages off their queue.
 ARCHIVE_STEPS = ("begun", "written", "one archived", "archived", "removed")
 TAKING_STEPS = ("first taken", "within a unit", "between units")
-REQUEUE_STEPS = ("begun", "told")
-MOVING_STEPS = ("first moved", "within a unit", "between units")
-#: The number of messages that it has taken, or moved, when a survivor goes on beside it.
+#: The number of messages that it has taken when a survivor goes on beside it.
 _MEETING = 20
 _DEATH = "DYING_JOB_TOLD"
 
@@ -57,32 +54,13 @@ class DyingTaker(Taker):
         return found
 
 
-class DyingRequeuer(Requeuer):
-    """Dies among the messages that it moves, fifty in a unit of work."""
-
-    _moved = 0
-
-    def _move(self, letter: Letter) -> str:
-        if self._moved == 200:
-            death().at("between units")
-        outcome = super()._move(letter)
-        self._moved += 1
-        if self._moved == _MEETING:
-            death().meet()
-        if self._moved == 1:
-            death().at("first moved")
-        if self._moved == 330:
-            death().at("within a unit")
-        return outcome
-
-
 def main() -> int:
     """The command, with its steps."""
     told = json.loads(sys.argv[1])
     os.environ[_DEATH] = json.dumps(told | {"victim": os.getpgid(0)})
     from igq.pipeline import tables
     from igq.pipeline.__main__ import main as run
-    from igq.pipeline.jobs import archive, deadletter
+    from igq.pipeline.jobs import archive
     from tests.pipeline import dying_jobs
 
     # By name, so that the workers import them, too.
@@ -90,8 +68,6 @@ def main() -> int:
         (archive, "Taker", dying_jobs.DyingTaker),
         (archive, "archive_queue", _around(archive.archive_queue, "begun", "one archived")),
         (archive, "archived", _around(archive.archived, "archived", "")),
-        (deadletter, "Requeuer", dying_jobs.DyingRequeuer),
-        (deadletter, "requeue", _around(deadletter.requeue, "begun", "")),
         (tables, "print_table", _around(tables.print_table, "removed", "told")),
         (Archive, "adding", _adding(Archive.adding)),
     ):

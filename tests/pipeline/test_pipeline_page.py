@@ -111,8 +111,6 @@ def test_commands_run_one_after_the_other(
     assert [
         line for line in shown["deadletter QM1"] if line.startswith("2053 Q_FULL ORDERS QM1 webshop IGQ agent 1 8 ")
     ]
-    (requeued,) = (name for name in shown if "--requeue" in name)
-    assert "put back ORDERS QM1 1" in shown[requeued]
     assert len(browse_all(group.connect().open("COPY", BOTH))) == 2
 
 

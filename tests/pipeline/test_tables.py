@@ -50,7 +50,6 @@ WRITTEN: dict[str, dict[str, StructType]] = {
     },
     "deadletter QM1": {"summary": schemas.DEAD_LETTER_SUMMARY, "messages": schemas.DEAD_LETTERS},
     "deadletter --input ARCHIVE": {"summary": schemas.DEAD_LETTER_SUMMARY, "messages": schemas.DEAD_LETTERS},
-    "deadletter QM1 --requeue": {"requeue": schemas.REQUEUED},
     "archive NEW --structure APPL1 --remove": {"done": schemas.DONE},
     "archive NEW --input ARCHIVE": {"done": schemas.DONE},
     "replay ARCHIVE": {"done": schemas.DONE, "parts": schemas.REPLAYED},

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from igq.pipeline.claims.release import connect_to
-from igq.pipeline.claims.tag import hold_tag
 from igq.pipeline.cli import options
 from igq.pipeline.cli.runner import Running, errors_named, running
 from igq.pipeline.errors import PipelineError
@@ -21,7 +17,7 @@ from sharedq.api import group_for
 from sharedq.display.terminal import Terminal
 from sharedq.messages.dead_letter import reason_code
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import ConnTagInUse, error_for
+from sharedq.mqi.errors import error_for
 from sharedq.objects.repository import Repository
 from sharedq.reading.plan import find_places
 from sharedq.settings.values import Settings
@@ -31,8 +27,6 @@ if TYPE_CHECKING:
 
     from igq.pipeline.jobs.deadletter import Chosen
 
-#: Exit status if some chosen messages could not be put back.
-SOME_LEFT = 1
 #: Columns and the options that choose by them.
 _OPTIONS = {
     "reason": "--reason",
@@ -46,9 +40,7 @@ _OPTIONS = {
 def deadletter(
     qmgr: Annotated[
         str | None,
-        typer.Argument(
-            metavar="QM", help="Read the DEADQ of this manager. It must run for --requeue. Leave it out with --input."
-        ),
+        typer.Argument(metavar="QM", help="Read the DEADQ of this manager. Leave it out with --input."),
     ] = None,
     queue: Annotated[
         str | None,
@@ -57,9 +49,6 @@ def deadletter(
             help="Read this queue of QM instead of its DEADQ; with --input: only this queue of the archive.",
         ),
     ] = None,
-    requeue: Annotated[
-        bool, typer.Option("--requeue", help="Put the chosen messages on the queues that they were meant for.")
-    ] = False,
     reason: Annotated[
         str | None, typer.Option(metavar="REASON", help="Choose messages by reason: 2053, or Q_FULL.")
     ] = None,
@@ -95,21 +84,18 @@ def deadletter(
     rows: options.Rows = 50,
     spark_log: options.SparkLog = "off",
 ) -> None:
-    """Count the messages on a dead-letter queue by reason, destination and source, or put them back.
+    """Count the messages on a dead-letter queue by reason, destination and source. igq dlq puts them back.
 
-    With --requeue, the job gets each chosen message (all, without a choice) from the dead-letter queue and puts it,
-    without its header, on the queue that it was meant for, fifty messages in a unit of work. Messages for one
-    destination keep their order. A message that cannot be put, or has no header, stays. With --input, the job reads an
-    archive and no Redis: all messages of --queue, or the messages with a dead-letter header of all queues.
+    With --input, the job reads an archive and no Redis: all messages of --queue, or the messages with a dead-letter
+    header of all queues.
 
-    Tables: summary, and with --output messages; with --requeue: requeue, the outcomes. Exit status: 0 done; 1 some
-    messages could not be put back; 2 the job could not run.
+    Tables: summary, and with --output messages. Exit status: 0 done; 2 the job could not run.
     """
     with errors_named("deadletter"):
         code = None if reason is None else _reason(reason)
         identifier = b"" if correl_id is None else bytes.fromhex(options.identifier("correl-id", correl_id))
         dead = options.moments(start, end)
-        place = _place(qmgr, queue, stored, requeue=requeue)
+        place = _place(qmgr, queue, stored)
         place.check_archive(group, output)
         with (
             options.new_directory(output) as directory,
@@ -129,16 +115,10 @@ def deadletter(
             letters = place.read(at)
             choice = Chosen(code, destination, source, identifier, dead)
             chosen = letters.where(choice.condition())
-            is_done = True
             if choice.conditions() and chosen.isEmpty() and not letters.isEmpty():
                 _tell_what_fits_none(at, letters, choice)
-                is_done = not requeue
-            if requeue:
-                is_done &= _put_back(at, chosen, place.queue_at(at.settings), place.qmgr, rows, directory)
-            else:
-                _show(at, chosen, place.name(at.settings), rows, directory)
+            _show(at, chosen, place.name(at.settings), rows, directory)
             letters.unpersist()
-    raise typer.Exit(0 if is_done else SOME_LEFT)
 
 
 @dataclass(frozen=True)
@@ -148,13 +128,11 @@ class _Place:
     Attributes:
         qmgr: empty for an archive.
         queue: of a manager, another one than its dead-letter queue; of an archive, the only one.
-        must_run: the manager has to be running.
     """
 
     qmgr: str
     queue: str
     archive: Archive | None
-    must_run: bool
 
     def check_archive(self, group: str | None, output: Path | None) -> None:
         """Check the archive.
@@ -169,11 +147,9 @@ class _Place:
             self.archive.check_apart(output)
 
     def check(self, settings: Settings) -> None:
-        """Check the place. Raises MQIError, PipelineError: no such queue or manager, or the manager must run."""
+        """Check the place. Raises MQIError, PipelineError: no such queue or manager."""
         if not self.archive:
             find_places(group_for(settings), self.queue_at(settings), self.qmgr)
-        if self.must_run:
-            connect_to(settings, self.qmgr).disconnect()
 
     def queue_at(self, settings: Settings) -> str:
         """The queue at the manager."""
@@ -207,13 +183,13 @@ class _Place:
         return letters
 
 
-def _place(qmgr: str | None, queue: str | None, stored: Path | None, *, requeue: bool) -> _Place:
+def _place(qmgr: str | None, queue: str | None, stored: Path | None) -> _Place:
     """The place of the dead letters. Raises PipelineError: no place or two were named, or there is no such archive."""
-    if stored and (qmgr or requeue):
-        raise PipelineError("--input goes without QM and --requeue: `igq pipeline replay` puts an archive back")
+    if stored and qmgr:
+        raise PipelineError("--input goes without QM: `igq pipeline replay` puts an archive back")
     if not (stored or qmgr):
         raise PipelineError("give QM, the manager whose dead-letter queue to read, or --input")
-    return _Place(qmgr or "", queue or "", Archive.open(stored.absolute()) if stored else None, must_run=requeue)
+    return _Place(qmgr or "", queue or "", Archive.open(stored.absolute()) if stored else None)
 
 
 def _tell_what_fits_none(at: Running, letters: DataFrame, choice: Chosen) -> None:
@@ -242,47 +218,6 @@ def _show(at: Running, letters: DataFrame, place: str, rows: int, directory: opt
         write_tables(tables, directory.unfinished)
         directory.finish()
     print_table(place, tables["summary"], rows, Terminal())
-
-
-def _put_back(
-    at: Running, letters: DataFrame, queue: str, qmgr: str, rows: int, directory: options.NewDirectory | None
-) -> bool:
-    """Put messages back, show the outcomes, and write them if there is a directory. Return whether all were put."""
-    from igq.pipeline.jobs.deadletter import requeue
-    from igq.pipeline.jobs.requeue import GONE, PUT_BACK
-    from igq.pipeline.tables import print_table, write_tables
-
-    at.step(f"putting messages of {queue} back")
-    with _alone(at.settings, queue, qmgr):
-        # Evaluate it once: each evaluation puts messages back.
-        outcomes = requeue(letters, at.settings, queue, qmgr).persist()
-        outcomes.count()
-    print_table("requeue", outcomes.orderBy("outcome", "dest_queue"), rows, Terminal())
-    is_done = outcomes.where(~outcomes["outcome"].isin(PUT_BACK, GONE)).isEmpty()
-    if directory:
-        write_tables({"requeue": outcomes}, directory.unfinished)
-        directory.finish()
-    outcomes.unpersist()
-    return is_done
-
-
-@contextmanager
-def _alone(settings: Settings, queue: str, qmgr: str) -> Iterator[None]:
-    """Keep other commands from putting messages of that queue back: two at once would not keep their order.
-
-    Raises:
-        PipelineError: another command still does so, or was killed and is not recovered.
-        MQIError: 2059 the manager does not run; 2009.
-    """
-    try:
-        held = hold_tag(settings, qmgr, f"igq.requeue/{qmgr}/{queue}".encode())
-    except ConnTagInUse as error:
-        raise PipelineError(
-            f"another command puts messages of {queue} at {qmgr} back, or was killed and the group has not recovered"
-            f" it: {error}"
-        ) from None
-    with held:
-        yield
 
 
 def _reason(text: str) -> int:

@@ -1,4 +1,4 @@
-"""The deadletter job: counts dead letters by reason, and puts them on the queues that they were meant for."""
+"""The deadletter job: counts dead letters by reason, destination and source."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from igq.pipeline.history.time_range import Moments, is_between
-from igq.pipeline.jobs.requeue import Requeuer
-from igq.pipeline.schemas import DEAD_LETTER_SUMMARY, DEAD_LETTERS, REQUEUED, as_table
+from igq.pipeline.schemas import DEAD_LETTER_SUMMARY, DEAD_LETTERS, as_table
 from sharedq.messages.dead_letter import HEADER_LENGTH, died_at, header_of, reason_name
-from sharedq.settings.values import Settings
 
 #: Columns of a queue, or of an archive, that the job reads.
 COLUMNS = (
@@ -106,31 +104,6 @@ def summary(letters: DataFrame) -> DataFrame:
         )
         .orderBy(F.desc("messages"), "reason", "dest_queue", "source")
         .transform(as_table, DEAD_LETTER_SUMMARY)
-    )
-
-
-def requeue(letters: DataFrame, settings: Settings, queue: str, qmgr: str) -> DataFrame:
-    """Put messages on the queues that they were meant for, and count the outcomes. Each evaluation puts messages.
-
-    Messages for one destination keep their order. The job skips a message that is gone, so a task that Spark repeats
-    puts nothing back twice. A message without a dead-letter header stays, because nothing says where it belongs.
-    """
-    schema = to_arrow_schema(REQUEUED)
-
-    def put_back(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with Requeuer(settings, queue, qmgr) as requeuer:
-            for batch in batches:
-                requeuer.put_back(batch.to_pylist())
-        yield pa.RecordBatch.from_pylist(requeuer.told(), schema=schema)
-
-    return (
-        letters.select("structure", "message_id", "dest_queue", "dest_qmgr", "position")
-        .repartition("dest_queue", "dest_qmgr")
-        .sortWithinPartitions("position")
-        .mapInArrow(put_back, REQUEUED)
-        .groupBy("outcome", "dest_queue", "dest_qmgr")
-        .agg(F.sum("messages").alias("messages"))
-        .transform(as_table, REQUEUED)
     )
 
 

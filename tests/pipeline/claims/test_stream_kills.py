@@ -18,7 +18,7 @@ from igq.pipeline.audit.verdict import FAULTS
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.claims.test_driver_kills import check_groups
-from tests.pipeline.dying_source import DRIVER_STEPS, EXECUTOR_STEPS
+from tests.pipeline.dying_source import EXECUTOR_STEPS
 from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders, others, wait_for_survivor
 from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
 from tests.support.members import TestGroup
@@ -31,15 +31,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3_600)]
 END_S = 800
 #: Messages of one batch. A partition has 40.
 BATCH = 75
-#: The others are for ``test_driver_kills``, where a kill costs a tenth.
-SOME_BACKGROUND_STEPS = ("ending late", "claiming ahead")
+#: Steps at which Spark itself takes part: of its workers, and around its own commit. `test_driver_kills` has the other
+#: steps of the driver, for messages and for whole groups, where a kill costs a tenth.
+STEPS = ("claimed", "planned", "committing", "committed", "finishing", "ending late", *EXECUTOR_STEPS)
 MORE = [b"order %d" % number for number in range(3_000)]
 #: At which the process that is there lives on when the driver and Java are killed, and may still do its part; for so
 #: long, seconds. Where it has the query's name its successor waits for it, else it goes on when that is at work.
 SURVIVED_STEPS = (
-    *((step, 3.0) for step in ("claiming", "claimed", "planned", "finishing", "finished", "giving back")),
-    *((step, 3.0) for step in SOME_BACKGROUND_STEPS),
-    *((step, 60.0) for step in ("committing", "committed", "reading", "writing", "prepared")),
+    *((step, 3.0) for step in ("claimed", "finished", "ending late")),
+    *((step, 60.0) for step in ("committing", "committed", "writing", "prepared")),
 )
 WHOLE = {"wholeGroups": "true"}
 GROUPS = 400
@@ -76,7 +76,7 @@ def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
     group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
     """The process that reaches a step first kills everything. The next run continues and dies at the next step."""
-    for step in (*DRIVER_STEPS, *SOME_BACKGROUND_STEPS, *EXECUTOR_STEPS):
+    for step in STEPS:
         with Watch(group):
             query = start_program(group, tmp_path, die=step, victim="all")
             assert end_of(query) == -signal.SIGKILL, step
@@ -124,7 +124,7 @@ def test_whole_groups_stay_whole_after_any_kill_of_a_query(group: TestGroup, tmp
             put_member(orders, b"%d" % name, number, everything[-1], LMIG if number == size else MIG)
     copy = group.connect().open("COPY", BOTH)
 
-    for step in (*DRIVER_STEPS, *SOME_BACKGROUND_STEPS, *EXECUTOR_STEPS):
+    for step in ("committing", "committed", *EXECUTOR_STEPS):
         with Watch(group):
             query = start_program(group, tmp_path, die=step, victim="all", options=WHOLE)
             assert end_of(query) == -signal.SIGKILL, step
