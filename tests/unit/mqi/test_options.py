@@ -56,6 +56,8 @@ def options_of(names: tuple[str, ...]) -> GetOption:
     return options
 
 
+@pytest.mark.rule("mqi/get", "Options that exclude each other are refused with 2046.")
+@pytest.mark.rule("mqi/get", "NO_WAIT and PROPERTIES_AS_Q_DEF are zero: they are assumed, and exclude nothing.")
 @pytest.mark.parametrize("pair", list(combinations(RPG, 2)), ids="+".join)
 def test_get_refuses_exactly_the_pairs_that_the_text_refuses(pair: tuple[str, str]) -> None:
     expected = MQRC.OPTIONS_ERROR if refused_by_text(pair) else MQRC.NONE
