@@ -8,6 +8,8 @@ may set a parameter. Each may use those above it. See sharedq/redis/pasted_text.
 local LONG = 10240
 -- MAXDEPTH as an argument: no limit.
 local NO_DEPTH_LIMIT = "999999999"
+-- The queue of retained publications: at most one that is committed for each CorrelId (structure/commit).
+local RETAINED = "SYSTEM.RETAINED.PUB.QUEUE"
 -- A score is a priority's step and an arrival number.
 local PRIORITY_STEP = (2 ^ 48)
 -- Added to the score of an expired message that waits to be reported, which puts it in front of all times in `expiry`.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
-from operator import eq
 
 from tests.model.queues import Message, Model
 
@@ -65,10 +63,22 @@ class TopicsModel(Model):
             if each.fits(topic) and each.selects(priority) and not each.is_on_request:
                 self.put(number, Message(body, each.queue, priority, b""), in_unit=in_unit)
         if is_retained:
-            predecessors = [message for message in self.on_queue(RETAINED) if message.correl_id == topic.encode()]
             self.put(number, Message(body, RETAINED, priority, topic.encode()), in_unit=in_unit)
-            for message in predecessors:
-                self.get(number, RETAINED, in_unit=in_unit, fits=partial(eq, message))
+            self._replace()
+
+    def commit(self, number: int) -> bool:
+        """MQCMIT. A retained publication takes the place of its predecessor."""
+        is_committed = super().commit(number)
+        self._replace()
+        return is_committed
+
+    def _replace(self) -> None:
+        """Of the committed publications of a topic only the last is retained."""
+        last: dict[bytes, Message] = {}
+        for each in sorted(self.on_queue(RETAINED), key=lambda message: message.arrival):
+            if each.correl_id in last:
+                self.available.remove(last[each.correl_id])
+            last[each.correl_id] = each
 
     def retained(self, subscription: Subscription) -> list[Message]:
         """The last publications of all topics that it fits, the first of them first."""

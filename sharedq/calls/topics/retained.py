@@ -1,8 +1,9 @@
 """Retained publications: the last one of a topic string, on the shared queue SYSTEM.RETAINED.PUB.QUEUE.
 
 A retained publication is a message whose CorrelId stands for its topic string, and whose body begins with what the
-queue's own descriptor cannot say. It is put, and its predecessor got, in the unit of work of the publication. Two that
-are published at once may both be there for a while: then the later one counts, and the next one removes both.
+queue's own descriptor cannot say. It is put in the unit of work of the publication. The script that commits it removes
+its predecessor (structure/commit), which others see until then. So uncommitted publications hide nothing, and of two
+the one that was published last counts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Final
 from sharedq.calls.get.get import LENGTH_MAX, get
 from sharedq.calls.handles.open import open_queue
 from sharedq.calls.put.store import store_one
-from sharedq.calls.unit.commit import commit
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable, UnknownObjectName
@@ -30,7 +30,7 @@ from sharedq.session.handle import Handle
 
 _LENGTH: Final = struct.Struct(">I")
 _OPEN: Final = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE | OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
-_TAKE: Final = int(GetOption.SYNCPOINT | GetOption.ACCEPT_TRUNCATED_MSG)
+_TAKE: Final = int(GetOption.NO_SYNCPOINT | GetOption.ACCEPT_TRUNCATED_MSG)
 _SET_ALL: Final = int(PutOption.SET_ALL_CONTEXT)
 
 
@@ -55,25 +55,37 @@ def retain(connection: Connection, topic_string: str, version: int, md: MQMD, bo
     Raises:
         MQIError: it cannot be stored; earlier operations of the unit of work stay in it.
     """
-    handle, number = _made_queue(connection), _number(topic_string)
-    header = json.dumps({"topic": topic_string, "version": version, "correl_id": md.correl_id.hex()}).encode()
-    stored = copied(md, msg_id=NULL_ID, correl_id=number, report=0)
-    store_one(connection, handle, stored, MQPMO(options=_SET_ALL), _LENGTH.pack(len(header)) + header + body, True)
-    _remove(connection, handle, number)
+    header = {"topic": topic_string, "version": version, "correl_id": md.correl_id.hex()}
+    # One message of a group has no predecessor but its own topic's last one, so it is stored as one of no group.
+    header |= {"group_id": md.group_id.hex(), "place": [md.msg_seq_number, md.msg_flags]}
+    text = json.dumps(header).encode()
+    stored = copied(md, msg_id=NULL_ID, correl_id=_number(topic_string), report=0, group_id=NULL_ID)
+    stored.msg_seq_number, stored.msg_flags = 1, 0
+    store_one(
+        connection,
+        _made_queue(connection),
+        stored,
+        MQPMO(options=_SET_ALL),
+        _LENGTH.pack(len(text)) + text + body,
+        True,
+    )
 
 
 def clear(connection: Connection, topic_string: str) -> bool:
-    """CLEAR TOPICSTR: remove the retained publication of a topic string, in a unit of work of its own.
+    """CLEAR TOPICSTR: remove the retained publication of a topic string, outside a unit of work.
 
     Returns:
         Whether there was one.
     """
-    handle = _queue(connection)
-    if handle is None:
-        return False
-    count = _remove(connection, handle, _number(topic_string))
-    commit(connection)
-    return count > 0
+    handle, is_cleared = _queue(connection), False
+    gmo = MQGMO(version=2, options=_TAKE, match_options=int(MatchOption.MATCH_CORREL_ID))
+    while handle is not None:
+        try:
+            get(connection, handle, MQMD(correl_id=_number(topic_string)), gmo, max_length=0)
+        except NoMsgAvailable:
+            break
+        is_cleared = True
+    return is_cleared
 
 
 def retained_at(connection: Connection, topic_string: str) -> Retained | None:
@@ -84,18 +96,6 @@ def retained_at(connection: Connection, topic_string: str) -> Retained | None:
 def all_retained(connection: Connection) -> list[Retained]:
     """Return every retained publication."""
     return _latest(_browsed(connection, NULL_ID))
-
-
-def _remove(connection: Connection, handle: Handle, number: bytes) -> int:
-    """Get the committed publications of a topic string, which nobody sees any more when the unit of work commits."""
-    count = 0
-    gmo = MQGMO(version=2, options=_TAKE, match_options=int(MatchOption.MATCH_CORREL_ID))
-    while True:
-        try:
-            get(connection, handle, MQMD(correl_id=number), gmo, max_length=0)
-        except NoMsgAvailable:
-            return count
-        count += 1
 
 
 def _browsed(connection: Connection, number: bytes) -> Iterator[Message]:
@@ -117,6 +117,9 @@ def _latest(messages: Iterator[Message]) -> list[Retained]:
         start = _LENGTH.size + length
         header = json.loads(message.body[_LENGTH.size : start])
         md = copied(message.md, msg_id=NULL_ID, correl_id=bytes.fromhex(header["correl_id"]))
+        if "place" in header:
+            md.group_id = bytes.fromhex(header["group_id"])
+            md.msg_seq_number, md.msg_flags = header["place"]
         found[header["topic"]] = Retained(header["topic"], header["version"], md, message.body[start:])
     return list(found.values())
 

@@ -4,6 +4,9 @@ structure/commit.lua - MQCMIT in one structure: apply what the unit of work reco
 For a unit of work of this structure alone, the first call is the decision. For one of several structures the
 decision record exists already and `expected` is -1. A peer applies the same way for a dead owner.
 
+A retained publication takes the place of its predecessor here, in the moment in which it is committed. Until then the
+predecessor is what new subscribers get, whatever becomes of the publisher.
+
 KEYS
   1  own        hash  registered owners (the fence)
   2  dead       hash  fenced owners whose work is still to be resolved
@@ -60,7 +63,7 @@ if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller)
                 fits, lone = number == "1" and not lone, position - 1
                 is_for_any = state[1] == "1" and (state[3] or "0") == "0" and not (state[4] or state[5])
             end
-            fits = fits and not state[2]
+            fits = fits and not state[2] and queue_name ~= CONST.RETAINED
             added = {}
             INLINE.list_added(added, ids_text, scores_text)
             if string.find(ids_text, "x", 1, true) then
@@ -133,6 +136,28 @@ if expected >= 0 and not (state and string.sub(state, 1, 1) == "C") then
 end
 if not state or string.sub(state, 2) ~= unit_id then return nothing_left(own, caller) end
 
+-- Of the messages with the CorrelId of one that has just come, removes all but the last. Returns how many: one, as a rule.
+local REPLACED_MAX = 100
+local function keep_last(queue, record)
+    local correl, gone = identifier_offsets(record), {}
+    if not correl then return 0 end
+    local prefix = "C" .. string.sub(record, correl, correl + 23)
+    local last = "(" .. prefix .. "\255"
+    for _, entry in ipairs(redis.call("ZREVRANGEBYLEX", queue.i, last, "[" .. prefix, "LIMIT", 1, REPLACED_MAX)) do
+        local score, id = struct.unpack(">I7", entry, #prefix + 1), string.sub(entry, #prefix + 1 + ORDER_BYTES)
+        if id == "" then id = usual_id(score) end
+        redis.call("ZREM", queue.a, id)
+        look_after(queue, messages, expiry, -1, id, score, redis.call("HGET", messages, id))
+        gone[#gone + 1] = id
+    end
+    if gone[1] then
+        redis.call("HDEL", messages, unpack(gone))
+        local ids_text = table.concat(gone, " ")
+        journal(KEYS[7], ARGV[6], "e", "get", "o", caller, "q", queue.name, "u", "", "i", ids_text, "c", "1")
+    end
+    return #gone
+end
+
 journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
 for _, operation in ipairs(operations) do
     local queue = queues[operation.queue]
@@ -143,10 +168,14 @@ for _, operation in ipairs(operations) do
             records = redis.call("HMGET", messages, unpack(ids_of(operation)))
         end
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
-        local added, armed = added_of(operation), state[2]
+        local added, armed, replaced = added_of(operation), state[2], 0
         make_available(queue, messages, own, wake_base, expiry, tonumber(state[1] or 0), added, records)
+        if operation.queue == CONST.RETAINED then
+            for _, record in ipairs(records or {}) do replaced = replaced + keep_last(queue, record) end
+        end
         -- The put has counted the message that came. This counts it as got, if it is handed to a waiting get.
-        if armed and queue.handed then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, queue.handed) end
+        local went = (queue.handed or 0) + replaced
+        if armed and went > 0 then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, went) end
         if armed then INLINE.note_trigger(armed, queue.q, queue.a, queue.name, owner, added) end
         queue.handed = nil
     else
