@@ -42,13 +42,14 @@ class Message:
         reason: ``NONE``, or the reason of a warning.
     """
 
-    __slots__ = ("_body", "_data_length", "_got", "_md", "reason")
+    __slots__ = ("_body", "_data_length", "_got", "_md", "_whole", "reason")
 
     def __init__(self, got: tuple[bytes, bytes, int, int]) -> None:
         self._got = got
         self._md: MQMD | None = None
         self._body: bytes | None = None
         self._data_length = -1
+        self._whole: bytes | None = None
         self.reason = _NO_REASON
 
     @property
@@ -61,6 +62,16 @@ class Message:
     @body.setter
     def body(self, body: bytes) -> None:
         self._body = body
+
+    def cut(self, room: int) -> None:
+        """Leave the program so many bytes of the data; ``whole`` has more, if the structure returned more."""
+        self._whole = self.body
+        self.body = self._whole[: max(room, 0)]
+
+    @property
+    def whole(self) -> bytes:
+        """All of the data that the structure returned, cut or not: what a report of the delivery is about."""
+        return self.body if self._whole is None else self._whole
 
     @property
     def data_length(self) -> int:

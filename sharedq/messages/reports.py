@@ -9,12 +9,13 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
+from sharedq.messages.headers import length_of_headers, without_rules_headers
 from sharedq.messages.record import put_date_and_time
 from sharedq.mqi.constants import Feedback, Format, MsgType, Report
 from sharedq.mqi.limits import NULL_ID, PUT_APPL_NAME_LENGTH, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQMD
 
-#: Bytes of data that MQRO_EXCEPTION_WITH_DATA and its like carry.
+#: Bytes of data that MQRO_EXCEPTION_WITH_DATA and its like carry, after the MQ headers.
 REPORT_DATA_LENGTH: Final = 100
 #: A report of an expiration that is to expire itself does so after a minute, tenths of a second.
 EXPIRATION_REPORT_EXPIRY: Final = 600
@@ -59,15 +60,19 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
     if md.msg_type == MsgType.REPORT:
         # A report about a segment may hold less of its data than the segment has.
         length = max(length, md.original_length)
-    length_max = len(body) if wanted == full else REPORT_DATA_LENGTH if wanted == full & _WITH_DATA else 0
+    # A report without data announces no header that it does not carry.
+    described, length_max = without_rules_headers(md, body), 0
+    if wanted == full & _WITH_DATA or wanted == full:
+        described = md.encoding, md.coded_char_set_id, md.format
+        length_max = len(body) if wanted == full else length_of_headers(md, body) + REPORT_DATA_LENGTH
     put_date, put_time = put_date_and_time(int(time.time() * 1000))
     report = MQMD(
         version=md.version,
         msg_type=int(MsgType.REPORT),
         feedback=int(feedback),
-        encoding=md.encoding,
-        coded_char_set_id=md.coded_char_set_id,
-        format=md.format,
+        encoding=described[0],
+        coded_char_set_id=described[1],
+        format=described[2],
         priority=md.priority,
         persistence=md.persistence,
         expiry=UNLIMITED_EXPIRY,

@@ -27,7 +27,7 @@ def room_for(message: Message, max_length: int, front: int) -> int:
 def decode(
     handle: Handle, reply: Reply, max_length: int, clock: Clock, front: int = 0
 ) -> tuple[list[Message], Seen | None]:
-    """Messages of a reply of structure/get or structure/get_grouped; ``max_length`` cuts those of the latter.
+    """Messages of a reply of structure/get or structure/get_grouped; ``max_length`` cuts them.
 
     Returns:
         The messages, and what only structure/get_grouped tells.
@@ -43,6 +43,8 @@ def decode(
     if reply[0]:
         messages[0].reason = MQRC(int(reply[0]))
         messages[0].data_length = int(reply[1])
+        if messages[0].data_length > max_length:
+            messages[0].cut(max_length)
     return messages, None
 
 
@@ -64,7 +66,7 @@ def _decode_grouped(
     first.data_length = int(length)
     room = room_for(first, max_length, front)
     if first.data_length > room:
-        first.body = first.body[: max(room, 0)]
+        first.cut(room)
         # That it was cut is told if there is nothing else to tell (2079), and in any case where it stays (2080).
         if not first.reason or reason == MQRC.TRUNCATED_MSG_FAILED:
             first.reason = MQRC(reason)

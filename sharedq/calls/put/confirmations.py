@@ -67,7 +67,7 @@ def confirm_delivery(connection: Connection, handle: Handle, messages: Sequence[
         return
     at = handle.opened_at
     reports = [
-        report_about(message.md, message.body, Feedback.COD, at, message.data_length)
+        report_about(message.md, message.whole, Feedback.COD, at, message.data_length)
         for message in messages
         if message.md.report & _CONFIRMS_DELIVERY and not is_on_its_way(message.md)
     ]

@@ -28,7 +28,7 @@ ARGV
   5  unit_id      id of the unit of work, or ""
   6  mode         0 outside, 1 inside the unit of work, 2 inside if persistent
   7  length_max   longest body the caller takes, bytes
-  8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080); 2: no body is returned, and
+  8  truncate     1: a longer body is cut and the message goes (2079), not cut if it asks for reports; 0: it stays (2080); 2: no body is returned, and
                   none is too long
   9  bytes_max    stop filling a batch after this many bytes; at least CONST.LONG a message wanted
   10 wait         "" or the entry of its wait: wait when nothing fits. Before that "=": sent after a commit in the same
@@ -259,7 +259,9 @@ for position, id in ipairs(ids) do
             reply[1] = truncate and MQRC.TRUNCATED_MSG_ACCEPTED or MQRC.TRUNCATED_MSG_FAILED
         end
         returned[#returned + 1] = id
-        cut[#cut + 1] = length > length_max and string.sub(record, 1, body_offset(record) + length_max) or record
+        -- A report about the delivery has more of the data than the program, perhaps.
+        local is_cut = length > length_max and not (truncate and has(record, REPORT))
+        cut[#cut + 1] = is_cut and string.sub(record, 1, body_offset(record) + length_max) or record
         if length > length_max and not truncate then
             stop_at = position
             break

@@ -354,7 +354,9 @@ if total > length_max then reply[1] = truncate and MQRC.TRUNCATED_MSG_ACCEPTED o
 local function give(item)
     reply[#reply + 1] = item.id
     -- A single one is cut here; segments are cut by the caller that puts them together.
-    local cut = not is_put_together and length_of(item) > length_max
+    -- A report about the delivery has more of the data than the program, perhaps.
+    local is_whole = is_put_together or truncate and has(item.record, REPORT)
+    local cut = not is_whole and length_of(item) > length_max
     reply[#reply + 1] = cut and string.sub(item.record, 1, body_offset(item.record) + math.max(length_max, 0)) or item.record
 end
 

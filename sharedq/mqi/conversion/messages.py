@@ -122,6 +122,19 @@ def _message(data: bytes, format_: bytes, source: Representation, job: _Job, roo
     return b"".join(parts)
 
 
+def header_at(data: bytes, at: int, format_: bytes, source: Representation) -> tuple[int, Representation, bytes] | None:
+    """Read the header of the Format *format_* at *at*.
+
+    Returns:
+        Its length, and how the data after it are written, and their Format. None: there is no valid header.
+    """
+    try:
+        part = _structure(STRUCTURES.get(format_, ()), data, at, source, source)
+    except (ConversionError, UnicodeError):
+        return None
+    return None if part.following is None else (part.length, part.following, part.format)
+
+
 def _last(data: bytes, format_: bytes, source: Representation, job: _Job, room: int) -> bytes:
     """The data after all headers."""
     if format_ == Format.STRING and room >= 0:

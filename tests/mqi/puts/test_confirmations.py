@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from sharedq import MessageHandle
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.mqi import wire
@@ -489,3 +490,22 @@ def test_a_queue_for_replies_is_not_held_open(group: TestGroup, queue: Queue, re
     group.repository("QM1").delete("QLOCAL", "REPLIES")
     queue.get()
     assert [letter.md.feedback for letter in drain(reader, SYSTEM_DEAD_LETTER_QUEUE)] == [Feedback.COD]
+
+
+@pytest.mark.rule("mqi/reports", "The report of a delivery has its data even if the program got the message cut.")
+@pytest.mark.parametrize("identifier", ["any", "of a group"])
+@pytest.mark.parametrize(("report", "length"), [(Report.COD_WITH_DATA, 100), (Report.COD_WITH_FULL_DATA, len(BODY))])
+def test_a_message_that_is_got_cut_is_reported_with_its_data(
+    queue: Queue, reader: QueueManagerConnection, report: Report, length: int, identifier: str
+) -> None:
+    handle = MessageHandle()
+    handle.set("colour", "r" * 200)
+    md = asking(report, msg_id=b"m" * 24)
+    if identifier == "of a group":
+        md.msg_flags, md.group_id, md.msg_seq_number = int(MsgFlag.LAST_MSG_IN_GROUP), b"g" * 24, 1
+    queue.put(BODY, md, properties=handle)
+    options = GetOption.ACCEPT_TRUNCATED_MSG | GetOption.PROPERTIES_FORCE_MQRFH2
+    message = queue.get(options, max_length=10)
+    assert (len(message.body), message.reason) == (10, MQRC.TRUNCATED_MSG_ACCEPTED)
+    with reader.open("REPLIES", BOTH) as replies:
+        assert replies.get(GetOption.NO_PROPERTIES).body == BODY[:length]
