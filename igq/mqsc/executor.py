@@ -368,6 +368,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "QSTATUS": displays.display_queue_status,
     "CFSTRUCT": displays.display_structure,
     "CFSTATUS": backup.display_structure_status,
+    **dict.fromkeys(("SMDS", "SMDSCONN"), backup.display_data_sets),
     "GROUP": displays.display_group,
     "QMSTATUS": displays.display_qmgr_status,
     "CMDSERV": command_server.display_command_server,

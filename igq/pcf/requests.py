@@ -187,8 +187,8 @@ class _Reader:
                 keywords.setdefault(keyword.identity, keyword)
                 if shows is not None:
                     given.setdefault(keyword.keyword, shows)
-        if self._asked.form == "names" and kind == "QUEUE":
-            # It says of which disposition each queue is.
+        if self._asked.form == "names" and kind != "CFSTRUCT":
+            # It says of which disposition each object is.
             keywords["QSGDISP", True] = Keyword("QSGDISP", None, segment)
         names = self._asked.words.names[1] if self._asked.form == "names" and self._asked.words.names else 0
         scope = keywords.pop(("CMDSCOPE", False), None)
@@ -314,6 +314,8 @@ _ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "QMGR": ("QMNAME",),
     "QSTATUS": ("QUEUE", "TYPE"),
     "CFSTRUCT": ("CFSTRUCT",),
+    "SMDS": ("SMDS", "CFSTRUCT"),
+    "SMDSCONN": ("SMDSCONN", "CFSTRUCT"),
     "CONN": ("CONN", "TYPE"),
     "AUTHREC": ("PROFILE", "ENTITY"),
     "QMSTATUS": ("QMNAME",),

@@ -169,12 +169,13 @@ def _parameters(known: Mapping[str, Attribute], record: Sequence[Shown]) -> Iter
 
 
 def _names(parameter: int, records: Sequence[Sequence[Shown]]) -> Iterator[Parameter]:
-    """Return the names, and of queues their types and dispositions."""
+    """Return the names, and the types of queues and the dispositions of all but structures."""
     by_keyword = [{each.keywords[0]: str(each.value) for each in record} for record in records]
     names = tuple(str(record[0].value).encode().ljust(_NAME_LENGTH) for record in records)
     yield MQCFSL(parameter, names)
     if parameter == PCFParameter.Q_NAMES:
         yield MQCFIL(PCFParameter.Q_TYPES, tuple(words.QUEUE_TYPE[each["TYPE"]] for each in by_keyword))
+    if parameter != PCFParameter.CF_STRUC_NAMES:
         yield MQCFIL(PCFParameter.QSG_DISPS, tuple(words.DISPOSITION[each["QSGDISP"]] for each in by_keyword))
 
 

@@ -144,11 +144,12 @@ class Deployment:
             for node in self._find_cluster().get_primaries()
         ]
 
-    def used_memory(self, key: str) -> int | None:
-        """Return the bytes that the server of *key* uses. None if it cannot be asked."""
+    def memory(self, key: str) -> tuple[int, int] | None:
+        """Return the bytes that the server of *key* uses, and may use (0: any). None if it cannot be asked."""
         try:
             with self.client(key) as client:
-                return int(client.info("memory")["used_memory"])
+                told = client.info("memory")
+                return int(told["used_memory"]), int(told["maxmemory"])
         except redis.RedisError:
             return None
 

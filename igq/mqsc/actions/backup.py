@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 from igq.mqsc import messages
 from igq.mqsc.language.attribute_values import find_parameter, read_choice
 from igq.mqsc.language.parameters import REPORTS, keywords
-from igq.mqsc.language.parser import Command
-from igq.mqsc.records import Shown, read_request, shown, two_columns
+from igq.mqsc.language.parser import Command, MqscSyntaxError
+from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
 from igq.output.plural import counted
 from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
@@ -112,23 +112,42 @@ def display_structure_status(command: Command, repository: Repository) -> list[s
 
 def _summary(group: Group, structure: str) -> Iterator[list[Shown]]:
     status, known = structure_state(group, structure), failure_of(group, structure)
-    failed = datetime.fromtimestamp(known.since_ms / 1000, UTC) if known and known.is_failed else None
+    used, most = group.deployment().memory(group.structure(structure).messages) or (None, None)
     yield [
         shown("CFTYPE", "APPL"),
+        shown("ENTSMAX", ""),
         shown("ENTSUSED", messages_in(group, structure)),
-        shown("FAILDATE", f"{failed:%Y-%m-%d}" if failed else ""),
-        shown("FAILTIME", f"{failed:%H.%M.%S}" if failed else ""),
+        *_failed(known.since_ms if known and known.is_failed else None),
+        shown("OFFLDUSE", 0),
+        shown("SIZEMAX", _kilobytes(most)),
+        shown("SIZEUSED", _kilobytes(used)),
         shown("STATUS", status),
     ]
 
 
+def _failed(at_ms: int | None) -> Iterator[Shown]:
+    at = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
+    yield shown("FAILDATE", f"{at:%Y-%m-%d}" if at else "")
+    yield shown("FAILTIME", f"{at:%H.%M.%S}" if at else "")
+
+
+def _kilobytes(size: int | None) -> int | str:
+    return "" if size is None else size // 1024
+
+
 def _backup(group: Group, structure: str) -> Iterator[list[Shown]]:
-    latest = latest_backup(group, structure)
+    latest, known = latest_backup(group, structure), failure_of(group, structure)
     yield [
         shown("BKUPDATE", f"{latest.begun:%Y-%m-%d}" if latest else ""),
+        # The file of a backup has nothing else, so these are its first and its last byte.
+        shown("BKUPERBA", f"{latest.bytes:012X}" if latest else ""),
         shown("BKUPSIZE", -(-latest.bytes // 1_000_000) if latest else 0),
+        shown("BKUPSRBA", f"{0:012X}" if latest else ""),
         shown("BKUPTIME", f"{latest.begun:%H.%M.%S}" if latest else ""),
         shown("ENTSUSED", latest.messages if latest else 0),
+        *_failed(known.since_ms if known and known.is_failed else None),
+        shown("LOGS", ""),
+        shown("QMNAME", ""),
         shown("STATUS", structure_state(group, structure)),
     ]
 
@@ -137,7 +156,64 @@ def _connections(group: Group, _: str) -> Iterator[list[Shown]]:
     """Every member uses every structure while it runs."""
     for member in group.members():
         state = {"FAILED": "FAILED", "STOPPED": "NONE"}.get(member.state, "ACTIVE")
-        yield [shown("QMNAME", member.name), shown("STATUS", state), shown("SYSNAME", member.host)]
+        yield [
+            *_failed(None),
+            shown("QMNAME", member.name),
+            shown("STATUS", state),
+            shown("SYSNAME", member.host),
+        ]
 
 
-_FIGURES: Final = {"SUMMARY": _summary, "CONNECT": _connections, "BACKUP": _backup}
+def _data_sets(group: Group, structure: str) -> Iterator[list[Shown]]:
+    """Return a new, empty data set for each member, if the structure is defined with OFFLOAD(SMDS)."""
+    for name, _ in _offloaded(Repository(group, None), structure):
+        yield [
+            shown("ACCESS", "ENABLED"),
+            *_failed(None),
+            shown("RCVDATE", ""),
+            shown("RCVTIME", ""),
+            shown("SMDS", name),
+            shown("STATUS", "NEW"),
+        ]
+
+
+def _offloaded(repository: Repository, structure: str) -> Iterator[tuple[str, Mapping[str, Shown]]]:
+    """Yield each member with the attributes of each structure that is meant and has OFFLOAD(SMDS)."""
+    for definition in repository.structures():
+        attributes = {each.keywords[0]: each for each in shown_attributes(definition)}
+        if attributes["OFFLOAD"].value == "SMDS" and matches(structure, definition.name):
+            for member in repository.group.members():
+                yield member.name, attributes
+
+
+def display_data_sets(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY SMDS and SMDSCONN: the data set of each member for each structure, which nothing is ever written to."""
+    kind = command.object_type
+    request = read_request(command, ("CFSTRUCT", "CMDSCOPE"), keywords(kind), all_by_default=True)
+    structure = find_parameter(command, "CFSTRUCT")
+    if structure is None or structure.values is None:
+        raise MqscSyntaxError(command.line, command.shown, "CFSTRUCT(structure name)")
+    lines: list[str] = []
+    for name, attributes in _offloaded(repository, structure.value):
+        record = [shown(kind, name), attributes["CFSTRUCT"], *_DATA_SET[kind](attributes)]
+        if matches(command.name, name) and request.where(record):
+            lines += [messages.details(command), *two_columns(request.select(record, always=2))]
+    return lines or [messages.NOTHING_FOUND.format(kind)]
+
+
+def _data_set(attributes: Mapping[str, Shown]) -> Iterator[Shown]:
+    yield attributes["DSBUFS"]
+    yield attributes["DSEXPAND"]
+
+
+def _data_set_connection(_: Mapping[str, Shown]) -> Iterator[Shown]:
+    yield shown("AVAIL", "NORMAL")
+    yield shown("EXPANDST", "NORMAL")
+    yield shown("OPENMODE", "NONE")
+    yield shown("STATUS", "CLOSED")
+
+
+_DATA_SET: Final = {"SMDS": _data_set, "SMDSCONN": _data_set_connection}
+
+
+_FIGURES: Final = {"SUMMARY": _summary, "CONNECT": _connections, "BACKUP": _backup, "SMDS": _data_sets}

@@ -26,8 +26,8 @@ from sharedq.objects.store.connections import (
 )
 from sharedq.scripts.connections import wake_call
 
-_CONNECTION = keywords("CONN", "CONN")[1:]
 #: After the connection and the type of the report, which is an option too.
+_CONNECTION = keywords("CONN", "CONN")[2:]
 _HANDLE = keywords("CONN", "HANDLE")[2:]
 #: How a handle was opened: its letters (prelude/handles), and IBM's names.
 _OPEN_OPTIONS = {
@@ -75,7 +75,7 @@ def display_connections(command: Command, repository: Repository) -> list[str]:
         if request.where(record):
             lines += [
                 messages.details(command),
-                *two_columns(request.select(record, always=2 if kind != "CONN" else 1)),
+                *two_columns(request.select(record, always=2)),
             ]
     if not lines:
         if is_generic(pattern) or kind == "HANDLE" or find_parameter(command, "WHERE") is not None:
@@ -87,16 +87,24 @@ def display_connections(command: Command, repository: Repository) -> list[str]:
 def connection_record(connection: ConnectionInfo) -> Iterator[Shown]:
     """A connection as DISPLAY CONN and DISPLAY THREAD show it."""
     yield shown("CONN", connection.token)
+    yield shown("TYPE", "CONN")
     yield shown("EXTCONN", extconn(connection.qmgr))
+    yield shown("APPLDESC", "")
     yield shown("APPLTAG", connection.appl_name)
     yield shown("APPLTYPE", "SYSTEM" if connection.is_own else "USER")
+    yield shown("ASTATE", "NONE")
     # There are no channels.
     yield shown("CHANNEL", "")
     yield shown("CONNAME", "")
+    yield shown("CONNOPTS", "MQCNO_STANDARD_BINDING")
     yield shown("CONNTAG", connection.tag)
+    yield shown("EXTURID", "")
     yield shown("PID", connection.pid)
     yield shown("QMNAME", connection.qmgr)
+    yield shown("QMURID", "")
     yield shown("UOWSTATE", "ACTIVE" if connection.has_unit_of_work else "NONE")
+    yield shown("UOWSTDA", "")
+    yield shown("UOWSTTI", "")
     yield shown("URTYPE", "QMGR")
     yield shown("URDISP", "QMGR")
     yield shown("USERID", connection.user)
@@ -106,11 +114,18 @@ def _handle_record(connection: ConnectionInfo, handle: ConnectionHandle) -> Iter
     yield shown("CONN", connection.token)
     yield shown("TYPE", "HANDLE")
     yield shown("EXTCONN", extconn(connection.qmgr))
+    yield shown("ASTATE", "NONE")
+    yield shown("HSTATE", "INACTIVE")
     yield shown("OBJNAME", handle.object_name)
     yield shown("OBJTYPE", "QUEUE")
-    yield shown("OPENOPTS", ",".join(name for letter, name in _OPEN_OPTIONS.items() if letter in handle.mode))
+    yield shown("OPENOPTS", open_options(handle.mode))
     yield shown("QMNAME", connection.qmgr)
     yield shown("QSGDISP", "QMGR" if handle.structure.startswith("@") else "SHARED")
+
+
+def open_options(mode: str) -> str:
+    """OPENOPTS: IBM's names for the letters of a handle's mode."""
+    return ",".join(name for letter, name in _OPEN_OPTIONS.items() if letter in mode)
 
 
 def extconn(qmgr: str) -> str:

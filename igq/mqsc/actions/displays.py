@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from igq.agent.queues.tags import ServingHandle, serving_handles
 from igq.mqsc import messages
-from igq.mqsc.actions.connections import connection_record
+from igq.mqsc.actions.connections import connection_record, open_options
 from igq.mqsc.actions.in_doubt import display_in_doubt
 from igq.mqsc.language.attribute_values import find_parameter, read_choice
 from igq.mqsc.language.parameters import AREAS, keywords
@@ -87,6 +87,8 @@ def display_qmgr(command: Command, repository: Repository) -> list[str]:
     attributes = repository.qmgr_attributes(repository.qmgr or "")
     record = shown_attributes(attributes)
     record += [shown("QMID", attributes.identifier(repository.group.name)), shown("VERSION", attributes.version)]
+    # IBM reserves CPILEVEL. ADVCAP is a licence, which nobody needs here.
+    record += [shown("ADVCAP", "DISABLED"), shown("CPILEVEL", 100)]
     record.sort(key=lambda each: each.keywords[0] != "QMNAME")
     return [messages.details(command), *two_columns(request.select(record, always=1))]
 
@@ -164,15 +166,22 @@ def display_group(command: Command, repository: Repository) -> list[str]:
     read_request(command, ("OBSMSGS", "CMDSCOPE"), (), all_by_default=True)
     group = repository.group
     lines = [messages.details(command)]
-    for member in group.members():
+    for number, member in enumerate(group.members(), 1):
+        status, attributes = _MEMBER_STATUS.get(member.state, "UNKNOWN"), repository.qmgr_attributes(member.name)
         lines += two_columns(
             [
                 shown("QMNAME", member.name),
-                shown("QMSTATUS", _MEMBER_STATUS.get(member.state, "UNKNOWN")),
+                shown("QMNUM", number),
+                shown("CPF", ""),
+                shown("QMSTATUS", status),
+                shown("CMDLEVEL", attributes.command_level),
+                # Redis has the part of Db2: a member that runs is connected to it.
+                shown("DB2NAME", ""),
+                shown("DB2STAT", status),
                 shown("HOST", member.host),
                 shown("PID", "" if member.state == "STOPPED" else member.pid),
                 shown("QSGNAME", group.name),
-                shown("IGQ", repository.qmgr_attributes(member.name).igq),
+                shown("IGQ", attributes.igq),
             ]
         )
     return lines
@@ -239,6 +248,9 @@ def _queue_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterat
         yield shown("CURDEPTH", queue.state.depth)
         yield shown("IPPROCS", _open_for_input(queue, serving))
         yield shown("OPPROCS", queue.state.open_output)
+        # There are no page sets, and no IMS bridge.
+        yield shown("PSID", "")
+        yield shown("TPIPE", "")
 
 
 def _is_monitored(queue: DisplayedQueue, of_manager: str) -> bool:
@@ -294,12 +306,19 @@ def _handle_record(queue: DisplayedQueue, handle: OpenHandle, users: Mapping[str
     how = "EXCL" if "X" in handle.mode else "SHARED" if "I" in handle.mode else "NO"
     yield shown("QUEUE", queue.name)
     yield shown("TYPE", "HANDLE")
+    yield shown("APPLDESC", "")
     yield shown("APPLTAG", str(detail.get("appl", "")))
     yield shown("APPLTYPE", "SYSTEM" if is_own else "USER")
+    yield shown("ASTATE", "NONE")
     # There are no channels.
     yield shown("CHANNEL", "")
     yield shown("CONNAME", "")
     yield shown("CONN", token)
+    yield shown("HSTATE", "INACTIVE")
+    yield shown("OPENOPTS", open_options(handle.mode))
+    yield shown("QMURID", "")
+    yield shown("URID", "")
+    yield shown("URTYPE", "QMGR")
     yield shown("USERID", user)
     yield shown("INPUT", how)
     for keyword, letter in (("BROWSE", "B"), ("INQUIRE", "Q"), ("OUTPUT", "O"), ("SET", "S")):

@@ -29,7 +29,7 @@ from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.base import ObjectDefinition, parse_definition
 from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.subscriptions import Subscription, end_of
-from sharedq.objects.definitions.topics import ROOT_VALUES, Topic
+from sharedq.objects.definitions.topics import ROOT_VALUES, TOPIC_NODE_FIELDS, Topic
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.connections import publishers_of
 from sharedq.objects.store.topics import Match
@@ -284,7 +284,7 @@ def _tree(repository: Repository) -> _Tree:
 
 def _nodes(command: Command, repository: Repository) -> Iterator[list[Shown]]:
     tree, topics = _tree(repository), repository.topics.tree()
-    of_tree = {each.keyword for each in Topic.attributes() if each.field in ROOT_VALUES}
+    of_tree = {each.keyword for each in Topic.attributes() if each.field in {*ROOT_VALUES, *TOPIC_NODE_FIELDS}}
     for node in tree.nodes:
         # The root has no level that a wildcard for one could stand for.
         if not is_matched(command.name, "TOPIC", node) or (command.name == "+" and not node):

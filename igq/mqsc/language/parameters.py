@@ -21,7 +21,7 @@ from sharedq.objects.definitions.attributes import Attribute, Mqsc, attributes_o
 from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.subscriptions import DURABLE, TYPES
-from sharedq.objects.definitions.topics import ROOT_VALUES, TOPIC_TYPES, Topic
+from sharedq.objects.definitions.topics import ROOT_VALUES, TOPIC_NODE_FIELDS, TOPIC_TYPES, Topic
 
 _QMGR, _NAME, _DATE, _TIME, _APPL, _USER = 48, 48, 12, 8, 28, 12
 
@@ -56,6 +56,14 @@ _COUNTS = (
 )
 _STATUS_TYPE = _words("TYPE", Param.Q_STATUS_TYPE, words.STATUS_TYPE)
 _CONN = _bytes("CONN", Param.CONNECTION_ID)
+_CONN_TYPE = _words("TYPE", Param.CONN_INFO_TYPE, words.CONNECTION_INFO)
+_APPLDESC = _text("APPLDESC", Param.APPL_DESC, 64)
+_ASTATE = _words("ASTATE", Param.ASYNC_STATE, words.ASYNC_STATE)
+_HSTATE = _words("HSTATE", Param.HANDLE_STATE, words.HANDLE_STATE)
+_OPENOPTS = _words("OPENOPTS", Param.OPEN_OPTIONS, words.OPEN_OPTIONS)
+_QMURID = _bytes("QMURID", Param.Q_MGR_UOW)
+_URTYPE = _words("URTYPE", Param.UOW_TYPE, words.UNIT_OF_WORK_TYPE)
+_FAILURE = (_text("FAILDATE", Param.FAIL_DATE, _DATE), _text("FAILTIME", Param.FAIL_TIME, _TIME))
 _ACTCONN = _bytes("ACTCONN", Param.CONNECTION_ID)
 
 _SUB_STATUS: Final = (
@@ -72,7 +80,15 @@ _SUB_STATUS: Final = (
 
 #: Object -> kind of report -> the figures that DISPLAY shows of it, in their order. The first ones are always shown.
 REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
-    "QUEUE": {"": (_text("QUEUE", Char.Q_NAME, _NAME), _QTYPE, *_COUNTS)},
+    "QUEUE": {
+        "": (
+            _text("QUEUE", Char.Q_NAME, _NAME),
+            _QTYPE,
+            *_COUNTS,
+            _number("PSID", Int.PAGESET_ID),
+            _text("TPIPE", Char.TPIPE_NAME, 8, is_list=True),
+        )
+    },
     "QSTATUS": {
         "QUEUE": (
             _text("QUEUE", Char.Q_NAME, _NAME),
@@ -91,11 +107,18 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
         "HANDLE": (
             _text("QUEUE", Char.Q_NAME, _NAME),
             _STATUS_TYPE,
+            _APPLDESC,
             _text("APPLTAG", Param.APPL_TAG, _APPL),
             _words("APPLTYPE", Int.APPL_TYPE, words.APPL_TYPE),
+            _ASTATE,
             _text("CHANNEL", Param.CHANNEL_NAME, 20),
             _text("CONNAME", Param.CONNECTION_NAME),
             _CONN,
+            _HSTATE,
+            _OPENOPTS,
+            _QMURID,
+            _bytes("URID", Param.EXTERNAL_UOW_ID, is_hex=True),
+            _URTYPE,
             _text("USERID", Param.USER_IDENTIFIER, _USER),
             _words("INPUT", Param.OPEN_INPUT_TYPE, words.INPUT_TYPE),
             _words("BROWSE", Param.OPEN_BROWSE, words.YES),
@@ -122,14 +145,18 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
             _text("CFSTATUS", Char.CF_STRUC_NAME, 12),
             _words("TYPE", Param.CF_STATUS_TYPE, words.STRUCTURE_STATUS_TYPE),
             _words("CFTYPE", Param.CF_STRUC_TYPE, words.STRUCTURE_TYPE),
+            _number("ENTSMAX", Param.CF_STRUC_ENTRIES_MAX),
             _number("ENTSUSED", Param.CF_STRUC_ENTRIES_USED),
-            _text("FAILDATE", Param.FAIL_DATE, _DATE),
-            _text("FAILTIME", Param.FAIL_TIME, _TIME),
+            *_FAILURE,
+            _number("OFFLDUSE", Int.CF_OFFLDUSE),
+            _number("SIZEMAX", Param.CF_STRUC_SIZE_MAX),
+            _number("SIZEUSED", Param.CF_STRUC_SIZE_USED),
             _words("STATUS", Param.CF_STRUC_STATUS, words.STRUCTURE_STATUS),
         ),
         "CONNECT": (
             _text("CFSTATUS", Char.CF_STRUC_NAME, 12),
             _words("TYPE", Param.CF_STATUS_TYPE, words.STRUCTURE_STATUS_TYPE),
+            *_FAILURE,
             _QMNAME,
             _words("STATUS", Param.CF_STRUC_STATUS, words.STRUCTURE_STATUS),
             _text("SYSNAME", Param.SYSTEM_NAME),
@@ -138,16 +165,54 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
             _text("CFSTATUS", Char.CF_STRUC_NAME, 12),
             _words("TYPE", Param.CF_STATUS_TYPE, words.STRUCTURE_STATUS_TYPE),
             _text("BKUPDATE", Param.BACKUP_DATE, _DATE),
+            _text("BKUPERBA", Param.CF_STRUC_BACKUP_END, 12),
             _number("BKUPSIZE", Param.CF_STRUC_BACKUP_SIZE),
+            _text("BKUPSRBA", Param.CF_STRUC_BACKUP_START, 12),
             _text("BKUPTIME", Param.BACKUP_TIME, _TIME),
             _number("ENTSUSED", Param.CF_STRUC_ENTRIES_USED),
+            *_FAILURE,
+            _text("LOGS", Param.CF_STRUC_LOG_Q_MGRS, _QMGR, is_list=True),
+            _QMNAME,
             _words("STATUS", Param.CF_STRUC_STATUS, words.STRUCTURE_STATUS),
         ),
+        "SMDS": (
+            _text("CFSTATUS", Char.CF_STRUC_NAME, 12),
+            _words("TYPE", Param.CF_STATUS_TYPE, words.STRUCTURE_STATUS_TYPE),
+            _words("ACCESS", Param.CF_STRUC_ACCESS, words.DATA_SET_ACCESS),
+            *_FAILURE,
+            _text("RCVDATE", Param.RECOVERY_DATE, _DATE),
+            _text("RCVTIME", Param.RECOVERY_TIME, _TIME),
+            _text("SMDS", Param.CF_SMDS, 4),
+            _words("STATUS", Param.CF_STRUC_STATUS, words.STRUCTURE_STATUS),
+        ),
+    },
+    "SMDS": {
+        "": (
+            _text("SMDS", Param.CF_SMDS, 4),
+            _text("CFSTRUCT", Char.CF_STRUC_NAME, 12),
+            _number("DSBUFS", Int.CF_SMDS_BUFFERS),
+            _words("DSEXPAND", Param.CF_SMDS_EXPAND, words.EXPANDS),
+        )
+    },
+    "SMDSCONN": {
+        "": (
+            _text("SMDSCONN", Param.CF_SMDSCONN, 4),
+            _text("CFSTRUCT", Char.CF_STRUC_NAME, 12),
+            _words("AVAIL", Param.SMDS_AVAIL, words.DATA_SET_AVAILABLE),
+            _words("EXPANDST", Param.SMDS_EXPANDST, words.DATA_SET_EXPANSION),
+            _words("OPENMODE", Param.SMDS_OPENMODE, words.DATA_SET_MODE),
+            _words("STATUS", Param.SMDS_STATUS, words.DATA_SET_STATUS),
+        )
     },
     "GROUP": {
         "": (
             _QMNAME,
+            _number("QMNUM", Param.Q_MGR_NUMBER),
+            _text("CPF", Param.Q_MGR_CPF, 8),
             _words("QMSTATUS", Param.Q_MGR_STATUS, words.MEMBER_STATUS),
+            _number("CMDLEVEL", Int.COMMAND_LEVEL),
+            _text("DB2NAME", Param.DB2_NAME, 4),
+            _words("DB2STAT", Param.DB2_CONN_STATUS, words.MEMBER_STATUS),
             _text("HOST", Param.HOST_NAME),
             _number("PID", Param.PROCESS_ID),
             _text("QSGNAME", Char.QSG_NAME, 4),
@@ -157,35 +222,48 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
     "CONN": {
         "CONN": (
             _CONN,
+            _CONN_TYPE,
+            _APPLDESC,
             _text("APPLTAG", Param.APPL_TAG, _APPL),
             _words("APPLTYPE", Int.APPL_TYPE, words.APPL_TYPE),
+            _ASTATE,
             _text("CHANNEL", Param.CHANNEL_NAME, 20),
             _text("CONNAME", Param.CONNECTION_NAME),
+            _words("CONNOPTS", Param.CONNECT_OPTIONS, words.CONNECT_OPTIONS),
             _bytes("CONNTAG", Param.CONN_TAG, is_hex=True),
             Attribute("", Mqsc("EXTCONN", None), is_number=False),
             _number("PID", Param.PROCESS_ID),
             _QMNAME,
             _text("USERID", Param.USER_IDENTIFIER, _USER),
             _bytes("EXTURID", Param.EXTERNAL_UOW_ID, is_hex=True),
-            _text("QMURID", Param.Q_MGR_UOW_ID),
+            _QMURID,
             _words("UOWSTATE", Param.UOW_STATE, words.UNIT_OF_WORK_STATE),
             _text("UOWSTDA", Param.UOW_START_DATE, _DATE),
             _text("UOWSTTI", Param.UOW_START_TIME, _TIME),
-            _words("URTYPE", Param.UOW_TYPE, words.UNIT_OF_WORK_TYPE),
+            _URTYPE,
             _words("URDISP", Int.UR_DISP, words.DISPOSITION),
         ),
         "HANDLE": (
             _CONN,
-            _words("TYPE", Param.CONN_INFO_TYPE, words.CONNECTION_INFO),
+            _CONN_TYPE,
+            _ASTATE,
+            _HSTATE,
             Attribute("", Mqsc("EXTCONN", None), is_number=False),
             _text("OBJNAME", Param.OBJECT_NAME, _NAME),
             _words("OBJTYPE", Param.OBJECT_TYPE, words.OBJECT_TYPE),
-            _words("OPENOPTS", Param.OPEN_OPTIONS, words.OPEN_OPTIONS),
+            _OPENOPTS,
             _QMNAME,
             _QSGDISP,
         ),
     },
-    "QMGR": {"": (_text("QMID", Char.Q_MGR_IDENTIFIER, _QMGR), _text("VERSION", Char.VERSION, 8))},
+    "QMGR": {
+        "": (
+            _text("QMID", Char.Q_MGR_IDENTIFIER, _QMGR),
+            _text("VERSION", Char.VERSION, 8),
+            _words("ADVCAP", Int.ADVANCED_CAPABILITY, words.ENABLED),
+            _number("CPILEVEL", Int.CPI_LEVEL),
+        )
+    },
     "NAMELIST": {"": (_number("NAMCOUNT", Int.NAME_COUNT),)},
     "QMSTATUS": {
         "": (
@@ -205,7 +283,7 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
             _words("RETAINED", Param.RETAINED_PUBLICATION, words.YES),
             _number("PUBCOUNT", Int.PUB_COUNT),
             _number("SUBCOUNT", Int.SUB_COUNT),
-            *(each for each in attributes_of(Topic) if each.field in ROOT_VALUES),
+            *(each for each in attributes_of(Topic) if each.field in {*ROOT_VALUES, *TOPIC_NODE_FIELDS}),
         ),
         "SUB": (_text("TPSTATUS", Char.TOPIC_STRING), *_SUB_STATUS),
         "PUB": (_text("TPSTATUS", Char.TOPIC_STRING), _ACTCONN),

@@ -84,6 +84,8 @@ OBJECTS = (
     Word("QSTATS", 6, named_by=Char.Q_NAME),
     Word("CFSTRUCT", 5, named_by=Char.CF_STRUC_NAME, shows=Param.CF_STRUC_ATTRS),
     Word("CFSTATUS", 5, named_by=Char.CF_STRUC_NAME),
+    Word("SMDS", 4, named_by=Param.CF_SMDS, shows=Param.SMDS_ATTRS),
+    Word("SMDSCONN", 5, named_by=Param.CF_SMDSCONN, shows=Param.SMDS_ATTRS),
     Word("GROUP", 5, "none"),
     Word("CONN", 4, "optional", named_by=Param.CONNECTION_ID, shows=Param.CONNECTION_ATTRS),
     Word("THREAD", 3, "optional"),
@@ -160,6 +162,8 @@ COMMANDS = (
     CommandWords("DISPLAY", ("THREAD",), PCFCommand.INQUIRE_THREAD),
     CommandWords("DISPLAY", ("AUTHREC",), PCFCommand.INQUIRE_AUTH_RECS),
     CommandWords("DISPLAY", ("CFSTATUS",), PCFCommand.INQUIRE_CF_STRUC_STATUS),
+    CommandWords("DISPLAY", ("SMDS",), PCFCommand.INQUIRE_SMDS),
+    CommandWords("DISPLAY", ("SMDSCONN",), PCFCommand.INQUIRE_SMDSCONN),
     CommandWords("DISPLAY", ("QMSTATUS",), PCFCommand.INQUIRE_Q_MGR_STATUS),
     CommandWords(
         "DISPLAY",

@@ -161,9 +161,9 @@ def check_group(settings: Settings) -> None:
 def _has_little(settings: Settings) -> bool:
     """Whether Redis (of a Cluster: the node with the group's definitions) holds little."""
     assert settings.redis_url is not None
-    used = Deployment(settings.redis_url).used_memory(admin_keys(settings.group).structures)
+    used = Deployment(settings.redis_url).memory(admin_keys(settings.group).structures)
     # If Redis does not answer, the job will say so.
-    return used is not None and used <= _SMALL_BYTES
+    return used is not None and used[0] <= _SMALL_BYTES
 
 
 @contextmanager

@@ -160,6 +160,8 @@ ROOT_VALUES: Final[Mapping[str, Any]] = MappingProxyType(
         "multicast": "DISABLED",
     }
 )
+#: Fields that a node of the tree has from the nearest topic object alone.
+TOPIC_NODE_FIELDS: Final = ("cluster", "cluster_route")
 _OF_PARENT: Final = ("", AS_PARENT, -2)
 
 

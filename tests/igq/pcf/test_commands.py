@@ -20,6 +20,7 @@ from sharedq.mqi.pcf.structures import MQCFH, MQCFIF, MQCFSF, MQCFST, PCFMessage
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.store.authorities import Authorities
+from tests.support.backups import mqsc
 from tests.support.pcf import Asked, answer_of, descriptor, request
 
 NAME, TYPE = Char.Q_NAME, Int.Q_TYPE
@@ -91,7 +92,7 @@ def test_inquire_returns_the_attributes_that_are_asked_for(asked: Asked) -> None
     asked.group.connect().put1("ONE", b"x")
 
     (item,) = asked.items(
-        PCFCommand.INQUIRE_Q, {NAME: "ONE", Param.Q_ATTRS: [Int.MAX_Q_DEPTH, Int.CURRENT_Q_DEPTH, Char.TPIPE_NAME]}
+        PCFCommand.INQUIRE_Q, {NAME: "ONE", Param.Q_ATTRS: [Int.MAX_Q_DEPTH, Int.CURRENT_Q_DEPTH, Int.CLUSTER_Q_TYPE]}
     )
 
     # A name and a type are always there; an attribute that does not exist here is left out.
@@ -206,6 +207,7 @@ def test_every_object_is_inquired_by_a_list_of_attributes(asked: Asked) -> None:
     asked.items(PCFCommand.CREATE_PROCESS, {Char.PROCESS_NAME: "P"})
     asked.items(PCFCommand.CREATE_NAMELIST, {Char.NAMELIST_NAME: "N"})
     asked.items(PCFCommand.SET_AUTH_REC, _AUTHORITY)
+    assert mqsc(group, "ALTER CFSTRUCT(APPL1) OFFLOAD(SMDS) DSGROUP('A.*')\n")[0] == 0
     connection = group.connect()
     connection.subscribe("a", name="S", options=SubOption.CREATE | SubOption.MANAGED | SubOption.DURABLE)
     lists = {word.name: word.shows for word in OBJECTS if word.shows}
@@ -217,6 +219,8 @@ def test_every_object_is_inquired_by_a_list_of_attributes(asked: Asked) -> None:
         name: dict[int, Any] = {named_by: "#" if named_by == Char.TOPIC_STRING else "*"} if named_by else {}
         if named_by == Param.CONNECTION_ID:
             name = {Param.GENERIC_CONNECTION_ID: b""}
+        if kind in ("SMDS", "SMDSCONN"):
+            name |= {Char.CF_STRUC_NAME: "*"}
         figures = next(iter(REPORTS.get(kind, {"": tuple(shown_by(kind).values())}).values()))
         wanted = [each for each in figures if each.mqsc.selector is not None][-1]
         items = asked.items(words.number, {**name, lists[kind]: [int(wanted.mqsc.selector or 0)]})
