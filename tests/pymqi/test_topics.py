@@ -147,3 +147,12 @@ def test_an_opened_topic_returns_its_whole_string(qmgr: QueueManager) -> None:
     od.set_vs("ResObjectString", b" " * 10, vs_buffer_size=10)
     pymqi.Topic(qmgr, topic_desc=od, open_opts=CMQC.MQOO_OUTPUT).close()
     assert (od.get_vs("ResObjectString"), od.ResObjectStringVSLength) == (b"/a", 2)
+
+
+def test_the_alternate_user_of_a_subscription(qsg: TestGroup, qmgr: QueueManager) -> None:
+    options = CMQC.MQSO_CREATE | CMQC.MQSO_MANAGED | CMQC.MQSO_ALTERNATE_USER_AUTHORITY
+    descriptor = SD(Options=options, AlternateUserId=b"anna")
+    descriptor.set_vs("ObjectString", "a")
+    subscription = pymqi.Subscription(qmgr, descriptor)
+    assert [each.subscription.user_id for each in qsg.repository("QM1").topics.subscriptions()] == ["anna"]
+    subscription.close(close_sub_queue=True)

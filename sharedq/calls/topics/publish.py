@@ -64,6 +64,8 @@ _SEGMENTED: Final = int(MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT | MsgFlag.SEGMENT
 #: A publication has not come to one destination, so no report says that it has.
 _ARRIVAL: Final = int(Report.COA_WITH_FULL_DATA)
 _AS_DEFINED: Final = 2
+#: Of PubLevel and SubLevel.
+_HIGHEST_LEVEL: Final = 9
 #: How often the queue of a subscription is looked up for one publication, because its definitions change.
 _TRIES: Final = 10
 _APPL_NAME: Final = b"queue manager"
@@ -120,7 +122,7 @@ def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, b
             2040, it is not open for output; 2443, a segment; 2024, MAXUMSGS; 2009, its fate is unknown; what a put to a
             queue refuses of a descriptor and its data.
     """
-    options = _check(connection, handle, md, int(pmo.options))
+    options = _check(connection, handle, md, int(pmo.options), pmo.pub_level)
     in_unit = bool(options & _SYNCPOINT)
     flush_pending(connection)
     known = connection.matcher.match(handle.topic_string, topics_of(connection.group), connection)
@@ -148,12 +150,14 @@ def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, b
     return MQRC.NO_SUBS_MATCHED if options & _WARN and not is_delivered else warning
 
 
-def _check(connection: Connection, handle: TopicHandle, md: MQMD, options: int) -> int:
+def _check(connection: Connection, handle: TopicHandle, md: MQMD, options: int, level: int) -> int:
     """Refuse what no publication may ask for. Returns the options, with what they pass on already in *md*."""
     name = handle.topic_string
     refused = check_put_options(options)
     if refused:
         raise error_for(refused, "MQPUT", name)
+    if not 0 <= level <= _HIGHEST_LEVEL:
+        raise error_for(MQRC.PMO_ERROR, "MQPUT", name, f"PubLevel {level}")
     if options & (PutOption.LOGICAL_ORDER | _PASSES):
         raise error_for(MQRC.OPTIONS_ERROR, "MQPUT", name, "not for publications")
     refused = check_put_context(options, handle.options)
@@ -298,6 +302,8 @@ def copy_for(subscription: Subscription, content: Publication) -> _Copy:
 def put_copies(connection: Connection, copies: Sequence[_Copy], topic_string: str) -> None:
     """Put copies in a unit of work of their own; each that cannot be put has its failure.
 
+    What the topic has dead-lettered if its queue does not take it goes to the dead-letter queue.
+
     Raises:
         MQIError: 2009; the unit of work cannot be committed.
     """
@@ -306,6 +312,11 @@ def put_copies(connection: Connection, copies: Sequence[_Copy], topic_string: st
     publication = _Delivery(unit, Topic(name="X"), Publication(topic_string, MQMD(), b""), _SET_ALL)
     try:
         _put_all(publication, copies)
+        refused = [each for each in copies if each.failure is not None]
+        if refused and topics_of(connection.group).tree().at(topic_string).use_dead_letter_queue == "YES":
+            for copy in refused:
+                if _is_dead_lettered(connection, publication, copy):
+                    copy.failure = None
     except MQIError:
         if not unit.is_ended:
             backout(unit)

@@ -9,11 +9,13 @@ Source: IBM MQ reference, "MQSUB", "MQSUBRQ", "MQSD".
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from sharedq.calls.handles.open import close_handle, delete_temporary_queues, open_queue
-from sharedq.calls.handles.subscriptions import close_subscription, topics_of
+from sharedq.calls.handles.subscriptions import close_subscription, delete_orphans, topics_of
 from sharedq.calls.topics.authority import check_authority, user_of
 from sharedq.calls.topics.open import topic_string_of
 from sharedq.calls.topics.publish import copy_for, is_selected, put_copies
@@ -24,7 +26,7 @@ from sharedq.members.group import Group
 from sharedq.messages.context import new_identifier, user_identifier
 from sharedq.mqi.arguments import refuse_structure
 from sharedq.mqi.constants import MQRC, CloseOption, OpenOption, RequestOption, SubOption
-from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.errors import MQIError, UnknownObjectName, error_for
 from sharedq.mqi.limits import MAX_EXPIRY, NULL_ACCOUNTING_TOKEN, NULL_ID, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQOD, MQSD, MQSRO
 from sharedq.objects.definitions.base import parse_definition
@@ -60,6 +62,10 @@ _RECEIVES: Final = int(
 )
 #: Prefixes of the names of managed queues.
 _DURABLE, _NON_DURABLE = f"{MANAGED}DURABLE.*", f"{MANAGED}NDURABLE.*"
+#: What is retained is published at PubLevel 1 again, so subscriptions of higher levels do not get it.
+_LEVEL_OF_RETAINED: Final = 1
+#: Bytes of SubName and SubUserData, at most.
+_LONGEST_STRING: Final = 10_240
 #: Retained publications that one unit of work brings, at most.
 _TOGETHER: Final = 100
 
@@ -77,15 +83,19 @@ def subscribe(connection: Connection, sd: MQSD, queue: Handle | None = None) -> 
 
     Raises:
         MQIError: 2019 no usable queue; 2035 the user may not; 2046 options; 2085, 2425 topic; 2428 there is none; 2429
-            another connection has it open; 2432 it exists; 2436 not durable there; 2440 no name; 2459, 2504, 2519, 2551
-            the selection string; 2503 the topic inhibits subscriptions; 2509, 2510, 2512, 2524 what cannot be altered;
-            2161 quiescing; 2017 MAXHANDS.
+            another connection has it open; 2431 the user data; 2432 it exists; 2434 it is another user's; 2436 not
+            durable there; 2440 the name; 2459, 2504, 2519, 2551 the selection string; 2503 the topic inhibits
+            subscriptions; 2509, 2510, 2512, 2524 what cannot be altered; 2522 its queue; 2523 it has expired; 2526 what
+            is retained cannot be delivered; 2161 quiescing; 2017 MAXHANDS.
     """
     refuse_structure(MQSD, MQRC.SD_ERROR, sd, "MQSUB")
     options = _check_options(connection, sd, queue)
     flush_pending(connection)
     name = _text(sd.sub_name)
     known = topics_of(connection.group).named(name) if name else None
+    if known is not None and known.is_expired(int(time.time() * 1000)):
+        _end(connection, known, options)
+        known = None
     if known is None and not options & _S.CREATE:
         raise error_for(MQRC.NO_SUBSCRIPTION, "MQSUB", name)
     if known is not None and not options & (_S.RESUME | _S.ALTER):
@@ -98,12 +108,25 @@ def subscribe(connection: Connection, sd: MQSD, queue: Handle | None = None) -> 
     return _create(connection, sd, options, name, topic_string, queue)
 
 
+def _end(connection: Connection, known: Subscription, options: int) -> None:
+    """Let a subscription end whose time has run out, so that another one may have its name. Raises MQIError: 2523."""
+    if options & _S.CREATE:
+        with suppress(MQIError):
+            topics_of(connection.group).remove(known.number)
+            delete_orphans(connection.group)
+            return
+    raise error_for(MQRC.INVALID_SUBSCRIPTION, "MQSUB", known.name, "its expiry has run out")
+
+
+def _user(sd: MQSD) -> str:
+    return user_of(sd.alternate_user_id, is_alternate=bool(int(sd.options) & _S.ALTERNATE_USER_AUTHORITY))
+
+
 def _check_user(connection: Connection, sd: MQSD, options: int, topic_string: str) -> None:
     """Check the authority of the user. An authority to subscribe is one to resume, too. Raises MQIError: 2035."""
     is_resumed = options & _S.RESUME and not options & _S.ALTER
     wanted = (RESUME, SUBSCRIBE) if is_resumed else (SUBSCRIBE,)
-    user = user_of(sd.alternate_user_id, is_alternate=bool(options & _S.ALTERNATE_USER_AUTHORITY))
-    check_authority(connection.group, "MQSUB", topic_string, user, wanted)
+    check_authority(connection.group, "MQSUB", topic_string, _user(sd), wanted)
 
 
 def _check_options(connection: Connection, sd: MQSD, queue: Handle | None) -> int:
@@ -119,6 +142,9 @@ def _check_options(connection: Connection, sd: MQSD, queue: Handle | None) -> in
         raise error_for(MQRC.SUB_NAME_ERROR, "MQSUB", name, "it needs a name")
     if options & _S.GROUP_SUB:
         raise error_for(MQRC.OPTIONS_ERROR, "MQSUB", name, "MQSO_GROUP_SUB is not supported")
+    _check_strings(sd, name)
+    if options & _S.PUBLICATIONS_ON_REQUEST and sd.sub_level > _LEVEL_OF_RETAINED and options & (_S.CREATE | _S.ALTER):
+        raise error_for(MQRC.OPTIONS_ERROR, "MQSUB", name, "publications on request come at SubLevel 0 and 1")
     if sd.selection_string and options & _S.ALTER:
         raise error_for(MQRC.SELECTOR_NOT_ALTERABLE, "MQSUB", name)
     if options & _S.MANAGED and queue is not None and not options & (_S.RESUME | _S.ALTER):
@@ -127,6 +153,12 @@ def _check_options(connection: Connection, sd: MQSD, queue: Handle | None) -> in
         detail = f"MAXHANDS({connection.max_handles}) are open"
         raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQSUB", name, detail)
     return options
+
+
+def _check_strings(sd: MQSD, name: str) -> None:
+    for text, reason in ((sd.sub_name, MQRC.SUB_NAME_ERROR), (sd.sub_user_data, MQRC.SUB_USER_DATA_ERROR)):
+        if len(text) > _LONGEST_STRING:
+            raise error_for(reason, "MQSUB", name[:48], f"{len(text)} bytes, at most {_LONGEST_STRING}")
 
 
 def _create(
@@ -146,11 +178,11 @@ def _create(
         "destination_correl_id": number.hex().upper(),
         "durable": "YES" if options & _S.DURABLE else "NO",
         "subscription_type": "API",
-        "user_id": user_identifier().decode(errors="replace"),
+        "user_id": _user(sd),
         "selector": selector,
         "level": sd.sub_level,
         "scheme": "CHAR" if options & _S.WILDCARD_CHAR else "TOPIC",
-        "variable_user": "FIXED" if options & _S.FIXED_USERID else "ANY",
+        "variable_user": "ANY" if options & _S.ANY_USERID else "FIXED",
         **_alterable(sd, options),
     }
     managed: Handle | None = None
@@ -159,7 +191,8 @@ def _create(
         if options & _S.MANAGED:
             values["destination_class"] = "MANAGED"
             managed = _managed_queue(connection, topic, is_durable=bool(options & _S.DURABLE))
-        values |= _destination(_given(queue, name) if managed is None else managed)
+        given = _given(queue, name, is_durable=bool(options & _S.DURABLE)) if managed is None else managed
+        values |= _destination(given)
         subscription = topics.create(_parsed(values), connection.token, connection)
         handle = SubscriptionHandle(connection.next_handle_number(), subscription, managed)
         connection.subscriptions[handle.number] = handle
@@ -255,19 +288,22 @@ def _resume(
     subscription = topics.hold(known.number, connection.token, connection)
     opened: Handle | None = None
     try:
+        changes = _changes_of_user(sd, options, subscription)
         if options & _S.ALTER:
-            changes = _alterable(sd, options)
+            changes |= _alterable(sd, options)
             if queue is not None and not subscription.is_managed:
-                changes |= _destination(_given(queue, known.name))
+                changes |= _destination(_given(queue, known.name, is_durable=subscription.is_durable))
             _parsed(subscription.model_dump() | changes)
-            subscription = topics.alter_subscription(known.number, changes, connection.token, connection)
+        # A queue that cannot be opened leaves the subscription as it was.
         if queue is None:
-            od = MQOD(object_name=subscription.destination.encode())
-            od.object_q_mgr_name = subscription.destination_q_mgr.encode()
-            opened = open_queue(connection, od, _OPENED)
+            opened = _opened_destination(connection, subscription)
+        if changes:
+            subscription = topics.alter_subscription(known.number, changes, connection.token, connection)
     except (MQIError, ValueError):
         if not connection.is_ended:
             topics.close(known.number, connection.token, connection)
+            if opened is not None:
+                close_handle(connection, opened)
         raise
     handle = SubscriptionHandle(connection.next_handle_number(), subscription, opened)
     connection.subscriptions[handle.number] = handle
@@ -275,6 +311,32 @@ def _resume(
     if not options & _S.ALTER:
         _tell(sd, options, subscription)
     return handle
+
+
+def _opened_destination(connection: Connection, subscription: Subscription) -> Handle:
+    """Open the queue of a subscription that exists. Raises MQIError: 2522, it is not there; those of MQOPEN."""
+    od = MQOD(object_name=subscription.destination.encode())
+    od.object_q_mgr_name = subscription.destination_q_mgr.encode()
+    try:
+        return open_queue(connection, od, _OPENED)
+    except UnknownObjectName as error:
+        detail = f"there is no {subscription.destination}"
+        raise error_for(MQRC.INVALID_DESTINATION, "MQSUB", subscription.name, detail) from error
+
+
+def _changes_of_user(sd: MQSD, options: int, known: Subscription) -> dict[str, Any]:
+    """Return what a resumed or altered subscription changes: it becomes that of the user, who may fix it.
+
+    Raises:
+        MQIError: 2434, it is fixed, and another user's.
+    """
+    user = _user(sd)
+    if known.variable_user == "FIXED" and user != known.user_id:
+        raise error_for(MQRC.IDENTITY_MISMATCH, "MQSUB", known.name, f"it is that of {known.user_id}")
+    changes = {} if user == known.user_id else {"user_id": user}
+    if options & _S.ALTER and options & (_S.FIXED_USERID | _S.ANY_USERID):
+        changes["variable_user"] = "FIXED" if options & _S.FIXED_USERID else "ANY"
+    return changes
 
 
 def _check_unaltered(connection: Connection, sd: MQSD, options: int, known: Subscription) -> None:
@@ -329,7 +391,9 @@ def _managed_queue(connection: Connection, topic: Topic, *, is_durable: bool) ->
     repository = _repository(connection)
     located = repository.lookup(name)
     if located is None or not isinstance(located.definition, QueueModel):
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQSUB", name, "there is no such model queue")
+        raise error_for(MQRC.INVALID_DESTINATION, "MQSUB", name, "there is no such model queue")
+    if is_durable and located.definition.definition_type == "TEMPDYN":
+        raise error_for(MQRC.INVALID_DESTINATION, "MQSUB", name, "DEFTYPE(TEMPDYN) for a durable subscription")
     connection.access(located.definition.structure or private_structure(connection.qmgr_name))
     made = repository.create_dynamic(located.definition, _DURABLE if is_durable else _NON_DURABLE)
     try:
@@ -341,12 +405,14 @@ def _managed_queue(connection: Connection, topic: Topic, *, is_durable: bool) ->
         raise
 
 
-def _given(queue: Handle | None, name: str) -> Handle:
+def _given(queue: Handle | None, name: str, *, is_durable: bool) -> Handle:
     if queue is None or queue.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQSUB", name, "no queue for its publications is open")
     is_remote = bool(queue.destination)
     if not queue.options & (int(OpenOption.OUTPUT) if is_remote else _RECEIVES):
         raise error_for(MQRC.HOBJ_ERROR, "MQSUB", name, "the queue is not open for input or browsing")
+    if is_durable and (queue.is_temporary or queue.definition.facts.is_temporary):
+        raise error_for(MQRC.INVALID_DESTINATION, "MQSUB", name, "a temporary dynamic queue")
     return queue
 
 
@@ -362,10 +428,12 @@ def request(connection: Connection, handle: SubscriptionHandle, sro: MQSRO | Non
     """MQSUBRQ: have the retained publications of a subscription sent to its queue. *sro* returns how many came.
 
     Raises:
-        MQIError: 2019, it is closed; 2437, nothing is retained; 2046, 2161.
+        MQIError: 2019, it is closed; 2437, nothing is retained; 2438 the version; 2526; 2046, 2161.
     """
     sro = MQSRO() if sro is None else sro
     refuse_structure(MQSRO, MQRC.SRO_ERROR, sro, "MQSUBRQ")
+    if sro.version != 1:
+        raise error_for(MQRC.SRO_ERROR, "MQSUBRQ", handle.object_name, f"version {sro.version}")
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQSUBRQ", handle.object_name)
     if int(sro.options) & ~int(RequestOption.FAIL_IF_QUIESCING):
@@ -387,8 +455,10 @@ def _send_retained(connection: Connection, subscription: Subscription, before: i
             by itself. 0: everything.
 
     Raises:
-        MQIError: why one of them cannot be put.
+        MQIError: 2526, one of them can be put neither there nor on the dead-letter queue.
     """
+    if subscription.level > _LEVEL_OF_RETAINED:
+        return 0
     found = [each for each in _retained_for(connection, subscription) if not before or each.version < before]
     contents = [Publication(each.topic_string, each.md, each.body, is_retained=True) for each in found]
     wanted = [each for each in contents if is_selected(subscription, each)]
@@ -398,7 +468,8 @@ def _send_retained(connection: Connection, subscription: Subscription, before: i
         put_copies(connection, copies, subscription.topic_string)
         for copy in copies:
             if copy.failure is not None:
-                raise copy.failure
+                detail = f"{copy.queue}: {copy.failure}"
+                raise error_for(MQRC.RETAINED_NOT_DELIVERED, "MQSUB", subscription.topic_string, detail)
         connection.delivered.add(subscription.number for _ in copies)
     if connection.delivered.is_due:
         connection.tell_delivered()

@@ -281,6 +281,8 @@ def _native(sd: SD) -> MQSD:
         version=sd.Version,
         options=sd.Options,
         object_name=_characters(sd.ObjectName),
+        alternate_user_id=_characters(sd.AlternateUserId),
+        alternate_security_id=sd.AlternateSecurityId,
         sub_expiry=sd.SubExpiry,
         object_string=string_of(sd, "ObjectString"),
         sub_name=string_of(sd, "SubName"),

@@ -116,7 +116,7 @@ def test_the_user_of_the_program(group: TestGroup, mqsc: Callable[..., str], mon
 @pytest.mark.rule("mqi/topics", "RESUME is the authority to resume a subscription; SUB is one, too.")
 def test_resume(group: TestGroup, mqsc: Callable[..., str]) -> None:
     connection = group.connect()
-    connection.subscribe("a", name="D", options=DURABLE).close()
+    connection.subscribe("a", name="D", options=DURABLE | SubOption.ANY_USERID).close()
     give(mqsc, "SYSTEM.BASE.TOPIC", "anna", "RESUME")
     give(mqsc, "SYSTEM.BASE.TOPIC", "bob", "SUB")
     resume = SubOption.RESUME | SubOption.DURABLE

@@ -48,6 +48,14 @@ REFUSED: dict[str, tuple[MQRC, dict[str, Any]]] = {
         {"descriptor": MQSD(selection_string=b"a" * 10_241)},
     ),
     "another version": (MQRC.SD_ERROR, {"descriptor": MQSD(version=2)}),
+    "a level beyond 9": (MQRC.SD_ERROR, {"descriptor": MQSD(sub_level=10)}),
+    "a level below 0": (MQRC.SD_ERROR, {"descriptor": MQSD(sub_level=-1)}),
+    "on request at level 2": (
+        MQRC.OPTIONS_ERROR,
+        {"options": NEW | SubOption.PUBLICATIONS_ON_REQUEST, "descriptor": MQSD(sub_level=2)},
+    ),
+    "user data that are too long": (MQRC.SUB_USER_DATA_ERROR, {"descriptor": MQSD(sub_user_data=b"u" * 10_241)}),
+    "a name that is too long": (MQRC.SUB_NAME_ERROR, {"name": "n" * 10_241}),
     "a priority that none is": (MQRC.SD_ERROR, {"descriptor": MQSD(pub_priority=11)}),
 }
 
@@ -132,7 +140,7 @@ ASKED: dict[str, tuple[int, dict[str, Any]]] = {
             "pub_priority": 3,
             "sub_expiry": 36_000,
             "sub_user_data": b"data",
-            "sub_level": 2,
+            "sub_level": 0,
             "selection_string": b"colour = 'red'",
         },
     ),
@@ -151,8 +159,7 @@ def test_what_a_resumed_subscription_tells(pair: TestGroup, name: str) -> None:
     asked = SubOption.RESUME | SubOption.FAIL_IF_QUIESCING
     second.subscribe(name="D", options=asked, descriptor=resumed).close()
     schemes = 0 if options & SubOption.WILDCARD_CHAR else SubOption.WILDCARD_TOPIC
-    users = 0 if options & SubOption.FIXED_USERID else SubOption.ANY_USERID
-    stored = SubOption.DURABLE | SubOption.MANAGED | options | schemes | users
+    stored = SubOption.DURABLE | SubOption.MANAGED | options | schemes | SubOption.FIXED_USERID
     assert resumed == replace(
         made, object_string=b"", options=stored | SubOption.FAIL_IF_QUIESCING, sub_correl_id=made.sub_correl_id
     )
