@@ -183,7 +183,7 @@ class Incarnation:
         if self._has_command_server:
             self._command_server = CommandServer(self._membership.group, self._process, self._say)
             self._triggers = Triggers(self._membership.group, self._process)
-            self.worker.submit(self._triggers.look)
+            self.worker.submit(partial(self._until_done, self._triggers.look))
 
     def _could_not_open(self, error: Exception) -> None:
         if not isinstance(error, MQIError):
@@ -296,11 +296,23 @@ class Incarnation:
             has_heard = told != self._failures_told
             self._failures_told, self._structures_due_s = told, now_s + LOOK_S
             if has_heard:
-                self.worker.submit(self._learn_settings)
+                self.worker.submit(partial(self._until_done, self._learn_settings))
             self.worker.submit(self.worker.look_at_structures)
             if self._triggers is not None and self._stop is None and (has_heard or now_s >= self._triggers_due_s):
                 self._triggers_due_s = now_s + _TRIGGERS_LOOK_S
-                self.worker.submit(self._triggers.look)
+                self.worker.submit(partial(self._until_done, self._triggers.look))
+
+    def _until_done(self, task: Callable[[], None]) -> None:
+        """Run a task that a change of the group asks for. If it fails, the next renewal has it done again."""
+        try:
+            task()
+        except MQIError:
+            self._inbox.put(self._hear_again)
+            raise
+
+    def _hear_again(self) -> None:
+        # No number of changes that a renewal tells.
+        self._failures_told = -1
 
     def _learn_settings(self) -> None:
         """Apply the group's present settings to the manager and its agent. Runs in the worker's thread."""

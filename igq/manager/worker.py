@@ -269,6 +269,9 @@ class Worker:
         while (task := self._tasks.get()) is not None:
             try:
                 task()
+            except MQIError as error:
+                # Redis may fail over just now. Tasks that nobody submits again submit themselves.
+                structlog.get_logger().warning("task_failed", error=str(error))
             except Exception:  # noqa: BLE001 - logged
                 # A task that fails must not end the thread: the manager would recover nothing more.
                 structlog.get_logger().exception("task_failed")

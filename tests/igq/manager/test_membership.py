@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -158,6 +158,35 @@ def test_a_start_that_cannot_succeed_ends_cleanly(group: TestGroup) -> None:
     assert member is not None
     assert member.state == "STOPPED"
     assert group.group.client().zscore(group.group.keys.leases, "QM2.1") is None
+
+
+def test_what_a_fail_over_interrupts_is_done_again(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group has told of a change, and its new settings could not be read."""
+    membership, inbox = (
+        Membership.join(group.group, "QM2", INFO, refuse_to_wait),
+        queue.SimpleQueue[Callable[[], None]](),
+    )
+    tries: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def learn(_: Incarnation) -> None:
+        tries.put("a try")
+        if tries.qsize() == 1:
+            raise error_for(MQRC.CONNECTION_BROKEN, "", "QM2", "Redis fails over")
+
+    monkeypatch.setattr(Incarnation, "_learn_settings", learn)
+    incarnation = Incarnation(membership, inbox, lambda *_, **__: None)
+    incarnation._structures_due_s = time.monotonic() + 3600
+    told = incarnation._failures_told + 1
+    for expected in (1, 2, 2):
+        incarnation._look_at_structures(told)
+        incarnation.worker.submit(lambda: inbox.put(lambda: None))
+        until(lambda: not inbox.empty(), "the worker has done it")
+        while not inbox.empty():
+            inbox.get()()
+        until(lambda expected=expected: tries.qsize() == expected, "it was tried")  # type: ignore[misc]
+    incarnation.worker.end()
+    if incarnation._deaths is not None:
+        incarnation._deaths.close()
 
 
 @pytest.mark.invariant(2)

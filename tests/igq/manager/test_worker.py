@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from igq.manager.expiry import Sweep
 from igq.manager.worker import Worker
@@ -55,6 +56,21 @@ def test_a_structure_that_cannot_be_used_keeps_no_other_from_being_swept(
     sweep_with(worker)
     assert said == ["IGQ0012E", *["IGQ0011I"] * (len(names) - 1)]
     end(worker)
+
+
+def test_a_task_that_redis_interrupts_is_one_line_of_the_log(group: TestGroup) -> None:
+    said: list[str] = []
+    worker = worker_of_qm1(group, said)
+
+    def task() -> None:
+        raise error_for(MQRC.CONNECTION_BROKEN, "", "QM1", "Redis fails over")
+
+    with capture_logs() as lines:
+        worker.submit(task)
+        end(worker)
+    (line,) = [line for line in lines if line["event"] == "task_failed"]
+    assert "Redis fails over" in line["error"]
+    assert "exc_info" not in line
 
 
 def sweep_with(worker: Worker, *, found_only: bool = False) -> None:
