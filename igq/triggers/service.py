@@ -18,8 +18,10 @@ from sharedq.redis.link import Link
 from sharedq.scripts.reads import trigger_holder, wait_for_trigger
 from sharedq.session.connection import Connection
 
-#: Seconds that a wait for notes lasts, after which those that were left are tried again.
+#: Seconds that a wait for marks lasts at most. Then those that were kept are looked at again, sooner if they are few.
 _WAIT_S: Final = 15.0
+_WAIT_LEAST_S: Final = 2.0
+_KEPT_PER_S: Final = 100
 #: Seconds until the next look where another manager writes, or after trouble: more after each, up to the most.
 _AGAIN_S: Final = 2.0
 _AGAIN_MOST_S: Final = 60.0
@@ -108,4 +110,5 @@ class _Thread:
             if done is None:
                 self._is_over.wait(_AGAIN_S)
             elif done == 0:
-                wait_for_trigger(self._link, keys, writer.last, int(_WAIT_S * 1000))
+                wait_s = min(_WAIT_S, _WAIT_LEAST_S + writer.kept / _KEPT_PER_S) if writer.kept else _WAIT_S
+                wait_for_trigger(self._link, keys, writer.last, int(wait_s * 1000))

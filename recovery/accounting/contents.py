@@ -29,7 +29,7 @@ TYPES = {
     **dict.fromkeys(("wake:",), "heads"),
     **dict.fromkeys(("o:", "made:"), "set"),
     **dict.fromkeys(("m",), "fields"),
-    **dict.fromkeys(("seq", "journal", "events", "triggers"), "nothing"),
+    **dict.fromkeys(("seq", "journal", "events", "triggers", "owed"), "nothing"),
 }
 ADMIN_TYPES = {
     **dict.fromkeys(

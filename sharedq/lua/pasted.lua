@@ -208,17 +208,25 @@ local function arm_events(queue, text)
     end
 end
 
--- Notes that the conditions of TRIGTYPE(FIRST) and (DEPTH) may hold by something else than a put: a manager looks.
+-- What a manager has to look at for trigger messages stands in a hash until that is done (igq/triggers/marks.py): a letter, a
+-- blank and a name, and how often it came. Nothing is dropped there. The stream only rings: its one entry ends a wait.
+local function owe_trigger(queue, what, count)
+    local tag = string.match(queue, "^{[^}]*}")
+    local owed, triggers = tag .. ":owed", tag .. ":triggers"
+    if redis.call("HINCRBY", owed, what, count) == count then redis.call("XADD", triggers, "MAXLEN", 1, "*", "", "") end
+end
+
+-- Something else than a put may have made the conditions of TRIGTYPE(FIRST) and (DEPTH) hold: a manager looks.
 local function note_look(queue)
     if string.find(redis.call("HGET", queue, "ev") or "", " [FD] %d %d+$") then
-        redis.call("XADD", string.match(queue, "^{[^}]*}") .. ":triggers", "MAXLEN", "~", 10000, "*",
-            "kind", "look", "queue", string.match(queue, "}:q:(.*)$"))
+        owe_trigger(queue, "L " .. string.match(queue, "}:q:(.*)$"), 1)
     end
 end
 
--- Notes what a trigger message is to be written for (structure/take_triggers): `added` lists score, id of messages that have
--- just come, and may be handed over. A queue that is open for input is not triggered; a shared one is, when the first message
--- comes, at the managers where it is not open.
+-- Notes what a trigger message is to be written for: `added` lists score, id of messages that have just come, and may be
+-- handed over. A queue that is open for input is not triggered; a shared one is, when the first message comes, at the managers
+-- where it is not open. `tt` is the time of the latest trigger message of FIRST that still counts: an open for input, a message
+-- on the empty queue and TRIGINT end it, and without it every look finds what is to be triggered (structure/claim_trigger).
 local function note_trigger(armed, queue, available, name, owner, added)
     local letter, least, wanted = string.match(armed, " (%u) (%d) (%d+)$")
     if letter then
@@ -226,29 +234,26 @@ local function note_trigger(armed, queue, available, name, owner, added)
         for position = 1, #added, 2 do
             if tonumber(added[position]) < below then came = came + 1 end
         end
-        local kind = letter == "E" and came > 0 and "every"
+        local kind = letter == "E" and came > 0 and "E "
         local known = redis.call("HMGET", queue, "gm", "ip", "tt")
         local is_open = letter ~= "E" and tonumber(known[2] or 0) > 0
         if is_open and not string.find(queue, "^{[^:]*:@") then
             local held = redis.call("ZCARD", available) + (known[1] or 0)
-            kind = held > 0 and held <= #added / 2 and "others"
+            kind = held > 0 and held <= #added / 2 and "N "
         elseif letter ~= "E" and not is_open and came > 0 then
             local held = redis.call("ZCOUNT", available, "-inf", string.format("(%.0f", below)) + (known[1] or 0)
-            if letter == "D" and held >= tonumber(wanted) then
-                kind = "depth"
-            elseif letter == "F" and held > 0 then
+            local is_due = held >= tonumber(letter == "D" and wanted or 1)
+            if is_due and known[3] and held > came then
                 local now = redis.call("TIME")
                 now = now[1] * 1000 + math.floor(now[2] / 1000)
                 local said = redis.call("HGET", string.match(queue, "^{[^}]*}") .. ":ver", "EVENTS " .. string.match(owner, "^[^.]+"))
                 local interval = string.match(said or "", "TRIGINT=(%d+)")
-                local is_time = interval and now - (known[3] or 0) >= tonumber(interval)
-                kind = (held <= came or is_time) and "first"
-                if kind then redis.call("HSET", queue, "tt", string.format("%.0f", now)) end
+                is_due = interval and now - known[3] >= tonumber(interval)
             end
+            if is_due and known[3] then redis.call("HDEL", queue, "tt") end
+            kind = is_due and "L "
         end
-        if kind then
-            redis.call("XADD", string.match(queue, "^{[^}]*}") .. ":triggers", "MAXLEN", "~", 10000, "*", "kind", kind, "queue", name, "count", came)
-        end
+        if kind then owe_trigger(queue, kind .. name, letter == "E" and came or 1) end
     end
 end
 
@@ -288,15 +293,16 @@ local function note_full(queue, name, owner, depth_max)
     if wants_performance(queue, owner) then performance_event("max", queue, name, owner, depth_max) end
 end
 
--- Counts what came to a queue with `ev` and what went, and notes the events that this causes. The service timer `st` runs
--- while messages are there, from the latest get or the put that found the queue empty.
-local function note(armed, queue, available, name, owner, came, went)
+-- A queue with `ev` has changed: so many messages came and went, by a put or a get (`is_call`), or by anything else, which is not
+-- counted. Notes the events that this causes. The service timer `st` runs while messages are there, from the latest get or
+-- what found the queue empty; only calls are late or in time.
+local function note(armed, queue, available, name, owner, came, went, is_call)
     if wants_performance(queue, owner) then
         local counts = redis.call("HMGET", queue, "pu", "lk", "gm", "qh", "st")
         local held = depth(available, counts[1], counts[2], counts[3])
         local high, low, interval, told = string.match(armed, "^(%S+) (%S+) (%S+) (%S+)")
-        if came > 0 then redis.call("HINCRBY", queue, "qi", came) end
-        if went > 0 then redis.call("HINCRBY", queue, "qo", went) end
+        if is_call and came > 0 then redis.call("HINCRBY", queue, "qi", came) end
+        if is_call and went > 0 then redis.call("HINCRBY", queue, "qo", went) end
         local peak = came > 0 and held + went or held
         if peak > tonumber(counts[4] or 0) then redis.call("HSET", queue, "qh", peak) end
         local caused = {}
@@ -307,9 +313,10 @@ local function note(armed, queue, available, name, owner, came, went)
             local passed = was_empty and went > 0 and 0 or not was_empty and counts[5] and now - counts[5]
             if held == 0 then
                 redis.call("HDEL", queue, "st")
-            elseif went > 0 or was_empty or not counts[5] then
+            elseif (is_call and went > 0) or was_empty or not counts[5] then
                 redis.call("HSET", queue, "st", string.format("%.0f", now))
             end
+            passed = is_call and passed
             if passed and told == "HIGH" and passed > tonumber(interval) then
                 caused[1] = "late"
             elseif passed and told == "OK" and went > 0 and passed <= tonumber(interval) then
@@ -322,5 +329,15 @@ local function note(armed, queue, available, name, owner, came, went)
             caused[#caused + 1] = "low"
         end
         for _, event in ipairs(caused) do performance_event(event, queue, name, owner, held) end
+    end
+end
+
+-- Each script in which something else than a put or a get changes how many messages a queue has ends with this: so many came
+-- back, or went. All that depends on the depth is looked at. `owner` is the connection whose work that is.
+local function note_change(queue, available, name, owner, came, went)
+    local armed = redis.call("HGET", queue, "ev")
+    if armed then
+        note(armed, queue, available, name, owner, came, went, false)
+        if came > 0 then note_look(queue) end
     end
 end

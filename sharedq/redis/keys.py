@@ -54,6 +54,7 @@ class StructureKeys:
     journal: str
     events: str
     triggers: str
+    owed: str
     trash: str
     #: Prefixes: the owner token is appended, also by scripts, for connections that the caller cannot know.
     unit_of_work: str
@@ -125,6 +126,7 @@ def structure_keys(group: str, structure: str) -> StructureKeys:
         journal=f"{tag}:journal",
         events=f"{tag}:events",
         triggers=f"{tag}:triggers",
+        owed=f"{tag}:owed",
         trash=f"{tag}:trash",
         unit_of_work=f"{tag}:u:",
         holdings=f"{tag}:o:",

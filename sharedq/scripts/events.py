@@ -15,19 +15,8 @@ def events_field(qmgr: str) -> str:
 
 def note_event_call(keys: StructureKeys, qmgr: str, word: str, note: Mapping[str, str | int | bytes]) -> ScriptCall:
     """Note an event, where *qmgr* asks for those that *word* stands for; ``""``: always."""
-    return _note_call(keys, keys.events, events_field(qmgr), word, note)
-
-
-def note_trigger_call(keys: StructureKeys, note: Mapping[str, str | int | bytes]) -> ScriptCall:
-    """Note in another structure what a trigger message is to be written for."""
-    return _note_call(keys, keys.triggers, "", "", note)
-
-
-def _note_call(
-    keys: StructureKeys, notes: str, field: str, word: str, note: Mapping[str, str | int | bytes]
-) -> ScriptCall:
     fields = [part for pair in note.items() for part in pair]
-    return "structure/note_event", (keys.versions, notes), (field, word, *fields)
+    return "structure/note_event", (keys.versions, keys.events), (events_field(qmgr), word, *fields)
 
 
 def take_events_call(keys: StructureKeys, count: int) -> ScriptCall:
@@ -46,19 +35,34 @@ def reset_counts_call(queues: Sequence[QueueKeys]) -> ScriptCall:
     return "structure/reset_counts", [key for queue in queues for key in (queue.queue, queue.available)], ()
 
 
-def take_triggers_call(keys: StructureKeys, caller: str, count: int, done: Sequence[bytes]) -> ScriptCall:
-    """Forget the notes that are *done*, and read the oldest of the others."""
-    return "structure/take_triggers", (keys.owners, keys.versions, keys.triggers), (caller, count, *done)
+def take_triggers_call(keys: StructureKeys, caller: str, cursor: bytes, count: int) -> ScriptCall:
+    """Read a page of what there is to look at for trigger messages."""
+    script_keys = (keys.owners, keys.versions, keys.owed, keys.triggers)
+    return "structure/take_triggers", script_keys, (caller, cursor, count)
+
+
+def owe_trigger_call(keys: StructureKeys, field: str, count: int | None = None) -> ScriptCall:
+    """Have the manager that writes a structure's trigger messages look there; *count*: how often it came."""
+    script_keys = (keys.versions, keys.owed, keys.triggers)
+    return "structure/owe_trigger", script_keys, (field, "" if count is None else count)
+
+
+def claim_trigger_call(
+    keys: StructureKeys, queue: QueueKeys, caller: str, found: str, count: int, claimed: str, *, is_again: bool
+) -> ScriptCall:
+    """Note in *claimed* that a trigger message is owed, if the conditions of FIRST or DEPTH hold. *found* is done."""
+    script_keys = (keys.owners, keys.versions, keys.owed, queue.queue, queue.available)
+    return "structure/claim_trigger", script_keys, (caller, found, count, claimed, int(is_again))
+
+
+def settle_trigger_call(keys: StructureKeys, caller: str, found: str, count: int) -> ScriptCall:
+    """Forget *count* times of what was *found*: they are done."""
+    return "structure/settle_trigger", (keys.owners, keys.versions, keys.owed), (caller, found, count)
 
 
 def mark_initiation_call(keys: StructureKeys, queue: QueueKeys) -> ScriptCall:
-    """Have the first MQOPEN for input of an initiation queue noted, from now on."""
-    return "structure/mark_initiation", (keys.versions, queue.queue), ()
-
-
-def turn_trigger_off_call(queue: QueueKeys) -> ScriptCall:
-    """Turn TRIGGER off."""
-    return "structure/turn_trigger_off", (queue.queue,), ()
+    """Have the first MQOPEN for input of an initiation queue noted, and ask whether one was not looked at yet."""
+    return "structure/mark_initiation", (keys.versions, queue.queue, keys.owed), (queue.name,)
 
 
 def tell_change_call(keys: AdminKeys) -> ScriptCall:

@@ -160,7 +160,10 @@ def undo_call(connection: Caller, handle: PutHandle, first: int) -> ScriptCall:
     keys = handle.structure.keys
     return (
         "structure/undo_puts",
-        (keys.owners, keys.unit_of_work + connection.token, keys.messages, handle.queue.queue, keys.journal),
+        (
+            *(keys.owners, keys.unit_of_work + connection.token, keys.messages, handle.queue.queue, keys.journal),
+            handle.queue.available,
+        ),
         (connection.token, connection.unit.id, handle.name, first, connection.journal_max),
     )
 

@@ -72,6 +72,7 @@ def delete_queue_call(
     maker: str,
     *,
     is_closing: bool,
+    author: str,
 ) -> ScriptCall:
     """Delete a queue, empty it, or close a part of a partitioned one.
 
@@ -80,6 +81,7 @@ def delete_queue_call(
         caller: the connection whose call it is; "" for a command.
         maker: only a queue that an MQOPEN of this connection made.
         is_closing: a handle of it is open, which the caller closes.
+        author: its manager hears of the events that this causes.
     """
     return (
         "structure/delete_queue",
@@ -87,7 +89,7 @@ def delete_queue_call(
             *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
             *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks, keys.owners, keys.wake),
         ),
-        (queue.name, mode, version, "" if closed_at is None else closed_at, caller, maker, int(is_closing)),
+        (queue.name, mode, version, "" if closed_at is None else closed_at, caller, maker, int(is_closing), author),
     )
 
 

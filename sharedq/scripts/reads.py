@@ -159,13 +159,8 @@ def trigger_holder(reader: Reader, keys: StructureKeys) -> bytes | None:
 
 
 def wait_for_trigger(reader: Reader, keys: StructureKeys, after: bytes, limit_ms: int) -> None:
-    """Wait until there is a note for a trigger message after the entry *after*, or *limit_ms* have passed."""
+    """Wait until the stream of trigger marks rings after the entry *after*, or *limit_ms* have passed."""
     reader.command(keys.triggers, "XREAD", "COUNT", 1, "BLOCK", limit_ms, "STREAMS", keys.triggers, after)
-
-
-def count_up_to_place(reader: Reader, queue: QueueKeys, below: int) -> int:
-    """Return how many available messages have a place, as a score, below *below*."""
-    return int(reader.command(queue.available, "ZCOUNT", queue.available, "-inf", f"({below}"))
 
 
 def destination_name(reader: Reader, keys: StructureKeys, code: bytes) -> bytes | None:

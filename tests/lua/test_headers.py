@@ -72,7 +72,7 @@ UNFENCED = {
     "structure/discard": "messages that were set aside, which no owner can reach",
     "structure/look_again": "a mover looks once more at messages that it passed over; it changes none",
     "structure/mark_initiation": "what managers are told; nothing is decided by it",
-    "structure/turn_trigger_off": "an attribute that decides nothing of a put or a get",
+    "structure/owe_trigger": "that there is something to look at; in vain it costs a look",
     "structure/note_event": "what people are told; nothing is decided by it",
     "structure/reset_counts": "what is counted for people; nothing is decided by it",
     "structure/restore_begin": "an operator's; where a queue can be used, it changes nothing",

@@ -35,7 +35,7 @@ end
 -- Returns the id of the last; nil if there was none. A queue that was deleted meanwhile takes them along. A message that it
 -- got so in its unit of work is for that to give back.
 local function take_back(queue, owner, wake_key)
-    local handed, last = redis.call("LPOP", wake_key), nil
+    local handed, last, back = redis.call("LPOP", wake_key), nil, 0
     while handed do
         local id, score, head_end = string.match(handed, "^(%S+) (%S+)()\n")
         if id and redis.call("HEXISTS", queue.q, "ver") == 1 then
@@ -46,10 +46,11 @@ local function take_back(queue, owner, wake_key)
                 look_after(queue, queue.hand.messages, nil, 1, id, tonumber(score), record)
             end
             journal(queue.hand.journal, queue.hand.journal_max, "e", "return", "o", owner, "q", queue.name, "i", id)
-            last = id
+            last, back = id, back + 1
         end
         handed = redis.call("LPOP", wake_key)
     end
+    if back > 0 then INLINE.note_change(queue.q, queue.a, queue.name, owner, back, 0) end
     return last
 end
 

@@ -23,7 +23,7 @@ local queue = { q = KEYS[2], a = KEYS[3], h = KEYS[4] }
 local definition, idle_field = ARGV[2], ARGV[3]
 local CHANGED = 1
 if ARGV[4] ~= "" and is_fenced(KEYS[5], ARGV[4]) then return { MQRC.CONNECTION_BROKEN } end
-local known = redis.call("HMGET", queue.q, "ver", "def")
+local known = redis.call("HMGET", queue.q, "ver", "def", "ev", "tt")
 if not known[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
 if known[1] ~= ARGV[1] or known[2] ~= ARGV[5] then return { CHANGED, known[1], known[2] } end
 local reason = why_not_idle(queue, idle_field, known[2], definition)
@@ -31,6 +31,8 @@ if reason then return { reason } end
 INLINE.arm_events(queue.q, definition)
 local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
+-- Other conditions: what was triggered by the former ones is triggered by these, too.
+if known[4] and known[3] ~= redis.call("HGET", queue.q, "ev") then redis.call("HDEL", queue.q, "tt") end
 INLINE.note_look(queue.q)
 -- Gets that wait know the definition of before: until they are woken (structure/wake_all) none is handed a message.
 if tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then redis.call("HSET", queue.q, "al", 1) end

@@ -82,8 +82,7 @@ local function undo_gets(queue, ids, added)
         done = to
     end
     redis.call("HINCRBY", queue.q, "gu", -done)
-    -- Its program may be dead, and its handles closed before.
-    INLINE.note_look(queue.q)
+    INLINE.note_change(queue.q, queue.a, queue.name, owner, done, 0)
     -- A transfer reads no records, unless it is told that there are some which must not keep their BackoutCount.
     if done > 0 and is_transmit_queue(queue) then redis.call("HSET", queue.q, "bo", 1) end
     return done
@@ -97,6 +96,7 @@ for _, operation in ipairs(operations) do
     if operation.kind == "P" then
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
         redis.call("HDEL", messages, unpack(ids))
+        INLINE.note_change(queue.q, queue.a, queue.name, owner, 0, done)
     else
         added = added_of(operation)
         done = undo_gets(queue, ids, added)

@@ -78,6 +78,7 @@ while id and needs_look(id) and is_expired(record) and found < EXPIRED_MAX do
     found = found + 1
     id, score, record = find(queue, messages, selection, cursor)
 end
+if found > 0 then INLINE.note_change(queue.q, queue.a, queue.name, owner, 0, found) end
 if #expired > 0 then
     journal(KEYS[9], ARGV[7], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
 end

@@ -175,7 +175,7 @@ for _, operation in ipairs(operations) do
         end
         -- The put has counted the message that came. This counts it as got, if it is handed to a waiting get.
         local went = (queue.handed or 0) + replaced
-        if armed and went > 0 then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, went) end
+        if armed and went > 0 then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, went, true) end
         if armed then INLINE.note_trigger(armed, queue.q, queue.a, queue.name, owner, added) end
         queue.handed = nil
     else

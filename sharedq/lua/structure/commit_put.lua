@@ -132,7 +132,7 @@ else
     end
 end
 if state[6] then
-    INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, went)
+    INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, went, true)
     INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added)
 end
 -- The gets that waited before come before the get that rides.
@@ -161,7 +161,7 @@ if rides then
                 if entries[1] then redis.call("ZREM", index, unpack(entries)) end
             end
             local chosen = prefix == "" and {} or { "c", "1" }
-            if there[5] then INLINE.note(there[5], source, available, ARGV[at], owner, 0, 1) end
+            if there[5] then INLINE.note(there[5], source, available, ARGV[at], owner, 0, 1, true) end
             away[source] = (away[source] or 0) + 1
             redis.call("RPUSH", KEYS[8], "A" .. ARGV[at + 2], "G1\n" .. ARGV[at] .. "\n" .. id .. "\n" .. score)
             INLINE.journal(KEYS[9], ARGV[7], "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id,

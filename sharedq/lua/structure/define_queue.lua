@@ -34,7 +34,10 @@ end
 INLINE.arm_events(queue.q, definition)
 local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
-if known[1] then INLINE.note_look(queue.q) end
+if known[1] then
+    redis.call("HDEL", queue.q, "tt")
+    INLINE.note_look(queue.q)
+end
 if maker then
     redis.call("HSET", queue.q, "by", maker)
     redis.call("SADD", KEYS[6], ARGV[5])

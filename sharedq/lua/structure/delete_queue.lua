@@ -32,6 +32,7 @@ ARGV
   5  caller    owner token of the connection whose MQCLOSE this is; "" for a command
   6  maker     "" or the only connection whose queue may be deleted: an MQOPEN of it made the queue
   7  is_closing  1: an MQCLOSE of a handle that is still open: it is deleted logically
+  8  author    owner token whose manager hears of the events, for a command too
 REPLY       { 0, numbers of what was set aside } | { 1 } it is deleted logically, and open | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
             | 2041 OBJECT_CHANGED (another version, or maker); a queue that is deleted logically is 2042 to a command
@@ -82,7 +83,7 @@ if closed ~= "" then
     return { 0 }
 end
 
-local reply = { 0 }
+local reply, went = { 0 }, INLINE.depth(queue.a, 0, 0, redis.call("HGET", queue.q, "gm"))
 for _, set in ipairs({ queue.a, KEYS[10] }) do
     if redis.call("ZCARD", set) > 0 then
         local number = redis.call("INCR", KEYS[1])
@@ -93,9 +94,13 @@ for _, set in ipairs({ queue.a, KEYS[10] }) do
 end
 redis.call("HDEL", queue.q, "gm", "mk")
 redis.call("UNLINK", KEYS[4], KEYS[5], KEYS[11], KEYS[11] .. "\nM\na", KEYS[11] .. "\nM\nr")
-if mode ~= "clear" then
+if mode == "clear" then
+    if went > 0 then INLINE.note_change(queue.q, queue.a, queue.name, ARGV[8], 0, went) end
+else
     local gone = redis.call("HGET", queue.q, "gone")
     redis.call("UNLINK", queue.q, queue.w)
     if gone then redis.call("HSET", queue.q, "gone", gone) end
+    local owed, name = string.match(queue.q, "^{[^}]*}") .. ":owed", queue.name
+    redis.call("HDEL", owed, "L " .. name, "N " .. name, "E " .. name, "W " .. name)
 end
 return reply

@@ -41,7 +41,7 @@ local queue = { name = ARGV[2], q = KEYS[7], a = KEYS[4], i = KEYS[5], g = KEYS[
 queue.w, queue.revealed = KEYS[13], {}
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local gone, taken, scores, reply, marks = {}, {}, {}, {}, marks_of(queue, KEYS[11])
-local is_there, takes, looked = redis.call("HEXISTS", queue.q, "def") == 1, ARGV[6] == "1", 0
+local is_there, takes, looked, went = redis.call("HEXISTS", queue.q, "def") == 1, ARGV[6] == "1", 0, 0
 
 local function take(id, score, record)
     taken[#taken + 1], scores[#scores + 1] = id, string.format("%.0f", score)
@@ -62,6 +62,7 @@ for position = 7, #ARGV do
     elseif score and is_expired(record) and (takes or not has(record, TELLS_EXPIRY)) then
         redis.call("ZREM", queue.a, id)
         marks.drop(id)
+        went = went + 1
         look_after(queue, messages, expiry, -1, id, tonumber(score), record)
         if has(record, TELLS_EXPIRY) then
             take(id, tonumber(score), record)
@@ -87,4 +88,5 @@ if #taken > 0 then
     journal(KEYS[6], journal_max, "e", "expire", "o", caller, "q", queue.name, "u", unit_id, "i", table.concat(taken, " "))
 end
 tell_of_revealed(queue, messages, own, KEYS[14])
+if went > 0 then INLINE.note_change(queue.q, queue.a, queue.name, caller, 0, went) end
 return { 0, #gone, looked, reply }

@@ -147,7 +147,7 @@ if version == ARGV[3] and (waiting == "" or is_woken) and (is_any or prefix) and
                 INLINE.identifiers(entries, id, score, records[1])
                 if entries[1] then redis.call("ZREM", KEYS[5], unpack(entries)) end
             end
-            if state[5] then INLINE.note(state[5], KEYS[3], KEYS[4], ARGV[2], owner, 0, count) end
+            if state[5] then INLINE.note(state[5], KEYS[3], KEYS[4], ARGV[2], owner, 0, count, true) end
             if is_woken then
                 redis.call("DEL", KEYS[9])
                 redis.call("HSET", own, owner, "")
@@ -239,12 +239,12 @@ if #ids == 0 then
 end
 
 local reply, returned, cut = { 0, 0 }, {}, {}
-local gone, kept, kept_scores, expired, found_dead, bytes, stop_at = {}, {}, {}, {}, false, 0, #ids + 1
+local gone, kept, kept_scores, expired, dead, bytes, stop_at = {}, {}, {}, {}, 0, 0, #ids + 1
 for position, id in ipairs(ids) do
     local record, score = records[position], scores[position]
     local length = #record - body_offset(record)
     if needs_look(id) and is_expired(record) then
-        found_dead = true
+        dead = dead + 1
         if end_expired(queue, messages, expiry, id, score, record) then expired[#expired + 1] = id end
     elseif is_blind and needs_look(id) and has(record, REPORT) then
         -- A getter that takes it unseen would not see that it asks for a report.
@@ -306,15 +306,14 @@ if #kept > 0 then
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
         unpack(chosen))
 end
-if state[5] and #gone + #kept > 0 then
-    local went = #gone + #kept
-    INLINE.note(state[5], queue.q, queue.a, queue.name, owner, 0, went)
-end
+local went, is_call = #gone + #kept, true
+if went == 0 then went, is_call = dead, false end
+if state[5] and went > 0 then INLINE.note(state[5], queue.q, queue.a, queue.name, owner, 0, went, is_call) end
 if #expired > 0 then
     redis.call("HDEL", messages, unpack(expired))
     journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
 end
-if found_dead and #returned == 0 then
+if dead > 0 and #returned == 0 then
     -- Not served yet: a caller that dies before it looks again leaves the wake-up to its recovery.
     if waiting ~= "" then redis.call("HSET", own, owner, string.byte(waiting) == 75 and waiting or "K" .. queue.name) end
     return { LOOK_AGAIN, "" }

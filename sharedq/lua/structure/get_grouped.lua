@@ -158,7 +158,7 @@ if not is_woken then after = math.max(after, tonumber(ARGV[13])) end
 -- This search has looked into everything complete, in vain.
 want.goes_on = not is_woken and ARGV[13] ~= "0"
 
-local expired, found_dead = {}, 0
+local expired, found_dead, got = {}, 0, 0
 local function take_from_place(item)
     redis.call("ZREM", queue.a, item.id)
     if marks then marks.drop(item.id) end
@@ -267,6 +267,7 @@ local function settle(reply, items)
     end
     lock(queue, messages, expiry, handle, to_lock, marks)
     tell_waiters(queue, own, KEYS[11], to_free)
+    if armed and #to_free > 0 then INLINE.note_look(queue.q) end
     if items then
         local state = redis.call("HMGET", queue.q, "gm", "mk")
         reply[3][2], reply[3][4], reply[3][5] = state[1] or "0", #to_lock, state[2] and 1 or 0
@@ -276,6 +277,9 @@ end
 local function finish(reply, items)
     if handle then settle(reply, items) end
     tell_of_revealed(queue, messages, own, KEYS[11])
+    local went, is_call = got, got > 0
+    if not is_call then went = found_dead end
+    if armed and went > 0 then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, went, is_call) end
     if #expired > 0 then
         journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
     end
@@ -422,10 +426,7 @@ if #kept > 0 then
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
         unpack(chosen))
 end
-if armed then
-    local went = #taken
-    INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, went)
-end
+got = #taken
 reply[3][2] = redis.call("HGET", queue.q, "gm") or "0"
 share()
 return finish(reply, taken)

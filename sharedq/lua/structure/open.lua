@@ -30,7 +30,7 @@ if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
 for position = FIRST, #ARGV, 2 do
     if (redis.call("HGET", KEYS[5], ARGV[position]) or "") ~= ARGV[position + 1] then return { CHANGED } end
 end
-local state = redis.call("HMGET", queue, "ver", "def", "ip", "xo", "iq", "del")
+local state = redis.call("HMGET", queue, "ver", "def", "ip", "xo", "iq", "del", "tt")
 if not state[1] then return { state[6] and MQRC.Q_DELETED or MQRC.UNKNOWN_OBJECT_NAME } end
 
 if string.find(mode, "[iI]") then
@@ -45,10 +45,11 @@ if string.find(mode, "X", 1, true) then
 elseif string.find(mode, "I", 1, true) and state[4] then
     return { MQRC.OBJECT_IN_USE }
 end
-if string.find(mode, "[IX]") and redis.call("HINCRBY", queue, "ip", 1) == 1 and state[5] then
+if string.find(mode, "[IX]") and redis.call("HINCRBY", queue, "ip", 1) == 1 then
+    -- A program serves it: what is left when that closes it is triggered again.
+    if state[7] then redis.call("HDEL", queue, "tt") end
     -- An initiation queue: what was not triggered while nobody had it open is triggered now.
-    redis.call("XADD", string.match(queue, "^{[^}]*}") .. ":triggers", "MAXLEN", "~", 10000, "*",
-        "kind", "open", "queue", ARGV[2])
+    if state[5] then INLINE.owe_trigger(queue, "O " .. ARGV[2], 1) end
 end
 if string.find(mode, "O", 1, true) then redis.call("HINCRBY", queue, "op", 1) end
 if string.find(mode, "C", 1, true) then redis.call("HINCRBY", queue, "co", 1) end

@@ -130,5 +130,5 @@ else
     end
     if state[6] then INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1], added) end
 end
-if state[6] then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1], count, handed) end
+if state[6] then INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], ARGV[1], count, handed, true) end
 return { 0, first }

@@ -169,7 +169,7 @@ end
 if state[8] then
     local q, a, name, owner = KEYS[4], KEYS[5], ARGV[2], ARGV[1]
     if handed and handed.by then q, a, name, owner, base = KEYS[11], KEYS[12], ARGV[7], handed.by, handed.base end
-    INLINE.note(state[8], q, a, name, owner, count, went)
+    INLINE.note(state[8], q, a, name, owner, count, went, true)
     local arrived = {}
     for place = 1, 2 * count, 2 do arrived[place], arrived[place + 1] = base + first, first end
     INLINE.note_trigger(state[8], q, a, name, owner, arrived)

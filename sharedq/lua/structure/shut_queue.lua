@@ -39,7 +39,10 @@ if ARGV[3] ~= "open" then
     end
 elseif shut then
     version, definition = string.match(shut, "^(%d+)\n(.*)$")
-    if version then redis.call("HSET", queue.q, "ver", version, "def", definition) end
+    if version then
+        redis.call("HSET", queue.q, "ver", version, "def", definition)
+        INLINE.note_look(queue.q)
+    end
     redis.call("HDEL", queue.q, "shut")
 end
 redis.call("HSET", KEYS[1], ARGV[1], ARGV[2])

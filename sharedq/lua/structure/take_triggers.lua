@@ -1,30 +1,30 @@
 --[[
-structure/take_triggers.lua - forget the notes that trigger messages were written for, and read the oldest of the others.
+structure/take_triggers.lua - read a page of what there is to look at for trigger messages.
 
-One connection does that for a structure, that of a manager. If it is shut out, another takes its place, and finds the
-notes that it had not finished: a trigger message may then be written twice, and none is lost.
+One connection does that for a structure, that of a manager. If it is shut out, another takes its place, and finds what it had
+not finished: a trigger message may then be written twice, and none is lost.
 
 KEYS
   1  own       hash    registered owners (the fence)
   2  versions  hash    "TRIGGER": the connection that writes the trigger messages of this structure
-  3  triggers  stream  the notes
+  3  owed      hash    what a manager has to look at -> how often it came
+  4  triggers  stream  its one entry ends a wait
 ARGV
   1  caller    owner token
-  2  count     notes to read, at most
-  3.. ids of the notes that are done
-REPLY       { 0, { { id, { field, value, ... } }, ... } } | { 1 } another connection writes them | { reason }
+  2  cursor    of the page before; 0 the first
+  3  count     fields that Redis looks at, about
+REPLY       { 0, 1 the caller takes the place of another, cursor, 0 at the end, id of the entry, { field, how often, ... } }
+            | { 1 } another connection writes them | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 4 bounded
-COST        O(count + notes done)
+COST        O(count)
 USES        fence
 ]]
 local own, versions, caller = KEYS[1], KEYS[2], ARGV[1]
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local holder, ANOTHER = redis.call("HGET", versions, "TRIGGER") or "", 1
-if holder ~= caller then
-    if holder ~= "" and not is_fenced(own, holder) then return { ANOTHER } end
-    redis.call("HSET", versions, "TRIGGER", caller)
-else
-    for position = 3, #ARGV do redis.call("XDEL", KEYS[3], ARGV[position]) end
-end
-return { 0, redis.call("XRANGE", KEYS[3], "-", "+", "COUNT", ARGV[2]) }
+if holder ~= "" and holder ~= caller and not is_fenced(own, holder) then return { ANOTHER } end
+local last = redis.call("XREVRANGE", KEYS[4], "+", "-", "COUNT", 1)[1]
+local page = redis.call("HSCAN", KEYS[3], ARGV[2], "COUNT", ARGV[3])
+if holder ~= caller then redis.call("HSET", versions, "TRIGGER", caller) end
+return { 0, holder ~= caller and 1 or 0, page[1], last and last[1] or "0-0", page[2] }

@@ -153,7 +153,7 @@ if is_all then
         end
         if run.armed then
             local came, went = #run.ids, run.is_handed and 1 or 0
-            INLINE.note(run.armed, run.q, run.a, run.name, caller, came, went)
+            INLINE.note(run.armed, run.q, run.a, run.name, caller, came, went, true)
             INLINE.note_trigger(run.armed, run.q, run.a, run.name, caller, added)
         end
         INLINE.journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", run.name,
@@ -285,7 +285,7 @@ for code, target in pairs(targets) do
         make_available(target, messages, own, wake_base, expiry, target.waiting, added, target.records)
         if target.armed then
             local came, went = #target.ids, target.handed or 0
-            INLINE.note(target.armed, target.q, target.a, target.name, caller, came, went)
+            INLINE.note(target.armed, target.q, target.a, target.name, caller, came, went, true)
             INLINE.note_trigger(target.armed, target.q, target.a, target.name, caller, added)
         end
     end

@@ -11,6 +11,7 @@ KEYS
   3  messages  hash    message id -> record
   4  queue     hash    that was put to
   5  journal   stream
+  6  available zset    ids by score
 ARGV
   1  owner        owner token of the caller
   2  unit_id
@@ -30,16 +31,17 @@ if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
 if redis.call("LRANGE", unit, 0, 0)[1] ~= "A" .. unit_id then return { 0, 0 } end
 
 -- A connection's calls take turns: after the first message of this put there is nothing but this put.
-local elements, undone = redis.call("LRANGE", unit, -OPERATIONS_MAX, -1), {}
+local elements, undone, went = redis.call("LRANGE", unit, -OPERATIONS_MAX, -1), {}, 0
 for position = #elements, 1, -1 do
     local operation = read_operation(elements[position])
     if operation.kind ~= "P" or tonumber(string.match(operation.ids_text, "^%d+")) < first then break end
     redis.call("HINCRBY", queue, "pu", -operation.count)
     redis.call("HDEL", messages, unpack(ids_of(operation)))
-    undone[#undone + 1] = operation.ids_text
+    undone[#undone + 1], went = operation.ids_text, went + operation.count
 end
 if #undone == 0 then return { 0, 0 } end
 redis.call("LTRIM", unit, 0, -#undone - 1)
 if redis.call("LLEN", unit) == 1 then redis.call("DEL", unit) end
+INLINE.note_change(queue, KEYS[6], queue_name, owner, 0, went)
 journal(KEYS[5], ARGV[5], "e", "undo", "o", owner, "q", queue_name, "u", unit_id, "i", table.concat(undone, " "))
 return { 0, #undone == OPERATIONS_MAX and 1 or 0 }

@@ -212,7 +212,9 @@ class LocalQueues:
         keys = self._group.structure(structure)
         reason, *numbers = self._group.call(
             *delete_queue_call(
-                keys, keys.queue(name), mode, version, closed_at, self._caller, maker, is_closing=is_closing
+                *(keys, keys.queue(name), mode, version, closed_at, self._caller, maker),
+                is_closing=is_closing,
+                author=self._author,
             )
         )
         if reason == _LOGICALLY:
