@@ -1,7 +1,8 @@
 """The value of a selector for a message, in three-valued logic: ``None`` is unknown.
 
-Numbers are compared as 64-bit floating-point numbers, as in a script. A value of another kind is
-neither equal nor different: every comparison with it is false.
+Numbers are 64-bit floating-point numbers, as in a script; whole numbers of 64 bits that these cannot hold exactly are
+``int``, and a sum, a difference or a product of whole numbers is exact. A value of another kind is neither equal nor
+different: every comparison with it is false.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any, Final
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 from sharedq.properties.names import DESCRIPTOR_FIELDS, name_at
+from sharedq.selectors.numbers import MOST_EXACT, number_of
 from sharedq.selectors.parser import Node
 
 #: ``bytes`` are a byte string.
-Operand = float | str | bytes | bool | None
+Operand = int | float | str | bytes | bool | None
 
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "=": lambda left, right: left == right,
@@ -68,6 +70,8 @@ def _compare(sign: str, left: Operand, right: Operand) -> bool | None:
         return None
     if _kind(left) is not _kind(right) or (sign not in ("=", "<>") and _kind(left) is not float):
         return False
+    if any(isinstance(each, float) and not abs(each) <= MOST_EXACT for each in (left, right)):
+        left, right = float(left), float(right)
     return _COMPARISONS[sign](left, right)
 
 
@@ -85,6 +89,8 @@ def _is_like(text: str, parts: list[list[str]]) -> bool:
 def value_of(node: Node, subject: Subject) -> Operand:
     """The value of a node for a message."""
     kind = node[0]
+    if kind == "whole":
+        return int(node[1])
     if kind in ("number", "text", "boolean"):
         found: Operand = node[1]
         return found
@@ -112,20 +118,23 @@ def _is_bytes(field: str) -> bool:
 
 def _as_operand(value: Any) -> Operand:
     if isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        return number_of(value)
     operand: Operand = value
     return operand
+
+
+def _is_whole(value: float) -> bool:
+    return isinstance(value, int) or (abs(value) <= MOST_EXACT and value.is_integer())
 
 
 def _calculate(sign: str, left: Operand, right: Operand) -> Operand:
     if _kind(left) is not float or _kind(right) is not float:
         return None
-    assert isinstance(left, float)
-    assert isinstance(right, float)
-    if sign == "+":
-        return left + right
-    if sign == "-":
-        return left - right
-    if sign == "*":
-        return left * right
-    return None if right == 0 else left / right
+    assert isinstance(left, int | float)
+    assert isinstance(right, int | float)
+    if sign == "/":
+        return None if right == 0 else float(left) / float(right)
+    is_exact = _is_whole(left) and _is_whole(right)
+    one, other = (int(left), int(right)) if is_exact else (float(left), float(right))
+    found = one + other if sign == "+" else one - other if sign == "-" else one * other
+    return number_of(found) if isinstance(found, int) else found

@@ -2,7 +2,8 @@
 
 A node is a tuple: its kind, then its parts. Conditions are ``("and", [..])``, ``("or", [..])``, ``("not", c)``,
 ``("compare", sign, v, v)``, ``("like", v, pattern)``, ``("in", v, [text, ..])``, ``("missing", v)`` and
-``("true", v)``; values are ``("number", n)``, ``("text", t)``, ``("bytes", hex)``, ``("boolean", b)``, ``("property",
+``("true", v)``; values are ``("number", n)``, ``("whole", digits)`` of one that
+no floating-point number is exact for, ``("text", t)``, ``("bytes", hex)``, ``("boolean", b)``, ``("property",
 folder, name, ..)``, ``("field", name)`` of the descriptor, ``("identifier", name)`` that field as JMS writes it,
 ``("first", [v, ..])`` that is there, ``("calculate", sign, v, v)`` and ``("mode",)``. A pattern is a list of parts that
 anything may stand between, each a list of characters, with "" for any one.
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sharedq.properties.names import DESCRIPTOR, DESCRIPTOR_FIELDS, SYNONYMS, is_accessible, kept_name, place_of
+from sharedq.selectors.numbers import number_of
 from sharedq.selectors.tokens import ExtendedSelectorError, Kind, SelectorError, Token, tokens
 
 Node = tuple[Any, ...]
@@ -47,7 +49,20 @@ def parse(text: str) -> Node:
     parser = _Parser(list(tokens(text)))
     tree = parser.condition(parser.either())
     parser.expect(Kind.END)
-    return tree
+    written: Node = _written(tree)
+    return written
+
+
+def _written(node: Any) -> Any:
+    """The tree with its numbers as JSON can say them."""
+    if isinstance(node, list):
+        return [_written(each) for each in node]
+    if not isinstance(node, tuple):
+        return node
+    if node[0] != "number":
+        return (node[0], *(_written(each) for each in node[1:]))
+    number = number_of(node[1]) if isinstance(node[1], int) else node[1]
+    return ("whole", str(number)) if isinstance(number, int) else ("number", number)
 
 
 @dataclass(slots=True)
@@ -199,8 +214,10 @@ class _Parser:
         self.deeper()
         node = self.value(self.factor())
         self.level -= 1
+        if node[0] == "number" and sign.value == "-":
+            return ("number", -node[1])
         if node[0] == "number":
-            return ("number", -node[1] if sign.value == "-" else node[1])
+            return node
         return ("calculate", str(sign.value), ("number", 0.0), node)
 
     def primary(self) -> Node:

@@ -99,11 +99,15 @@ def _token(match: re.Match[str]) -> Token:
 
 
 def _number(text: str) -> float:
-    """The number; those that begin with 0 are octal."""
+    """The number, an ``int`` if it is written as a whole one; those that begin with 0 are octal."""
     digits = text.rstrip("lL")
     base = 16 if digits[:2] in ("0x", "0X") else 8 if digits.startswith("0") else 10
     try:
-        value = float(int(digits, base)) if base == 16 or digits.isdigit() else float(text.rstrip("fFdD"))
+        if base == 16 or digits.isdigit():
+            whole = int(digits, base)
+            float(whole)
+            return whole
+        value = float(text.rstrip("fFdD"))
     except (ValueError, OverflowError):
         raise SelectorError(f"{text[:40]} is no number of base {base}, or too large") from None
     if value == float("inf"):

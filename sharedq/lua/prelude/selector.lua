@@ -1,7 +1,8 @@
 --[[
 A selector: a condition on the descriptors and properties of messages, which MQOPEN has made of a selection string. The tree
 is that of sharedq/selectors/parser.py, as JSON; `evaluation.py` beside it says the same in Python, and a test compares them.
-Unknown is nil. A byte string is a table with its hexadecimal digits, so that it equals no text.
+Unknown is nil. A byte string is a table with its hexadecimal digits, so that it equals no text. A whole number that a
+number of Lua cannot hold exactly is a table, too, see `whole`.
 Properties stand in MQRFH2 headers in front of the data; folders are read if their NameValueCCSID is one of Unicode, or 819.
 Where a header or a folder is not valid the message has no properties: sharedq/properties says what is valid.
 A program chooses the messages and the selection string, so each pattern here takes steps as its text has characters: one
@@ -15,14 +16,13 @@ local function selector_of(text, structure)
     local find, match, gsub, byte, sub = string.find, string.match, string.gsub, string.byte, string.sub
     local NULL_ID, HEADER_LENGTH, MOST_HEADERS, MOST_FOLDERS, MOST_LEVELS = string.rep("0", 48), 36, 100, 1000, 100
     -- The steps that judging one message may take. Of a message that takes more the condition is not true.
-    local MOST_WORK = 50000000
+    local MOST_WORK = 35000000
     -- The bytes of a longer record are not searched before its folders are read: most of them are data.
     local SHORT = 4096
     local AFTER_BLANKS, ONLY_BLANKS = "^[ \t\r\n%z]*()", "^[ \t\r\n%z]*$"
     local NAME = "[^%s<>/=&'\"!?]+"
     -- Elements as nearly all are; others are read tag by tag.
-    local LEAF, LEAF_WITH_ATTRIBUTES = "^<([%w_]+)>([^<]*)</%1>", "^<([%w_]+)(%s[^<>/]*)>([^<]*)</%1>"
-    local CLOSING = "^</([%w_]+)>"
+    local LEAF_BEGINS, LEAF_WITH_ATTRIBUTES_BEGINS = "^<([%w_]+)>()", "^<([%w_]+)(%s[^<>/]*)>()"
     local TAG_BEGINS = "^<(/?)(" .. NAME .. ")"
     local ATTRIBUTE_BEGINS = "^%s+(" .. NAME .. ")%s*=%s*(['\"])()"
     -- Of a header: "RFH " in ASCII and in EBCDIC, low byte first, and its Version.
@@ -47,6 +47,8 @@ local function selector_of(text, structure)
     -- The message that is looked at; its headers are read when the first property is asked for. `seen` tells how the data are
     -- written that a program sees which gets the properties in a handle.
     local id, record, values
+    -- By value: what it is widened to, false where it is ASCII. Many patterns may look at the same value.
+    local wide_values = {}
     local seen = {}
     -- The properties that the condition asks for: by what stands in front of their last dot, by their names.
     local wanted = {}
@@ -236,16 +238,19 @@ local function selector_of(text, structure)
     -- Most often the same few characters stand together.
     local known_characters = {}
     local function is_utf_8(data)
-        local from, to, found = find(data, "([\128-\255]+)")
-        while from do
+        -- A repetition in one match takes less than half the time of a search for what is not in it.
+        local at, found = match(data, "^[^\128-\255]*()"), nil
+        while at <= #data do
+            found, at = match(data, "^([\128-\255]+)[^\128-\255]*()", at)
             if not known_characters[found] then
-                if spend(500 + 30 * #found) then return false end
+                if spend(2000 + 30 * #found) then return false end
                 local left = found
                 for _, character in ipairs(CHARACTERS) do left = gsub(left, character, "") end
                 if left ~= "" then return false end
                 known_characters[found] = true
+            elseif spend(300) then
+                return false
             end
-            from, to, found = find(data, "([\128-\255]+)", to + 1)
         end
         return true
     end
@@ -282,7 +287,7 @@ local function selector_of(text, structure)
             if not name then break end
             local to = find(its_text, quote, from, true)
             local value = to and unescaped(sub(its_text, from, to - 1))
-            if not value or spend(500) then return nil end
+            if not value or spend(1000) then return nil end
             found[name], at = value, to + 1
         end
         local slash = match(its_text, "^%s*(/?)$", at)
@@ -297,8 +302,8 @@ local function selector_of(text, structure)
         local _, to, closes, name = find(its_text, TAG_BEGINS, at)
         if not to then return nil end
         if byte(its_text, to + 1) == 62 then return to + 1, closes, name, known_attributes[""], false end
-        local stop = find(its_text, "[<>]", to + 1)
-        if not stop or byte(its_text, stop) ~= 62 then return nil end
+        local stop = match(its_text, "^[^<>]*()", to + 1)
+        if spend(5 * (stop - to)) or byte(its_text, stop) ~= 62 then return nil end
         local attributes, is_empty = attributes_of(sub(its_text, to + 1, stop - 1))
         if attributes then return stop, closes, name, attributes, is_empty end
     end
@@ -322,13 +327,74 @@ local function selector_of(text, structure)
         return single
     end
 
+    -- Whole numbers ------------------------------------------------------------------------------------------------
+
+    -- Up to here every whole number is a number of Lua. Others of 64 bits are tables: `high` * 2 ^ 32 + `low`.
+    local MOST_EXACT = 2 ^ 53
+
+    local function low_of(number)
+        return type(number) == "table" and number.low or number % 2 ^ 32
+    end
+
+    local function rounded(number)
+        return type(number) == "table" and number.high * 2 ^ 32 + number.low or number
+    end
+
+    -- The product of two numbers of 32 bits, its last 32 bits.
+    local function low_product(one, other)
+        local upper = math.floor(one / 65536) * other % 2 ^ 32
+        return (upper * 65536 + one % 65536 * other) % 2 ^ 32
+    end
+
+    -- The whole number that is about so large, and has these last 32 bits; the first, if it needs more than 64 bits.
+    local function whole(about, low)
+        local high = math.floor((about - low) / 2 ^ 32 + 0.5)
+        if high < -2 ^ 31 or high >= 2 ^ 31 then return about end
+        if high > -2 ^ 21 and high < 2 ^ 21 or high == 2 ^ 21 and low == 0 or high == -2 ^ 21 then
+            return high * 2 ^ 32 + low
+        end
+        return { high = high, low = low }
+    end
+
+    local function whole_of(sign, digits)
+        local about = tonumber(sign .. digits)
+        if math.abs(about) < MOST_EXACT then return about end
+        local low = (low_product(tonumber(sub(digits, 1, -10)) % 2 ^ 32, 10 ^ 9) + tonumber(sub(digits, -9))) % 2 ^ 32
+        return whole(about, sign == "-" and -low % 2 ^ 32 or low)
+    end
+
+    local function is_whole(number)
+        return type(number) == "table" or math.abs(number) <= MOST_EXACT and math.floor(number) == number
+    end
+
+    local LOWER_BITS = {
+        ["+"] = function(one, other) return (low_of(one) + low_of(other)) % 2 ^ 32 end,
+        ["-"] = function(one, other) return (low_of(one) - low_of(other)) % 2 ^ 32 end,
+        ["*"] = function(one, other) return low_product(low_of(one), low_of(other)) end,
+    }
+
+    -- Two numbers of Lua that compare as these do: exactly, if both are whole, else rounded.
+    local function comparable(one, other)
+        local one_is_long, other_is_long = type(one) == "table", type(other) == "table"
+        if not (one_is_long or other_is_long) then return one, other end
+        if one_is_long and other_is_long then
+            if one.high ~= other.high then return one.high, other.high end
+            return one.low, other.low
+        end
+        local long, number = one_is_long and one or other, one_is_long and other or one
+        -- A long one is beyond all that are exact.
+        if not (math.abs(number) <= MOST_EXACT) then return rounded(one), rounded(other) end
+        local beyond = long.high < 0 and -1 or 1
+        return one_is_long and beyond or 0, other_is_long and beyond or 0
+    end
+
     local MOST_POSITIVE, MOST_NEGATIVE = "9223372036854775807", "9223372036854775808"
     local function whole_number(value, bits)
         local sign, digits = match(value, "^[ \t]*([+-]?)(%d+)[ \t]*$")
         if not digits or #digits > 19 then return nil end
-        local number = tonumber(sign .. digits)
+        local number = whole_of(sign, digits)
+        if bits < 64 then number = rounded(number) end
         if bits < 64 then return number >= -2 ^ (bits - 1) and number < 2 ^ (bits - 1) and number or nil end
-        -- Near the ends a number of Lua is not exact.
         local padded = string.rep("0", 19 - #digits) .. digits
         return padded <= (sign == "-" and MOST_NEGATIVE or MOST_POSITIVE) and number or nil
     end
@@ -338,6 +404,7 @@ local function selector_of(text, structure)
         if attributes["xsi:nil"] == "true" or attributes["xsi:nil"] == "1" then return true, nil end
         local word = attributes.dt
         if not word or word == "" then word = implied or "string" end
+        if word ~= "string" and spend(1000 + 10 * #value) then return false end
         if word == "boolean" then
             local truth = TRUTHS[string.lower(match(value, "^%s*(%w+)%s*$") or "")]
             return truth ~= nil, truth
@@ -373,17 +440,28 @@ local function selector_of(text, structure)
 
     -- The attributes and the text of the element with nothing but text in it that is there, and where it ends; its name, too.
     local function leaf_at(its_text, at)
-        local _, to, name, value = find(its_text, LEAF, at)
-        if to then return to, name, nil, value end
-        local rest
-        _, to, name, rest, value = find(its_text, LEAF_WITH_ATTRIBUTES, at)
-        if not to then return nil end
-        local attributes = known_attributes[rest]
-        if not attributes then
-            attributes = attributes_of(rest)
-            known_attributes[rest] = attributes
+        local name, from = match(its_text, LEAF_BEGINS, at)
+        local rest, attributes
+        if not name then
+            name, rest, from = match(its_text, LEAF_WITH_ATTRIBUTES_BEGINS, at)
+            if not name then return nil end
         end
-        if attributes then return to, name, attributes, value end
+        local stop = find(its_text, "<", from, true)
+        local to = stop and stop + #name + 2
+        if not stop or sub(its_text, stop, to) ~= "</" .. name .. ">" then return nil end
+        if rest then
+            attributes = known_attributes[rest]
+            if not attributes then
+                attributes = attributes_of(rest)
+                known_attributes[rest] = attributes
+            end
+            if not attributes then return nil end
+        end
+        return to, name, attributes, sub(its_text, from, stop - 1)
+    end
+
+    local function are_blanks(its_text, at)
+        return not spend(8 * (#its_text - at + 1)) and find(its_text, ONLY_BLANKS, at) ~= nil
     end
 
     -- Of the elements that are open: names, attributes, texts (false: it has elements), what their elements have in front.
@@ -416,7 +494,7 @@ local function selector_of(text, structure)
                     if closes == "/" then
                         if names[level] ~= name or is_empty or next(its_attributes) then return false end
                         level = level - 1
-                        if level == 0 then return find(its_text, ONLY_BLANKS, to + 1) ~= nil end
+                        if level == 0 then return are_blanks(its_text, to + 1) end
                         value = texts[level + 1]
                         if value and not note(prefixes[level], name, attributes[level + 1], value) then return false end
                     else
@@ -434,7 +512,7 @@ local function selector_of(text, structure)
                 end
             end
             at = to + 1
-            work = work + 700
+            work = work + 1000
             if work > MOST_WORK then return false end
         end
     end
@@ -475,14 +553,14 @@ local function selector_of(text, structure)
                 folders, place = folders + 1, place + 4
                 if size < 0 or size > stop - place then return false end
                 local its_text = folder_text(sub(record, place, place + size - 1), ccsid, order)
-                if not its_text or spend(10 * #its_text) then return false end
-                if find(its_text, "[^ %z]") then
+                if not its_text or spend(7 * #its_text) then return false end
+                if match(its_text, "^[ %z]*()") <= #its_text then
                     local to, closes, name, its_attributes, is_empty = tag_at(its_text, match(its_text, AFTER_BLANKS))
                     if not to or closes == "/" then return false end
                     if not HAS_PROPERTIES[name] and its_attributes.content ~= "properties" then
                         has_data = true
                     elseif is_empty then
-                        if not find(its_text, ONLY_BLANKS, to + 1) then return false end
+                        if not are_blanks(its_text, to + 1) then return false end
                     elseif not read_folder(its_text, to + 1, name) then
                         return false
                     end
@@ -526,11 +604,20 @@ local function selector_of(text, structure)
         return CONDITIONS[node[1]](node)
     end
 
+    local function kind_of(value)
+        return type(value) == "table" and value.high and "number" or type(value)
+    end
+
     local function constant(node)
         local value = node[2]
         return function() return value end
     end
     VALUES.number, VALUES.text, VALUES.boolean = constant, constant, constant
+
+    function VALUES.whole(node)
+        local value = whole_of(match(node[2], "^(-?)(%d+)$"))
+        return function() return value end
+    end
 
     function VALUES.bytes(node)
         local value = { node[2] }
@@ -581,12 +668,18 @@ local function selector_of(text, structure)
         local sign, left, right = node[2], value_of(node[3]), value_of(node[4])
         return function()
             local one, other = left(), right()
-            if type(one) ~= "number" or type(other) ~= "number" then return nil end
-            if sign == "+" then return one + other end
-            if sign == "-" then return one - other end
-            if sign == "*" then return one * other end
-            if other == 0 then return nil end
-            return one / other
+            if kind_of(one) ~= "number" or kind_of(other) ~= "number" then return nil end
+            local about_one, about_other = rounded(one), rounded(other)
+            if sign == "/" then
+                if about_other == 0 then return nil end
+                return about_one / about_other
+            end
+            local about = about_one * about_other
+            if sign == "+" then about = about_one + about_other end
+            if sign == "-" then about = about_one - about_other end
+            local is_short = math.abs(about) < MOST_EXACT and type(one) == "number" and type(other) == "number"
+            if is_short or not (is_whole(one) and is_whole(other)) then return about end
+            return whole(about, LOWER_BITS[sign](one, other))
         end
     end
 
@@ -603,8 +696,9 @@ local function selector_of(text, structure)
         return function()
             local one, other = left(), right()
             if one == nil or other == nil then return nil end
-            local kind = type(one)
-            if kind ~= type(other) or not (is_equality or kind == "number") then return false end
+            local kind = kind_of(one)
+            if kind ~= kind_of(other) or not (is_equality or kind == "number") then return false end
+            if kind == "number" then return compare(comparable(one, other)) end
             if kind == "table" then return compare(one[1], other[1]) end
             return compare(one, other)
         end
@@ -617,6 +711,7 @@ local function selector_of(text, structure)
             local is_known = true
             for _, part in ipairs(parts) do
                 local truth = part()
+                if work > MOST_WORK then return nil end
                 if truth == false then return false end
                 is_known = is_known and truth ~= nil
             end
@@ -632,6 +727,7 @@ local function selector_of(text, structure)
             local is_known = true
             for _, part in ipairs(parts) do
                 local truth = part()
+                if work > MOST_WORK then return nil end
                 if truth then return true end
                 is_known = is_known and truth ~= nil
             end
@@ -684,6 +780,18 @@ local function selector_of(text, structure)
         end))
     end
 
+    -- What a value is widened to; false, if it is ASCII; nil, if there are no steps left for it.
+    local function wide_of(value)
+        local wide = wide_values[value]
+        if wide ~= nil or spend(2 * #value) then return wide end
+        if match(value, "^[^\128-\255]*()") <= #value then
+            if spend(100 * #value) then return nil end
+            wide = widened(value)
+        end
+        wide_values[value] = wide or false
+        return wide or false
+    end
+
     local function part_of(characters, counts_bytes)
         local part, from, length = { length = 0 }, nil, #characters
         for at = 1, length + 1 do
@@ -713,8 +821,8 @@ local function selector_of(text, structure)
         local first = part[1]
         if not first then return place end
         local its_text, from = first[width], (place + first.at) * width + 1
-        -- A long text may be compared often, almost to its end.
-        local weight = 1 + math.floor(#its_text / 64)
+        -- Its first character may be everywhere, and a long text may be compared almost to its end.
+        local weight = (#its_text > 1 and 15 or 1) + math.floor(#its_text / 64)
         while true do
             local found = find(value, its_text, from, true)
             if spend(300 + math.max((found or #value) - from, 0) * weight) or not found then return nil end
@@ -737,9 +845,10 @@ local function selector_of(text, structure)
             local found, width = value(), 1
             if found == nil then return nil end
             if type(found) ~= "string" then return false end
-            if has_distances and find(found, "[\128-\255]") then
-                if spend(100 * #found) then return false end
-                found, width = widened(found), 4
+            if has_distances then
+                local wide = wide_of(found)
+                if wide == nil then return nil end
+                if wide then found, width = wide, 4 end
             end
             local last, place = parts[#parts], parts[1].length
             local at_end = #found / width - last.length
@@ -769,6 +878,7 @@ local function selector_of(text, structure)
                 local attributes, digits = match(its_record, "^([^<>]*)>([^<]*)<", to + 1)
                 local found = digits and tonumber(digits)
                 if found then
+                    if math.abs(found) >= MOST_EXACT then return true end
                     if is_turned and compare(number, found) or not is_turned and compare(found, number) then return true end
                     -- Such a number is rounded.
                     if find(attributes, "r4", 1, true) then return true end
@@ -800,7 +910,8 @@ local function selector_of(text, structure)
             local left, right = node[3], node[4]
             local is_turned = left[1] == "number"
             if is_turned then left, right = right, left end
-            if left[1] == "property" and right[1] == "number" then
+            -- Other characters than ASCII are not the same bytes in each character set.
+            if left[1] == "property" and right[1] == "number" and not find(left[#left], "[\128-\255]") then
                 return number_look(left[#left], COMPARISONS[node[2]], right[2], is_turned)
             end
         end
@@ -815,7 +926,7 @@ local function selector_of(text, structure)
 
     local function is_true(its_id, its_record)
         local before = work
-        work, id, record, values = 0, its_id, its_record, nil
+        work, id, record, values, wide_values = 0, its_id, its_record, nil, {}
         local truth = not spend(300 * nodes) and condition() == true and work <= MOST_WORK
         work = before + work
         return truth

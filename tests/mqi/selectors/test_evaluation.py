@@ -28,6 +28,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.properties.names import DESCRIPTOR_FIELDS
 from sharedq.redis.script_source import split_header
 from sharedq.selectors.evaluation import Subject, evaluate, value_of
+from sharedq.selectors.numbers import number_of
 from sharedq.selectors.parser import Node, parse
 from sharedq.selectors.selector import needles
 from tests.support.server import Server
@@ -49,9 +50,17 @@ TEXTS = st.one_of(
     st.sampled_from(["red", "5", "", "Zürich", "a<b", "x&y", "\U0001f600", "%_", "rred"]),
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=4),
 )
+#: Whole numbers about which floating-point numbers are not exact, or where 64 bits end.
+LONG = st.builds(
+    lambda power, sign, more: max(-(1 << 63), min(sign * (1 << power) + more, (1 << 63) - 1)),
+    st.sampled_from([32, 53, 54, 61, 63]),
+    st.sampled_from([-1, 1]),
+    st.integers(-3, 3),
+)
 NUMBERS = st.one_of(
     st.integers(-5, 5),
     st.integers(-(1 << 63), (1 << 63) - 1),
+    LONG,
     st.floats(allow_nan=False, width=32),
     st.floats(-10, 10),
 )
@@ -140,7 +149,7 @@ IDENTIFIERS = ["MsgId", "CorrelId", "GroupId"]
 def properties() -> st.SearchStrategy[list[tuple[tuple[str, ...], PropertyType, Any]]]:
     typed = st.one_of(
         st.tuples(st.just(PropertyType.STRING), TEXTS),
-        st.tuples(st.just(PropertyType.INT64), st.integers(-(1 << 63), (1 << 63) - 1)),
+        st.tuples(st.just(PropertyType.INT64), st.one_of(LONG, st.integers(-(1 << 63), (1 << 63) - 1))),
         st.tuples(st.just(PropertyType.INT8), st.integers(-5, 5)),
         st.tuples(st.just(PropertyType.FLOAT32), st.floats(width=32)),
         st.tuples(st.just(PropertyType.FLOAT64), st.floats()),
@@ -215,13 +224,18 @@ def headers(draw: st.DrawFn) -> bytes:
     return found
 
 
+def number_node(value: float) -> Node:
+    number = number_of(value) if isinstance(value, int) else value
+    return ("whole", str(number)) if isinstance(number, int) else ("number", number)
+
+
 def values() -> st.SearchStrategy[Node]:
     leaves = st.one_of(
         st.sampled_from(NAMES).map(lambda name: ("property", *name)),
         st.sampled_from(FIELD_NAMES).map(lambda name: ("field", name)),
         st.sampled_from(IDENTIFIERS).map(lambda name: ("identifier", name)),
         st.just(("mode",)),
-        NUMBERS.map(lambda number: ("number", float(number))).filter(lambda node: abs(node[1]) != float("inf")),
+        NUMBERS.map(number_node).filter(lambda node: abs(float(node[1])) != float("inf")),
         TEXTS.map(lambda text: ("text", text)),
         st.binary(max_size=3).map(lambda data: ("bytes", data.hex())),
         st.sampled_from([bytes(24), b"A" * 24]).map(lambda data: ("bytes", data.hex())),
@@ -310,7 +324,7 @@ def equality(node: Node, value: Any) -> Node:
     if isnan(value):
         return ("compare", "<>", node, node)
     sign, number = ("<", float_info.max) if value == -inf else (">", float_info.max) if value == inf else ("=", value)
-    return ("compare", sign, node, ("number", -number if value == -inf else float(number)))
+    return ("compare", sign, node, number_node(-number if value == -inf else number))
 
 
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))

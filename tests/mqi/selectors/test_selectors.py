@@ -268,3 +268,46 @@ def test_puts_of_an_open_unit_of_work_are_not_seen(connection: QueueManagerConne
     assert reason_of(lambda: selected.get(FIRST)) == MQRC.NO_MSG_AVAILABLE
     connection.commit()
     assert selected.get(FIRST, properties=MessageHandle()).body == b"1"
+
+
+@pytest.mark.rule("mqi/selectors", "Whole numbers of 64 bits are compared exactly, and so are their sums and products.")
+@pytest.mark.parametrize(
+    ("value", "text", "is_found"),
+    [
+        (2**53 + 1, f"n = {2**53}", False),
+        (2**53 + 1, f"n <> {2**53}", True),
+        (2**53 + 1, f"n > {2**53} AND {2**53} < n", True),
+        (2**53, f"n BETWEEN {2**53 + 1} AND {2**53 + 2}", False),
+        (2**63 - 1, f"n = {2**63 - 2}", False),
+        (2**63 - 1, f"n = {2**63 - 1}", True),
+        (-(2**63), f"n = -{2**63}", True),
+        (-(2**63), f"n < -{2**63 - 1}", True),
+        (2**53 + 1, f"n - 1 = {2**53}", True),
+        (2**53, f"n + 1 = {2**53 + 1}", True),
+        (3037000499, f"n * n = {3037000499**2}", True),
+        (3037000499, f"n * n = {3037000499**2 + 1}", False),
+        (-(2**53) - 1, f"n < -{2**53}", True),
+        (2**53 + 1, f"n = {2**53}.0E0", False),
+        (2**60 + 1, "n = 1.152921504606846976E18", True),
+        (2**53 + 1, f"n = {2**53 + 1} AND Root.MQMD.Priority >= 0", True),
+    ],
+)
+def test_long_whole_numbers_are_exact(
+    connection: QueueManagerConnection, queue: Queue, value: int, text: str, is_found: bool
+) -> None:
+    put(queue, b"x", n=value)
+    assert list(bodies(connection.open("Q", BROWSING, selector=text), FIRST)) == [b"x"] * is_found
+
+
+@pytest.mark.rule("mqi/selectors", "A property is found by its name in each character set of a header.")
+@pytest.mark.parametrize(("ccsid", "codec"), [(1208, "utf-8"), (819, "latin-1"), (1200, "utf-16-le")])
+@pytest.mark.parametrize(
+    "text", ["größe > 3", "5 = größe", "NOT (größe <= 3)", "größe = 5 AND n = 1", "größe <> 4 AND farbe = 'weiß'"]
+)
+def test_a_name_beyond_ascii_is_found(
+    connection: QueueManagerConnection, queue: Queue, ccsid: int, codec: str, text: str
+) -> None:
+    folder = "<usr><größe dt='i4'>5</größe><n dt='i4'>1</n><farbe>weiß</farbe></usr>".encode(codec)
+    queue.put(rfh2([folder], name_ccsid=ccsid) + b"x", MQMD(format=b"MQHRF2"))
+    selected = connection.open("Q", BROWSING, selector=text)
+    assert selected.get(FIRST | GetOption.PROPERTIES_IN_HANDLE, properties=MessageHandle()).body == b"x"

@@ -25,7 +25,7 @@ __all__ = ["in_script"]
 
 MEBIBYTE = 1 << 20
 #: Steps for a character, at most, and for one message: selector.lua has the second as MOST_WORK.
-MOST_FOR_A_CHARACTER, MOST_FOR_A_MESSAGE = 1000, 50_000_000
+MOST_FOR_A_CHARACTER, MOST_FOR_A_MESSAGE = 1000, 35_000_000
 FOLDERS: dict[str, Callable[[int], str]] = {
     "a tag without an end": lambda length: "<" + "a" * length,
     "an attribute without a value": lambda length: "<usr><a " + "b" * length,
@@ -78,6 +78,19 @@ def test_a_message_that_costs_too_much_is_not_chosen(in_script: Evaluate) -> Non
         selector = selector_for(text)
         assert selector is not None
         assert not in_script(selector.tree, record)[0]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["y_", "%y_b%", "%" + "y" * 60 + "_b%", "%xb%", "y_" * 20 + "%", "%ü_b%"], ids=range(6)
+)
+@pytest.mark.parametrize("text", ["x", "y", "ü"])
+def test_a_condition_ends_when_its_steps_are_used_up(in_script: Evaluate, pattern: str, text: str) -> None:
+    """One long value, and as many patterns as a selection string has room for."""
+    condition = f"a LIKE '{pattern}'"
+    count = 10_000 // (len(condition) + len(" OR "))
+    body = rfh2([f"<usr><a>{text * (3_900_000 // len(text.encode()))}</a></usr>".encode()])
+    one, many = (steps(in_script, " OR ".join([condition] * times), body) for times in (1, count))
+    assert many < max(one, MOST_FOR_A_MESSAGE) + 60 * len(body)
 
 
 @pytest.fixture
