@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from sharedq.mqi.arguments import refuse_data, refuse_structure
+from sharedq.mqi.arguments import refuse_data, refuse_structure, signed
 from sharedq.mqi.constants import MQRC, MsgFlag, Report
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.fields import reader
@@ -226,12 +226,12 @@ def _encode(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination:
 
 def _encode_again(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination: bytes | None) -> bytes:
     """Masks with the top bit set come as positive numbers from Python; in IBM's 32 bits they are negative."""
-    signed = replace(md)
+    again = replace(md)
     for name, value in ((field.name, getattr(md, field.name)) for field in fields(MQMD)):
-        if isinstance(value, int) and 1 << 31 <= value < 1 << 32:
-            setattr(signed, name, value - (1 << 32))
+        if isinstance(value, int) and value < 1 << 32:
+            setattr(again, name, signed(value))
     try:
-        return _encode(signed, body, origin, put_time_ms, destination)
+        return _encode(again, body, origin, put_time_ms, destination)
     except (struct.error, TypeError, AttributeError) as error:
         refuse_structure(MQMD, MQRC.MD_ERROR, md, "MQPUT")
         refuse_data("MQPUT", "", body)

@@ -6,14 +6,14 @@ Python itself would notice it late: in the middle of the call, when something ma
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Final, TypeVar
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.fields import reader_into
+from sharedq.mqi.fields import type_checker
 
 T = TypeVar("T")
 #: Fields of IBM's type MQHMSG; all other numbers of a structure are MQLONG.
@@ -22,29 +22,29 @@ _DATA: Final = (bytes, bytearray, memoryview)
 
 
 @dataclass(frozen=True, slots=True)
-class PackedFields:
+class KnownFields:
     """The fields of a structure.
 
     Attributes:
-        pack: looks at all fields but texts in one call. It raises struct.error or AttributeError if a value does not
-            fit its field.
-        is_packed: there are no texts.
+        are_right: looks at all fields but texts, quickly. False, struct.error and AttributeError mean that a value does
+            not fit its field, or is of a class derived from that of the field.
+        has_texts: there are texts, too.
     """
 
     types: dict[str, type]
-    pack: Callable[[Any], bytes]
-    is_packed: bool
+    are_right: Callable[[Any], object]
+    has_texts: bool
 
 
 @cache
-def fields_of(structure: type) -> PackedFields:
+def fields_of(structure: type) -> KnownFields:
     """The fields of a structure, which a call looks at."""
     # The call that reads a record of a distribution list checks it.
     types = {each.name: type(each.default) for each in fields(structure) if isinstance(each.default, int | bytes | str)}
-    packed = [name for name, kind in types.items() if not issubclass(kind, str)]
-    letters = ["1s" if issubclass(types[name], bytes) else "q" if name in _WIDE else "i" for name in packed]
-    pack = struct.Struct("<" + "".join(letters)).pack
-    return PackedFields(types, reader_into(pack, packed), len(packed) == len(types))
+    numbers = [name for name, kind in types.items() if issubclass(kind, int)]
+    data = [name for name, kind in types.items() if issubclass(kind, bytes)]
+    pack = struct.Struct("<" + "".join("q" if name in _WIDE else "i" for name in numbers)).pack
+    return KnownFields(types, type_checker(pack, numbers, data), len(numbers) + len(data) < len(types))
 
 
 def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "", name: str = "") -> None:
@@ -56,8 +56,7 @@ def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "
     known = fields_of(structure)
     if isinstance(given, structure):
         try:
-            known.pack(given)
-            if known.is_packed:
+            if known.are_right(given) and not known.has_texts:
                 return
         except (struct.error, AttributeError):
             # The reason is below. Masks with the top bit set come as positive numbers, and are none.
@@ -96,6 +95,11 @@ def whole(value: object, reason: MQRC, verb: str, name: str, what: str = "option
     return value if type(value) is int else int(value)
 
 
+def signed(number: int, bits: int = 32) -> int:
+    """A number of so many bits as C has it: a mask with the top bit set is a positive number in Python."""
+    return int(number) - (1 << bits) if number >= 1 << bits - 1 else int(number)
+
+
 def text(value: object, reason: MQRC, verb: str, what: str) -> str:
     """A text of a call. Raises MQIError: *reason*, it is none."""
     if type(value) is str and value.isascii():
@@ -111,6 +115,18 @@ def refuse_data(verb: str, name: str, data: object) -> None:
     """Refuse data that are not bytes. Raises MQIError: 2004."""
     if not isinstance(data, _DATA):
         raise error_for(MQRC.BUFFER_ERROR, verb, name, f"the data is {type(data).__name__}, must be bytes")
+
+
+def refuse_records(structure: type, reason: MQRC, given: object, count: int, verb: str) -> None:
+    """Refuse records that are fewer than *count*, or of which one is no *structure* with right fields.
+
+    Raises:
+        MQIError: *reason*.
+    """
+    if not isinstance(given, Sequence) or len(given) < count:
+        raise error_for(reason, verb, "", f"it needs {count} {structure.__name__}")
+    for each in given:
+        refuse_structure(structure, reason, each, verb)
 
 
 def refuse_other(kind: type, reason: MQRC, given: object, verb: str, name: str = "") -> None:

@@ -22,6 +22,23 @@ def reader_into(call: Callable[..., T], names: Iterable[str]) -> Callable[[Any],
     return _compiled("lambda structure: call({fields})", names, {"call": call})
 
 
+def type_checker(call: Callable[..., bytes], numbers: Iterable[str], data: Iterable[str]) -> Callable[[Any], object]:
+    """A function that says whether these fields of a structure are numbers that *call* takes, and byte strings.
+
+    It may raise what *call* raises, and AttributeError.
+    """
+    of_bytes = "".join([f" is structure.{name}.__class__" for name in data])
+    of_int = "".join([f" is structure.{name}.__class__" for name in numbers])
+    text = (
+        f"lambda structure: bytes{of_bytes or ' is bytes'} and (int{of_int} or whole({{fields}})) and call({{fields}})"
+    )
+    return _compiled(text, numbers, {"call": call, "whole": _are_whole})
+
+
+def _are_whole(*values: object) -> bool:
+    return all(isinstance(value, int) for value in values)
+
+
 def _compiled(text: str, names: Iterable[str], known: dict[str, Any]) -> Callable[[Any], Any]:
     # The names are those of a class in this package; no program and no message gives one.
     fields = "".join([f"structure.{name}, " for name in names])

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar
 
-from sharedq.mqi.arguments import fields_of, refuse_structure
+from sharedq.mqi.arguments import fields_of, refuse_structure, signed
 from sharedq.mqi.constants.descriptor import Encoding
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.errors import error_for
@@ -96,10 +96,9 @@ class Layout(Generic[T]):
     def check(self, value: T, verb: str = "", name: str = "") -> None:
         """Raises MQIError: *value* is no such structure, has a field that cannot be, or none of the versions."""
         # Every put and get asks, and most structures are right.
-        if type(value) is self._structure and self._known.is_packed:
+        if type(value) is self._structure and not self._known.has_texts:
             try:
-                self._known.pack(value)
-                if value.version in self._packers:  # type: ignore[attr-defined] # every structure has one
+                if self._known.are_right(value) and value.version in self._packers:  # type: ignore[attr-defined] # every structure has one
                     return
             except (struct.error, AttributeError):
                 pass
@@ -108,14 +107,13 @@ class Layout(Generic[T]):
 
     def check_all(self, values: Sequence[T], verb: str = "", name: str = "") -> None:
         """As ``check`` for each. A call of that for each message takes a fortieth of a batch."""
-        pack, kind, versions = self._known.pack, self._structure, self._packers
+        are_right, kind, versions = self._known.are_right, self._structure, self._packers
         try:
             for value in values:
-                pack(value)
-                if type(value) is not kind or value.version not in versions:  # type: ignore[attr-defined] # as there
+                if type(value) is not kind or not are_right(value) or value.version not in versions:  # type: ignore[attr-defined] # as there
                     break
             else:
-                if self._known.is_packed:
+                if not self._known.has_texts:
                     return
         except (struct.error, AttributeError):
             pass
@@ -186,8 +184,7 @@ class Layout(Generic[T]):
             bits = 32 if kind == "i" else 64
             if not -(1 << bits - 1) <= value < 1 << bits:
                 raise self._failure(f"{name}={value} does not fit {bits} bits")
-            # Masks with the top bit set come as positive numbers from Python, as negative ones from C.
-            return int(value) if value < 1 << bits - 1 else int(value) - (1 << bits)
+            return signed(value, bits)
         size = int(kind[1:])
         if len(value) > size:
             raise self._failure(f"{name} has {len(value)} bytes, at most {size} fit")

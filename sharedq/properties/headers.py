@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sharedq.mqi.arguments import signed
 from sharedq.mqi.character_sets import CharacterSet, character_set
 from sharedq.mqi.constants import MQRC, CharSet, Encoding, Format
 from sharedq.mqi.errors import error_for
@@ -112,7 +113,7 @@ class Header:
         identifier, name = _ASCII_ID, self.format.ljust(8)
         if self.is_ebcdic:
             identifier, name = _EBCDIC_ID, name.decode("latin-1").encode("cp037", "replace")
-        fixed = (self.encoding, self.coded_char_set_id, name, self.flags, self.name_value_ccsid)
+        fixed = (signed(self.encoding), signed(self.coded_char_set_id), name, self.flags, self.name_value_ccsid)
         return struct.pack(self.order + _FIXED, identifier, _VERSION, FIXED_LENGTH + len(body), *fixed) + body
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
+from sharedq.mqi.arguments import signed
 from sharedq.mqi.character_sets import Representation, integer_order
 from sharedq.mqi.constants import MQRC, Format, PropertyType
 from sharedq.mqi.errors import MQIError
@@ -153,7 +154,7 @@ class Publication:
         text = bytes_of(" ".join(f"MQPS{name} {_quoted(value)}" for name, value in pairs if value), 0, how)
         blank = bytes_of(" ", 0, how)
         text += blank * (-len(text) % _ALIGNMENT)
-        numbers = struct.pack(f"{order}iiii", 1, _RFH.size + len(text), how.encoding, how.ccsid)
+        numbers = struct.pack(f"{order}iiii", 1, _RFH.size + len(text), signed(how.encoding), signed(how.ccsid))
         name = bytes_of(format_.decode("latin-1").ljust(8), 0, how)
         return bytes_of("RFH ", 0, how) + numbers + name + struct.pack(f"{order}i", 0) + text
 

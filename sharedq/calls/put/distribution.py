@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from sharedq.calls.handles.open import close_handle, open_queue
 from sharedq.calls.handles.ways import find_way
@@ -18,7 +18,7 @@ from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.logical import GROUP_FLAGS
 from sharedq.messages.context import new_identifier
-from sharedq.mqi.arguments import whole
+from sharedq.mqi.arguments import refuse_records, whole
 from sharedq.mqi.constants import MQCC, MQRC, ObjectType, OpenOption, PutOption, PutRecordField
 from sharedq.mqi.errors import WARNINGS, MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
@@ -63,7 +63,7 @@ def open_list(connection: Connection, od: MQOD, options: int, *responses: Sequen
     """
     records = _object_records(od)
     for each in responses:
-        _check_records(each, MQRR, 0, MQRC.RESPONSE_RECORDS_ERROR, "MQOPEN")
+        refuse_records(MQRR, MQRC.RESPONSE_RECORDS_ERROR, each, 0, "MQOPEN")
     options = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", "")
     reason = check_open_options(options)
     if not reason and options & NOT_FOR_PUTS:
@@ -80,20 +80,14 @@ def _object_records(od: MQOD) -> Sequence[MQOR]:
     count = od.recs_present
     if count < 0 or od.object_type != ObjectType.Q:
         raise error_for(MQRC.RECS_PRESENT_ERROR, "MQOPEN", "", f"RecsPresent {count}")
-    _check_records(od.object_records, MQOR, count, MQRC.OBJECT_RECORDS_ERROR, "MQOPEN")
+    refuse_records(MQOR, MQRC.OBJECT_RECORDS_ERROR, od.object_records, count, "MQOPEN")
     if od.response_records:
-        _check_records(od.response_records, MQRR, count, MQRC.RESPONSE_RECORDS_ERROR, "MQOPEN")
+        refuse_records(MQRR, MQRC.RESPONSE_RECORDS_ERROR, od.response_records, count, "MQOPEN")
     if od.object_name.strip(b" \0"):
         raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", "", "the object records name the queues")
     if od.object_q_mgr_name.strip(b" \0"):
         raise error_for(MQRC.OBJECT_Q_MGR_NAME_ERROR, "MQOPEN", "", "the object records name the queue managers")
     return od.object_records[:count]
-
-
-def _check_records(records: Sequence[Any], kind: type, count: int, reason: MQRC, verb: str) -> None:
-    is_list = isinstance(records, Sequence)
-    if not is_list or len(records) < count or not all(isinstance(each, kind) for each in records):
-        raise error_for(reason, verb, "", f"it needs {count} {kind.__name__}")
 
 
 def _opened(connection: Connection, od: MQOD, record: MQOR, options: int) -> ListMember:
@@ -219,10 +213,10 @@ def _put_records(pmo: MQPMO, count: int, options: int) -> Sequence[MQPMR]:
     if count < 0:
         raise error_for(MQRC.RECS_PRESENT_ERROR, "MQPUT", "", f"RecsPresent {count}")
     if count and pmo.response_records:
-        _check_records(pmo.response_records, MQRR, count, MQRC.RESPONSE_RECORDS_ERROR, "MQPUT")
+        refuse_records(MQRR, MQRC.RESPONSE_RECORDS_ERROR, pmo.response_records, count, "MQPUT")
     if not (count and pmo.put_msg_records):
         return ()
-    _check_records(pmo.put_msg_records, MQPMR, count, MQRC.PUT_MSG_RECORDS_ERROR, "MQPUT")
+    refuse_records(MQPMR, MQRC.PUT_MSG_RECORDS_ERROR, pmo.put_msg_records, count, "MQPUT")
     fields = pmo.put_msg_rec_fields
     may_tell = not fields & PutRecordField.ACCOUNTING_TOKEN or options & _SETS_IDENTITY
     if not fields or fields & ~sum(_FIELDS) or not may_tell:
