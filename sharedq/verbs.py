@@ -77,6 +77,7 @@ from sharedq.session.topics import SubscriptionHandle, TopicHandle
 T = TypeVar("T")
 AnyHandle = Handle | ObjectHandle | TopicHandle | ListHandle
 Outcome = tuple[MQCC, MQRC]
+_Known = Handle | ObjectHandle | TopicHandle | SubscriptionHandle
 
 #: Of MQCNO and MQSTS. Later ones of MQCNO also say how a client reaches a manager, and what it is
 #: called: not used here.
@@ -156,19 +157,18 @@ def mqclose(connection: Connection, handle: AnyHandle | SubscriptionHandle, opti
     """MQCLOSE."""
 
     def call() -> MQRC:
+        connection.check()
+        check_usable(connection, handle)
         if isinstance(handle, Handle):
             return opening.close_handle(connection, handle, options)
-        connection.check()
         if isinstance(handle, ListHandle):
             return close_list(connection, handle, options)
         if isinstance(handle, TopicHandle):
             topics.close_topic(connection, handle, options)
         elif isinstance(handle, SubscriptionHandle):
             close_subscription(connection, handle, options)
-        elif isinstance(handle, ObjectHandle):
-            opening.close_object(handle, options)
         else:
-            raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", "")
+            opening.close_object(connection, handle, options)
         return MQRC.NONE
 
     warning, comp_code, reason = outcome_of(connection, call)
@@ -182,7 +182,11 @@ def mqput(connection: Connection, handle: AnyHandle, md: MQMD, pmo: MQPMO, body:
         PMO.check(pmo)
         MD.check(md)
         refuse_data("MQPUT", "", body)
-        target = handle if isinstance(handle, TopicHandle | ListHandle) else _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT)
+        if isinstance(handle, TopicHandle | ListHandle):
+            check_usable(connection, handle)
+            target: Handle | TopicHandle | ListHandle = handle
+        else:
+            target = _queue(connection, handle, MQRC.NOT_OPEN_FOR_OUTPUT)
         if pmo.recs_present and pmo.version >= _VERSION_WITH_RECORDS and not isinstance(target, ListHandle):
             raise error_for(MQRC.RECS_PRESENT_ERROR, "MQPUT", target.object_name, "it is no distribution list")
         has_handles = pmo.version >= _PMO_WITH_HANDLES and _has_handles(pmo)
@@ -256,13 +260,13 @@ def mqget(
     """
 
     def unlock() -> MQRC:
-        return locking.unlock(connection, _queue(handle, MQRC.NOT_OPEN_FOR_BROWSE), gmo)
+        return locking.unlock(connection, _queue(connection, handle, MQRC.NOT_OPEN_FOR_BROWSE), gmo)
 
     def get() -> Message:
         MD.check(md)
         length = _length(buffer_length, "MQGET")
         is_browse = int(gmo.options) & _BROWSES
-        queue = _queue(handle, MQRC.NOT_OPEN_FOR_BROWSE if is_browse else MQRC.NOT_OPEN_FOR_INPUT)
+        queue = _queue(connection, handle, MQRC.NOT_OPEN_FOR_BROWSE if is_browse else MQRC.NOT_OPEN_FOR_INPUT)
         number = gmo.msg_handle if gmo.version >= _GMO_WITH_HANDLE else NO_MSG_HANDLE
         front = EXTENSION_LENGTH if md.version < 2 else 0
         if number or int(gmo.options) & PROPERTY_OPTIONS:
@@ -454,7 +458,7 @@ def mqbegin(connection: Connection) -> Outcome:
 
     def call() -> None:
         connection.check()
-        if connection.unit.is_active or connection.pending:
+        if connection.has_unit:
             raise error_for(MQRC.UOW_IN_PROGRESS, "MQBEGIN", connection.qmgr_name)
         raise error_for(MQRC.NO_EXTERNAL_PARTICIPANTS, "MQBEGIN", connection.qmgr_name)
 
@@ -489,6 +493,8 @@ def mqsub(
     def call() -> SubscriptionHandle:
         connection.check()
         refuse_other(Handle, MQRC.HOBJ_ERROR, queue, "MQSUB")
+        if queue is not None:
+            check_usable(connection, queue)
         return subscribe(connection, sd, queue)
 
     return outcome_of(connection, call)
@@ -499,6 +505,7 @@ def mqsubrq(connection: Connection, handle: SubscriptionHandle, action: int, sro
 
     def call() -> None:
         connection.check()
+        check_usable(connection, handle)
         if not isinstance(handle, SubscriptionHandle):
             raise error_for(MQRC.HOBJ_ERROR, "MQSUBRQ", "")
         if action != _ACTION_PUBLICATION:
@@ -516,10 +523,10 @@ def mqinq(
     def call() -> tuple[dict[int, int | bytes], MQRC]:
         connection.check()
         _check_count(selectors)
-        _check_usable(handle)
+        check_usable(connection, handle)
         if isinstance(handle, ObjectHandle):
             return inquiry.inquire_object(connection, handle, selectors), MQRC.NONE
-        return inquiry.inquire(connection, _queue(handle, MQRC.NOT_OPEN_FOR_INQUIRE), selectors)
+        return inquiry.inquire(connection, _queue(connection, handle, MQRC.NOT_OPEN_FOR_INQUIRE), selectors)
 
     found, comp_code, reason = outcome_of(connection, call)
     values, warning = found or ({}, None)
@@ -531,7 +538,7 @@ def mqset(connection: Connection, handle: AnyHandle, values: Mapping[int, int | 
 
     def call() -> None:
         _check_count(values)
-        inquiry.set_attributes(connection, _queue(handle, MQRC.NOT_OPEN_FOR_SET), values)
+        inquiry.set_attributes(connection, _queue(connection, handle, MQRC.NOT_OPEN_FOR_SET), values)
 
     return _locked(connection, call)
 
@@ -635,14 +642,20 @@ def _check_count(selectors: Sized) -> None:
         raise error_for(MQRC.SELECTOR_LIMIT_EXCEEDED, "", "", f"{len(selectors)} selectors, at most {SELECTORS_MAX}")
 
 
-def _check_usable(handle: object) -> None:
-    if not isinstance(handle, AnyHandle) or handle.is_closed:
+def check_usable(connection: Connection, handle: object) -> None:
+    """Refuse what is not open on this connection. Raises MQIError: 2019."""
+    if isinstance(handle, ListHandle):
+        opened = [member.handle for member in handle.members if member.handle is not None]
+        is_open = not handle.is_closed and all(each.is_closed or connection.has_open(each) for each in opened)
+    else:
+        is_open = isinstance(handle, _Known) and connection.has_open(handle)
+    if not is_open:
         raise error_for(MQRC.HOBJ_ERROR, "", getattr(handle, "object_name", ""))
 
 
-def _queue(handle: AnyHandle, reason: MQRC) -> Handle:
+def _queue(connection: Connection, handle: AnyHandle, reason: MQRC) -> Handle:
     """The queue of a handle. The queue manager's own is refused with *reason*: it is open for inquiries only."""
-    _check_usable(handle)
+    check_usable(connection, handle)
     if isinstance(handle, Handle):
         return handle
     raise error_for(reason, "", handle.object_name)

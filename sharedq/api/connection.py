@@ -200,6 +200,8 @@ class QueueManagerConnection:
         sd = MQSD() if descriptor is None else descriptor
         refuse_structure(MQSD, MQRC.SD_ERROR, sd, "MQSUB")
         refuse_other(Queue, MQRC.HOBJ_ERROR, queue, "MQSUB")
+        if queue is not None and queue.connection is not self.connection:
+            raise error_for(MQRC.HOBJ_ERROR, "MQSUB", queue.name, "it is open on another connection")
         sd.options = whole(options, MQRC.OPTIONS_ERROR, "MQSUB", "")
         sd.sub_name = text(name, MQRC.SUB_NAME_ERROR, "MQSUB", "the name").encode()
         sd.object_string = text(topic_string, MQRC.TOPIC_STRING_ERROR, "MQSUB", "the topic string").encode()

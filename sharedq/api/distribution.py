@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharedq.api.open_objects import Opened
-from sharedq.api.queue import Queue, refuse_put
+from sharedq.api.queue import Queue, context_number, refuse_put
 from sharedq.calls.put.distribution import close_list, put_list
 from sharedq.calls.put.extension import put_message
 from sharedq.calls.put.properties import put_with_properties
-from sharedq.mqi.arguments import refuse_other, whole
+from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CloseOption, PutOption, PutRecordField
 from sharedq.mqi.structures import MQMD, MQPMO, MQPMR, MQRR
 from sharedq.properties.handle import MessageHandle
@@ -66,9 +66,7 @@ class DistributionList(Opened[ListHandle]):
             put_msg_records=records,
             response_records=self.responses,
         )
-        if context is not None:
-            refuse_other(Queue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", "")
-            pmo.context = context.handle.number
+        pmo.context = context_number(self.connection, context, "")
 
         def send(md: MQMD, body: bytes) -> MQRC:
             return put_list(self.connection, self.handle, md, pmo, body)

@@ -279,8 +279,7 @@ class Queue(Opened[Handle]):
     def _put_options(self, options: PutOption | int, context: Queue | None) -> MQPMO:
         pmo = self._pmo
         pmo.options = whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.handle.object_name)
-        refuse_other(Queue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", self.handle.object_name)
-        pmo.context = 0 if context is None else context.handle.number
+        pmo.context = context_number(self.connection, context, self.handle.object_name)
         return pmo
 
     def _gmo(self, options: GetOption | int, wait_ms: int) -> MQGMO:
@@ -293,6 +292,16 @@ class Queue(Opened[Handle]):
 
     def _count(self, count: int) -> int:
         return whole(count, MQRC.OPTIONS_ERROR, "MQGET", self.name, "the number of messages")
+
+
+def context_number(connection: Connection, context: Queue | None, name: str) -> int:
+    """The handle that PASS_*_CONTEXT names. Raises MQIError: 2097, it is none of this connection."""
+    refuse_other(Queue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", name)
+    if context is None:
+        return 0
+    if context.connection is not connection:
+        raise error_for(MQRC.CONTEXT_HANDLE_ERROR, "MQPUT", name, f"{context.name} is open on another connection")
+    return context.handle.number
 
 
 def refuse_put(verb: str, name: str, md: MQMD | None, body: bytes) -> None:

@@ -14,7 +14,7 @@ from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.mqi.wire import GMO, MD
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
-from sharedq.verbs import Outcome, checked_connection, outcome_of
+from sharedq.verbs import Outcome, check_usable, checked_connection, outcome_of
 
 _REGISTER, _DEREGISTER = int(CallbackOperation.REGISTER), int(CallbackOperation.DEREGISTER)
 _SUSPEND, _RESUME = int(CallbackOperation.SUSPEND), int(CallbackOperation.RESUME)
@@ -55,8 +55,10 @@ def mqcb(
         refuse_other(Handle, MQRC.HOBJ_ERROR, handle, "MQCB")
         is_consumer = cbd is None or cbd.callback_type != CallbackType.EVENT_HANDLER
         target = handle if is_consumer else None
-        if is_consumer and (handle is None or (handle.is_closed and operation & _REGISTER)):
+        if is_consumer and handle is None:
             raise error_for(MQRC.HOBJ_ERROR, "MQCB", connection.qmgr_name)
+        if is_consumer and operation & _REGISTER:
+            check_usable(connection, handle)
         consumers = connection.consumers
         if operation & _REGISTER:
             checked = _checked(connection, cbd)

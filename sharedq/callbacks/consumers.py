@@ -121,13 +121,17 @@ class Consumers:
             if handle is not None and self.is_started:
                 self._tell(cbd, handle, CallType.START_CALL, CallbackOption.START_CALL)
 
+    def _consumer_of(self, handle: Handle) -> Consumer | None:
+        consumer = self._consumers.get(handle.number)
+        return consumer if consumer is not None and consumer.handle is handle else None
+
     def deregister(self, handle: Handle | None) -> None:
         """Take a callback away. Raises MQIError: 2448, 2009."""
         if handle is None:
             cbd, self._handler = self._handler, None
         else:
-            consumer = self._consumers.pop(handle.number, None)
-            cbd = None if consumer is None else consumer.cbd
+            consumer = self._consumer_of(handle)
+            cbd = None if consumer is None else self._consumers.pop(handle.number).cbd
             if consumer is not None:
                 self._watch.release(consumer)
         if cbd is None:
@@ -136,7 +140,7 @@ class Consumers:
 
     def suspend_one(self, handle: Handle | None, *, suspended: bool) -> None:
         """Suspend or resume one callback. Raises MQIError: 2448."""
-        consumer = None if handle is None else self._consumers.get(handle.number)
+        consumer = None if handle is None else self._consumer_of(handle)
         if (self._handler if handle is None else consumer) is None:
             raise error_for(MQRC.CALLBACK_NOT_REGISTERED, "MQCB", self._connection.qmgr_name)
         if consumer is None:

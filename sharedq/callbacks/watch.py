@@ -60,7 +60,7 @@ class Waiter:
     journal_max: str
     unit: UnitOfWork
     waits_for: Handle | None = None
-    pending: tuple[object, ...] = ()
+    has_unit: bool = False
     unit_room: int = 1
     max_uncommitted: int = 1
 

@@ -19,10 +19,6 @@ class UnitOfWork(Protocol):
     def id(self) -> str:
         """It is never used again."""
 
-    @property
-    def is_active(self) -> bool:
-        """Whether anything was put or got in it."""
-
 
 class Caller(Protocol):
     """The arguments that come from the connection that calls."""

@@ -51,8 +51,8 @@ class Getter(Caller, Protocol):
     """The arguments of a get that come from its connection."""
 
     @property
-    def pending(self) -> Sequence[object]:
-        """Asynchronous puts that were not sent yet."""
+    def has_unit(self) -> bool:
+        """Whether its unit of work has anything in it, or has lost something."""
 
     @property
     def unit_room(self) -> int:
@@ -343,7 +343,7 @@ class GetRequest:
                 self.cursor or 0,
                 horizon,
                 *self.selection.grouped_arguments,
-                1 if connection.unit.is_active or connection.pending else 0,
+                1 if connection.has_unit else 0,
                 connection.max_uncommitted if entry[:1] == _AFTER_COMMIT else connection.unit_room,
                 *(_handle_arguments(handle, options) if is_for_handle else ()),
                 *(_selector_arguments(handle, selector) if selector else ()),

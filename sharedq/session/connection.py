@@ -36,10 +36,10 @@ from sharedq.scripts.reads import server_ms
 from sharedq.session.async_puts import PendingPuts
 from sharedq.session.call_lock import Disconnected, Turns
 from sharedq.session.deliveries import Delivered
-from sharedq.session.handle import Handle, StructureAccess
+from sharedq.session.handle import Handle, ObjectHandle, StructureAccess
 from sharedq.session.put_status import PutStatus
 from sharedq.session.route import ReplyTo
-from sharedq.session.topics import SubscriptionHandle
+from sharedq.session.topics import SubscriptionHandle, TopicHandle
 from sharedq.session.unit_of_work import UnitOfWork
 
 #: MAXUMSGS and MAXHANDS of a manager whose attributes are not written yet.
@@ -99,6 +99,8 @@ class Connection:
         self.put_status = PutStatus()
         #: The meaning of the names of reply-to queues.
         self.reply_to: dict[bytes, ReplyTo] = {}
+        #: Open topics, and what is open for MQINQ alone.
+        self.objects: dict[int, ObjectHandle | TopicHandle] = {}
         #: Open subscriptions, by their handle.
         self.subscriptions: dict[int, SubscriptionHandle] = {}
         #: Whether there may be managed queues to delete at the end of the connection.
@@ -125,6 +127,8 @@ class Connection:
         #: Units of work whose decision every structure has applied: the record of it can go.
         self.to_forget: list[str] = []
         self._next_handle = 0
+        #: Those that the next handles get: nothing has them now.
+        self.free_handle_numbers: list[int] = []
         self._is_ended = False
         self.is_commit_left_to_group = False
         self._waiting_on: str | None = None
@@ -440,9 +444,14 @@ class Connection:
     @property
     def next_unit_id(self) -> str:
         """Id of the unit of work that will be current after a commit sent now."""
-        return self.unit.next_id if self.unit.is_active or self.pending else self.unit.id
+        return self.unit.next_id if self.has_unit else self.unit.id
 
     # -- unit of work --------------------------------------------------------------------------------------------
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether a unit of work is under way. One of which something is lost is, until its end tells the program."""
+        return bool(self.unit.parts or self.pending) or self.put_failure is not None
 
     @property
     def unit_room(self) -> int:
@@ -476,6 +485,11 @@ class Connection:
 
     # -- life ----------------------------------------------------------------------------------------------------
 
+    def has_open(self, handle: Handle | ObjectHandle | TopicHandle | SubscriptionHandle) -> bool:
+        """Whether this is open on this connection. The number of another one's handle means something else here."""
+        kept = self.subscriptions if isinstance(handle, SubscriptionHandle) else self.objects
+        return (self.handles if isinstance(handle, Handle) else kept).get(handle.number) is handle
+
     def take_put_status(self) -> PutStatus:
         """MQSTAT: the outcomes of asynchronous puts since the last MQSTAT."""
         steps.taken += 1
@@ -488,11 +502,13 @@ class Connection:
         return self._next_handle
 
     def number_handles_after(self, number: int) -> None:
-        """Give the next handle the number after *number*. A connection that replaces another one keeps its numbers."""
-        self._next_handle = number
+        """Give later handles numbers after *number*. A connection that replaces another one keeps its numbers."""
+        self._next_handle = max(self._next_handle, number)
 
     def next_handle_number(self) -> int:
         """A number for a new handle."""
+        if self.free_handle_numbers:
+            return self.free_handle_numbers.pop(0)
         self._next_handle += 1
         return self._next_handle
 

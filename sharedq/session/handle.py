@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sharedq.logical import UNUSED, HandleOrder
 from sharedq.messages.context import Context
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.structures import MQMD, MQRR
+from sharedq.mqi.structures import MQMD, MQOD, MQRR
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import QueueKeys, StructureKeys
 from sharedq.selectors.selector import Selector
@@ -207,6 +207,8 @@ class Handle:
         resolved_q_mgr: what MQOPEN and MQPUT tell: for a shared queue it is the group's name.
         is_intra_group: the route is SYSTEM.QSG.TRANSMIT.QUEUE.
         order: the retained state of groups and segments; replaced, never changed.
+        asked: what its MQOPEN asked for, by which it can be opened again; the queue that a model queue's name has made
+            stands for that name. None for a handle that no MQOPEN made.
     """
 
     number: int
@@ -226,6 +228,7 @@ class Handle:
     #: Its open made a temporary dynamic queue, which goes when it is closed.
     is_temporary: bool = False
     order: HandleOrder = UNUSED
+    asked: MQOD | None = None
     gets: Gets = field(default_factory=Gets)
     puts: Puts = field(default_factory=Puts)
 
@@ -238,11 +241,18 @@ class Handle:
 class ObjectHandle:
     """The attributes of the queue manager, a process definition or a namelist, opened for MQINQ.
 
-    It exists in this process only. ``kind`` is MQSC's word for the kind of object.
+    It exists in this process only.
+
+    Attributes:
+        kind: MQSC's word for the kind of object.
+        asked: what its MQOPEN asked for, by which it can be opened again.
     """
 
+    number: int
+    options: int
     object_name: str
     kind: str
+    asked: MQOD
     is_closed: bool = False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sharedq.mqi.structures import MQOD, MQSD
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.session.handle import Handle
 
@@ -15,12 +16,14 @@ class TopicHandle:
     Attributes:
         topic_string: the whole topic string.
         is_counted: the group counts it among the publishers.
+        asked: what its MQOPEN asked for, by which it can be opened again.
     """
 
     number: int
     options: int
     object_name: str
     topic_string: str
+    asked: MQOD
     is_closed: bool = False
     is_counted: bool = False
 
@@ -31,12 +34,16 @@ class SubscriptionHandle:
 
     Attributes:
         queue: the handle of its destination that MQSUB opened; None where the program gave one.
+        asked: what its MQSUB asked for, by which it can be made or opened again.
+        given: the handle of its destination that its MQSUB was given.
         has_failed: its MQSUB did, after it was registered: it ends with the connection at the latest.
     """
 
     number: int
     subscription: Subscription
+    asked: MQSD
     queue: Handle | None = None
+    given: Handle | None = None
     is_closed: bool = False
     has_failed: bool = False
 

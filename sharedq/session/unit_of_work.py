@@ -83,11 +83,6 @@ class UnitOfWork:
         """The id of the unit of work that will follow this one."""
         return f"{self._owner}/{self._serial + 1}"
 
-    @property
-    def is_active(self) -> bool:
-        """Whether anything was put or got under syncpoint since the last commit or back-out."""
-        return bool(self.parts)
-
     def add(
         self,
         structure: str,

@@ -133,7 +133,7 @@ class TracedConnection(api.QueueManagerConnection):
 
     def disconnect(self) -> MQRC:
         """See ``QueueManagerConnection``."""
-        if not self.connection.unit.is_active:
+        if not self.connection.has_unit:
             return super().disconnect()
         return _with_event("commit", self.qmgr_name, super().disconnect)
 
@@ -141,7 +141,7 @@ class TracedConnection(api.QueueManagerConnection):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         leave = partial(super().__exit__, kind, error, traceback)
-        if self.connection.is_ended or not self.connection.unit.is_active:
+        if self.connection.is_ended or not self.connection.has_unit:
             leave()
         else:
             _with_event("commit" if error is None else "backout", self.qmgr_name, leave)

@@ -145,6 +145,7 @@ def delete_under_its_handle(s: Scene) -> None:
     s.did(verbs.mqclose(s.connection, s.handle))
     s.handle = handle
     handle.is_closed = False
+    s.connection.handles[handle.number] = handle
     s.group.repository("QM1").delete("QLOCAL", s.name)
 
 

@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 
 from sharedq import pymqi
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.restoration import recover
 from sharedq.api import group_for
+from sharedq.objects.definitions.queues import QueueAlias
 from sharedq.pymqi import CMQC, CMQXC
 from sharedq.pymqi.connection import reconnection
 from sharedq.pymqi.connection.addresses import names_at
 from sharedq.pymqi.connection.reconnection import mode_of
+from tests.support.backups import lose as lose_structure
 from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
 from tests.support.scenes import on_queue, recover_lost, until
@@ -199,6 +203,34 @@ def test_the_program_may_back_out_what_is_lost() -> None:
     assert queue.get() == b"new"
 
 
+@pytest.mark.parametrize("is_put_later", [False, True])
+def test_a_unit_of_work_that_lost_its_structure_is_not_committed(qsg: TestGroup, is_put_later: bool) -> None:
+    qmgr = pymqi.connect("QM1", cno_options=ANY)
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    qsg.define_structure("APPL2")
+    qsg.define_shared("OTHER", "APPL2")
+    later = CMQC.MQPMO_ASYNC_RESPONSE if is_put_later else 0
+    queue.put(b"lost", None, pymqi.PMO(Options=IN_UNIT | later))
+    backup(qsg.group, "APPL1")
+    lose_structure(qsg)
+    with fails(CMQC.MQRC_CF_STRUC_FAILED):
+        queue.get()
+    queue.close()
+    # Nothing of the unit of work is left, but it has not ended.
+    with fails(CMQC.MQRC_UOW_IN_PROGRESS):
+        qmgr.begin()
+    recover(qsg.group, "APPL1")
+    lose(qmgr)
+    with fails(CMQC.MQRC_UOW_IN_PROGRESS):
+        qmgr.begin()
+    with fails(CMQC.MQRC_BACKED_OUT):
+        qmgr.put1("OTHER", b"half", None, pymqi.PMO(Options=IN_UNIT))
+    with fails(CMQC.MQRC_BACKED_OUT):
+        qmgr.commit()
+    assert on_queue(qsg, "OTHER", "APPL2") == []
+    qmgr.commit()
+
+
 # -- calls that are under way --------------------------------------------------------------------------------------
 
 
@@ -371,6 +403,122 @@ def test_a_forgotten_queue_is_not_opened_again(qsg: TestGroup) -> None:
     lose(qmgr)
     stop(qsg, "QM1")
     pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INPUT_EXCLUSIVE)
+
+
+def get_from(source: pymqi.Queue | pymqi.Subscription) -> bytes:
+    return source.get(None, None, pymqi.GMO(Options=CMQC.MQGMO_NO_WAIT))
+
+
+def test_topics_and_managed_subscriptions_go_on(qsg: TestGroup) -> None:
+    qmgr = pymqi.connect("QM1", cno_options=ANY)
+    topic = pymqi.Topic(qmgr, topic_string="T/1", open_opts=CMQC.MQOO_OUTPUT)
+    subscriptions = [pymqi.Subscription(qmgr) for _ in range(3)]
+    for number, each in enumerate(subscriptions):
+        each.sub(topic_string=f"T/{number}")
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    queues = [each.get_sub_queue() for each in subscriptions[1:]]
+    handles = [each.get_handle() for each in (queue, *queues)]
+    topic.pub(b"before")
+    assert get_from(subscriptions[1]) == b"before"
+    subscriptions[0].close(close_sub_queue=True)
+
+    for name in ("QM1", "QM2"):
+        token = lose(qmgr)
+        stop(qsg, name)
+        topic.pub(b"after")
+        md = pymqi.MD()
+        assert subscriptions[1].get(None, md) == b"after"
+        set_state(qsg, name, "RUNNING")
+        recover_lost(qsg, token, by=name)
+        for each in subscriptions[1:]:
+            with fails(CMQC.MQRC_NO_MSG_AVAILABLE):
+                get_from(each)
+            with fails(CMQC.MQRC_NO_RETAINED_MSG):
+                each.request()
+        with fails(CMQC.MQRC_NO_MSG_AVAILABLE):
+            get_from(queue)
+        assert [each.get_handle() for each in (queue, *queues)] == handles
+    topic.close()
+    for each in subscriptions[1:]:
+        each.close(close_sub_queue=True)
+    connection = qmgr._hconn().connection
+    assert (list(connection.handles), connection.objects, connection.subscriptions) == ([handles[0]], {}, {})
+
+
+@pytest.mark.parametrize("name", [None, "MINE"])
+def test_a_subscription_to_a_queue_of_the_program_goes_on(qsg: TestGroup, name: str | None) -> None:
+    qmgr = pymqi.connect("QM1", cno_options=ANY)
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    subscription = pymqi.Subscription(qmgr)
+    options = CMQC.MQSO_CREATE | CMQC.MQSO_NON_DURABLE
+    subscription.sub(sub_queue=queue, sub_name=name, sub_opts=options, topic_string="T")
+    topic = pymqi.Topic(qmgr, topic_string="T")
+    topic.pub(b"before")
+    before, after = pymqi.MD(), pymqi.MD()
+    assert queue.get(None, before) == b"before"
+    token = lose(qmgr)
+    stop(qsg, "QM1")
+    topic.pub(b"after")
+    # Once, although nobody has recovered the lost connection; and with the CorrelId that the program knows.
+    assert queue.get(None, after) == b"after"
+    assert after.CorrelId == before.CorrelId
+    with fails(CMQC.MQRC_NO_MSG_AVAILABLE):
+        get_from(queue)
+    set_state(qsg, "QM1", "RUNNING")
+    recover_lost(qsg, token)
+    topic.pub(b"again")
+    assert queue.get() == b"again"
+    subscription.close()
+    topic.pub(b"to nobody")
+    with fails(CMQC.MQRC_NO_MSG_AVAILABLE):
+        get_from(queue)
+
+
+def test_a_durable_subscription_loses_nothing(qsg: TestGroup) -> None:
+    qmgr = pymqi.connect("QM1", cno_options=ANY)
+    descriptor = pymqi.SD(Options=CMQC.MQSO_CREATE | CMQC.MQSO_RESUME | CMQC.MQSO_DURABLE | CMQC.MQSO_MANAGED)
+    descriptor.set_vs("SubName", b"DURABLE")
+    descriptor.set_vs("ObjectString", b"T")
+    subscription = pymqi.Subscription(qmgr, descriptor)
+    lose(qmgr)
+    with qsg.connect("QM2") as other, other.open_topic("T") as topic:
+        topic.publish(b"meanwhile")
+    assert get_from(subscription) == b"meanwhile"
+    subscription.close(CMQC.MQCO_REMOVE_SUB, close_sub_queue=True)
+
+
+def test_a_topic_that_the_program_has_dropped_is_not_opened_again() -> None:
+    qmgr = pymqi.connect("QM1", cno_options=ANY)
+    pymqi.Topic(qmgr, topic_string="T", open_opts=CMQC.MQOO_OUTPUT)
+    lose(qmgr)
+    assert name_of(qmgr)
+    assert [each.object_name for each in qmgr._hconn().connection.objects.values()] == ["QM1"]
+
+
+def test_message_handles_go_on() -> None:
+    qmgr = pymqi.connect("QM1", cno_options=ANY)
+    handle = pymqi.MessageHandle(qmgr)
+    handle.properties.set("colour", "red")
+    lose(qmgr)
+    qmgr.put1("ORDERS", b"x", pymqi.MD(), pymqi.PMO(Version=3, NewMsgHandle=handle.msg_handle))
+    assert handle.properties.get("colour") == "red"
+
+
+def test_a_number_stays_where_another_queue_of_a_spread_is_opened(qsg: TestGroup) -> None:
+    qsg.define_structure("APPL2")
+    qsg.define_shared("ONE")
+    qsg.define_shared("TWO", "APPL2")
+    qsg.define("QM1", QueueAlias(name="SPREAD", disposition="GROUP", target="ONE", spread="TWO"))
+    qmgr = pymqi.connect("QM1", cno_options=ANY)
+    queues = [pymqi.Queue(qmgr, "SPREAD", CMQC.MQOO_INPUT_SHARED) for _ in range(4)]
+    numbers = [each.get_handle() for each in queues]
+    lose_structure(qsg)
+    lose(qmgr)
+    for each in queues:
+        with fails(CMQC.MQRC_NO_MSG_AVAILABLE):
+            get_from(each)
+    assert sorted(qmgr._hconn().connection.handles) == numbers
+    assert [handle.number for handle in qmgr._hconn().connection.handles.values()] == numbers
 
 
 # -- connection lists ------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ class Deliverer:
         except (Trouble, MQIError) as error:
             if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
-            if self._connection.unit.is_active:
+            if self._connection.has_unit:
                 backout(self._connection)
             raise BatchError(str(error), _messages_before(error, batch)) from error
         finally:

@@ -118,7 +118,7 @@ class TransmissionQueue:
     @property
     def has_taken(self) -> bool:
         """Whether a batch is in hand."""
-        return self._connection.unit.is_active
+        return bool(self._connection.unit.parts)
 
     def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
         """Get a batch under syncpoint, to be delivered by puts. Empty if there are no messages."""
@@ -142,7 +142,7 @@ class TransmissionQueue:
         except (MQIError, Trouble) as error:
             if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
-            if self._connection.unit.is_active:
+            if self._connection.has_unit:
                 backout(self._connection)
             raise Trouble(str(error)) from error
 

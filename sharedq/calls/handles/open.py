@@ -104,11 +104,19 @@ def open_queue(
     """
     options = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", "")
     name, qmgr_name = _text(od.object_name), _text(od.object_q_mgr_name)
+    asked = replace(od)
     try:
-        return _open_queue(connection, od, name, qmgr_name, options, opened_at, may_create=may_create)
+        handle = _open_queue(connection, od, name, qmgr_name, options, opened_at, may_create=may_create)
     except MQIError as error:
         note_refusal(connection, error, name, qmgr_name, options)
         raise
+    if handle.is_temporary:
+        # It goes with the connection, and is made again under its name.
+        asked.dynamic_q_name = handle.name.encode()
+    else:
+        asked.object_name = od.object_name
+    handle.asked = asked
+    return handle
 
 
 def _open_queue(
@@ -271,7 +279,9 @@ def open_object(connection: Connection, od: MQOD, options: OpenOption | int) -> 
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name or qmgr)
     if kind in NAMED_OBJECTS and Repository(connection.group, qmgr).named_objects(kind).named(name) is None:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
-    return ObjectHandle(name or qmgr, kind)
+    handle = ObjectHandle(connection.next_handle_number(), options, name or qmgr, kind, replace(od))
+    connection.objects[handle.number] = handle
+    return handle
 
 
 def open_route(
@@ -297,6 +307,8 @@ def open_route(
     reply = connection.call(
         *open_call(keys, queue, token, number, mode, detail, checks, is_permanent=route.is_permanent)
     )
+    if reply[0]:
+        connection.free_handle_numbers.insert(0, number)
     if reply[0] == _CHANGED:
         return None
     if reply[0]:
@@ -483,7 +495,7 @@ def _give_back(connection: Connection, handle: Handle) -> bool:
     return bool(reason == _GOES)
 
 
-def close_object(handle: ObjectHandle, options: CloseOption | int = 0) -> None:
+def close_object(connection: Connection, handle: ObjectHandle, options: CloseOption | int = 0) -> None:
     """MQCLOSE of what is open for MQINQ alone.
 
     Raises:
@@ -491,6 +503,7 @@ def close_object(handle: ObjectHandle, options: CloseOption | int = 0) -> None:
     """
     _check_close(handle, whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name), may_delete=False)
     handle.is_closed = True
+    connection.objects.pop(handle.number, None)
 
 
 def _check_close(handle: Handle | ObjectHandle, options: int, *, may_delete: bool) -> None:

@@ -261,17 +261,16 @@ class _Put:
         outcomes = [MQRC.NONE if member.handle else failure or member.reason for member in members]
         live = [at for at, member in enumerate(members) if member.handle]
         has_own_unit = not in_unit and len(live) > 1
-        has_unit = connection.unit.is_active or connection.pending or connection.put_failure is not None
-        unit = connection.apart() if has_own_unit and has_unit else connection
+        unit = connection.apart() if has_own_unit and connection.has_unit else connection
         if in_unit or has_own_unit:
             check_unit_room(unit, len(live))
         try:
             for at in live:
                 outcomes[at] = self._put_at(unit, at, in_unit=in_unit or has_own_unit)
-            if has_own_unit and _is_under_way(unit):
+            if has_own_unit and unit.has_unit:
                 commit(unit)
         except BaseException:
-            if has_own_unit and not unit.is_ended and _is_under_way(unit):
+            if has_own_unit and not unit.is_ended and unit.has_unit:
                 backout(unit)
             raise
         finally:
@@ -303,10 +302,6 @@ class _Put:
         if member.handle is not None:
             member.handle.puts.turn = handle.puts.turn
         return warning
-
-
-def _is_under_way(unit: Connection) -> bool:
-    return unit.unit.is_active or unit.put_failure is not None
 
 
 def _way(unit: Connection, connection: Connection, member: ListMember) -> Handle:

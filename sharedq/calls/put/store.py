@@ -273,15 +273,13 @@ def _store_pieces(
 ) -> MQRC:
     """Store what belongs together in one moment: in a unit of work, the program's or one for this, or in one call."""
     stored_as = replace(pmo, options=int(pmo.options) & ~NEW_IDS)
-    # One that lost its only structure is under way until its program has been told.
-    has_unit = connection.unit.is_active or connection.put_failure is not None
     if in_unit and pieces.is_segmented:
         # That there is room for as many as were given was seen before.
         check_unit_room(connection, len(pieces.messages))
     if in_unit or not pieces.is_segmented:
         is_whole = is_whole and len(pieces.messages) <= WHOLE_MESSAGES
         return _put_batches(connection, handle, pieces.messages, stored_as, in_unit, numbers, is_whole=is_whole)
-    if has_unit and (pieces.is_persistent or len(pieces.messages) > WHOLE_MESSAGES):
+    if connection.has_unit and (pieces.is_persistent or len(pieces.messages) > WHOLE_MESSAGES):
         raise error_for(MQRC.UOW_NOT_AVAILABLE, "MQPUT", handle.object_name)
     if len(pieces.messages) <= WHOLE_MESSAGES:
         return _put_batches(connection, handle, pieces.messages, stored_as, False, numbers, is_whole=True)
@@ -291,7 +289,7 @@ def _store_pieces(
         commit(connection)
     except MQIError:
         numbers.clear()
-        if connection.unit.is_active and not connection.is_ended:
+        if connection.has_unit and not connection.is_ended:
             backout(connection)
         raise
     return warning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from sharedq.calls.handles.subscriptions import topics_of
@@ -72,7 +73,7 @@ def open_topic(connection: Connection, od: MQOD, options: OpenOption | int, *, i
     if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", topic_string)
     od.res_object_string = topic_string.encode()
-    handle = TopicHandle(connection.next_handle_number(), options, _text(od.object_name), topic_string)
+    handle = TopicHandle(connection.next_handle_number(), options, _text(od.object_name), topic_string, replace(od))
     if options & OpenOption.OUTPUT:
         change: Literal[0, 1] = 0 if is_put1 else 1
         if _tell(connection, topic_string, change, is_authorized=False) == _TO_CHECK:
@@ -80,6 +81,7 @@ def open_topic(connection: Connection, od: MQOD, options: OpenOption | int, *, i
             check_authority(connection.group, "MQOPEN", topic_string, user, (PUBLISH,))
             _tell(connection, topic_string, change, is_authorized=True)
         handle.is_counted = bool(change)
+    connection.objects[handle.number] = handle
     return handle
 
 
@@ -98,6 +100,7 @@ def close_topic(connection: Connection, handle: TopicHandle, options: CloseOptio
     if whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", handle.topic_string):
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", handle.topic_string)
     handle.is_closed = True
+    connection.objects.pop(handle.number, None)
     if handle.is_counted:
         _tell(connection, handle.topic_string, -1, is_authorized=True)
     if connection.delivered.is_waiting:

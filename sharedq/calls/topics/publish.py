@@ -134,8 +134,7 @@ def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, b
     if in_unit:
         check_unit_room(connection, len(wanted))
     if wanted or options & _RETAIN:
-        has_unit = connection.unit.is_active or connection.put_failure is not None
-        unit = connection.apart() if has_unit and not in_unit else connection
+        unit = connection.apart() if connection.has_unit and not in_unit else connection
         publication = _Delivery(unit, known.topic, content, _context_options(options))
         _deliver(connection, publication, known, wanted, is_retained=bool(options & _RETAIN), in_unit=in_unit)
         is_delivered = bool(publication.stored)
@@ -272,7 +271,7 @@ def _retain(publication: _Delivery, version: int) -> None:
 
 def _commit(unit: Connection, publication: _Delivery) -> None:
     try:
-        if unit.unit.is_active or unit.put_failure is not None:
+        if unit.has_unit:
             commit(unit)
     except MQIError as error:
         if error.reason == MQRC.BACKED_OUT:
@@ -307,8 +306,7 @@ def put_copies(connection: Connection, copies: Sequence[_Copy], topic_string: st
     Raises:
         MQIError: 2009; the unit of work cannot be committed.
     """
-    has_unit = connection.unit.is_active or bool(connection.pending) or connection.put_failure is not None
-    unit = connection.apart() if has_unit else connection
+    unit = connection.apart() if connection.has_unit else connection
     publication = _Delivery(unit, Topic(name="X"), Publication(topic_string, MQMD(), b""), _SET_ALL)
     try:
         _put_all(publication, copies)

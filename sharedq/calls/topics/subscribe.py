@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from sharedq.calls.handles.open import close_handle, delete_temporary_queues, open_queue
@@ -122,6 +123,37 @@ def _user(sd: MQSD) -> str:
     return user_of(sd.alternate_user_id, is_alternate=bool(int(sd.options) & _S.ALTERNATE_USER_AUTHORITY))
 
 
+def subscribe_again(
+    connection: Connection, lost: SubscriptionHandle, holder: str, queue: Handle | None
+) -> SubscriptionHandle:
+    """Make or open again, by *connection*, a subscription that a lost connection of the same program had open.
+
+    One that is not durable ends with the lost connection. The publications for its successor have the same CorrelId.
+
+    Args:
+        holder: the token of the lost connection.
+        queue: the destination that the MQSUB was given.
+
+    Raises:
+        MQIError: as for `subscribe`.
+    """
+    topics, known = topics_of(connection.group), lost.subscription
+    try:
+        (topics.close if known.is_durable else topics.remove)(known.number, connection.token, connection, holder)
+    except MQIError as error:
+        # It has ended, with the lost connection or by a command; or it is open again, perhaps by another handle.
+        if error.reason not in (MQRC.NO_SUBSCRIPTION, MQRC.SUBSCRIPTION_IN_USE):
+            raise
+    asked = replace(lost.asked)
+    options = int(asked.options) & ~_ACCESS
+    if known.is_durable:
+        asked.options = options | _S.RESUME
+    else:
+        asked.options = options | _S.CREATE | _S.SET_CORREL_ID | (_S.RESUME if known.name else 0)
+        asked.sub_correl_id = bytes.fromhex(known.destination_correl_id)
+    return subscribe(connection, asked, queue)
+
+
 def _check_user(connection: Connection, sd: MQSD, options: int, topic_string: str) -> None:
     """Check the authority of the user. An authority to subscribe is one to resume, too. Raises MQIError: 2035."""
     is_resumed = options & _S.RESUME and not options & _S.ALTER
@@ -168,7 +200,7 @@ def _create(
     topic = check_topic(connection.group, topic_string, is_durable=bool(options & _S.DURABLE))
     selector = _text(sd.selection_string)
     selector_for(selector)
-    number = new_identifier(connection.origin)
+    number, asked = new_identifier(connection.origin), replace(sd)
     values: dict[str, Any] = {
         "name": name,
         "number": number.hex().upper(),
@@ -194,7 +226,7 @@ def _create(
         given = _given(queue, name, is_durable=bool(options & _S.DURABLE)) if managed is None else managed
         values |= _destination(given)
         subscription = topics.create(_parsed(values), connection.token, connection)
-        handle = SubscriptionHandle(connection.next_handle_number(), subscription, managed)
+        handle = SubscriptionHandle(connection.next_handle_number(), subscription, asked, managed, queue)
         connection.subscriptions[handle.number] = handle
         if managed is not None:
             _repository(connection).forget_made(managed.structure.keys.name, managed.name, connection.token)
@@ -305,7 +337,7 @@ def _resume(
             if opened is not None:
                 close_handle(connection, opened)
         raise
-    handle = SubscriptionHandle(connection.next_handle_number(), subscription, opened)
+    handle = SubscriptionHandle(connection.next_handle_number(), subscription, replace(sd), opened, queue)
     connection.subscriptions[handle.number] = handle
     _answer(sd, subscription)
     if not options & _S.ALTER:

@@ -163,7 +163,7 @@ def prepare(
     _check(xid)
     send_outstanding(connection)
     unit = connection.unit
-    if not unit.is_active:
+    if not unit.parts:
         return 0
     require_recorded(connection)
     messages = unit.messages

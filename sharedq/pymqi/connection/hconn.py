@@ -20,10 +20,11 @@ from sharedq.members.forks import after_fork
 from sharedq.mqi.errors import MQIError
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle, ObjectHandle
-from sharedq.session.topics import SubscriptionHandle
+from sharedq.session.topics import SubscriptionHandle, TopicHandle
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Opened = Handle | ObjectHandle | TopicHandle
 
 _numbers = itertools.count(1)
 
@@ -34,9 +35,7 @@ class Hconn:
     def __init__(self, connection: Connection) -> None:
         self.number = next(_numbers)
         self.connection = connection
-        self._dropped: deque[Handle | ObjectHandle | SubscriptionHandle] = deque()
-        #: Open handles of the queue manager itself: the connection does not number these.
-        self._objects: dict[int, ObjectHandle] = {}
+        self._dropped: deque[Opened | SubscriptionHandle] = deque()
         # The connection has a lock of its own; this one can also be tried.
         self._turn = threading.RLock()
         _live[self.number] = self
@@ -48,18 +47,9 @@ class Hconn:
                 verbs.mqclose(self.connection, self._dropped.popleft())
             return verb(self.connection, *args, **kwargs)
 
-    def handle(self, number: int) -> Handle | ObjectHandle | None:
+    def handle(self, number: int) -> Opened | None:
         """The open object with this number."""
-        return self.connection.handles.get(number) or self._objects.get(number)
-
-    def number_of(self, handle: Handle | ObjectHandle) -> int:
-        """The number of an object that was opened now."""
-        if isinstance(handle, Handle):
-            return handle.number
-        self._objects = {number: known for number, known in self._objects.items() if not known.is_closed}
-        number = self.connection.next_handle_number()
-        self._objects[number] = handle
-        return number
+        return self.connection.handles.get(number) or self.connection.objects.get(number)
 
     def is_usable(self) -> bool:
         """Whether the connection still stands."""
@@ -71,7 +61,7 @@ class Hconn:
         return True
 
     def drop_handle(self, number: int) -> None:
-        """Close a queue with the next call. Safe in a destructor."""
+        """Close a queue or a topic with the next call. Safe in a destructor."""
         handle = self.handle(number)
         if handle is not None:
             self._dropped.append(handle)

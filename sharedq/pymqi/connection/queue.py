@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 from sharedq import verbs
@@ -15,7 +16,7 @@ from sharedq.mqi.wire import GMO as GMO_LAYOUT
 from sharedq.mqi.wire import MD as MD_LAYOUT
 from sharedq.mqi.wire import OD as OD_LAYOUT
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.connection.hconn import Hconn
+from sharedq.pymqi.connection.hconn import Hconn, Opened
 from sharedq.pymqi.connection.messages import common_q_args, message_bytes, put_message
 from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import MQMIError, PYIFError, check, fail
@@ -74,9 +75,9 @@ class Queue:
         if not isinstance(handle, Handle | ObjectHandle):
             raise PYIFError("a Queue is for queues, not for topics")
         return_to(self.__od, OD_LAYOUT, od)
-        self.__hconn, self.__handle = hconn, hconn.number_of(handle)
+        self.__hconn, self.__handle = hconn, handle.number
 
-    def __opened(self, options: int) -> tuple[Hconn, Handle | ObjectHandle]:
+    def __opened(self, options: int) -> tuple[Hconn, Opened]:
         """The connection and the handle; opens the queue with *options* if it is not open."""
         if self.__handle is None:
             self.__open(options)
@@ -128,11 +129,11 @@ class Queue:
         """
         descriptor, options = common_q_args(*opts)
         options = GMO() if options is None else options
+        md, gmo = to_native(MD_LAYOUT, descriptor), to_native(GMO_LAYOUT, options)
         hconn, handle = self.__opened(CMQC.MQOO_INPUT_AS_Q_DEF)
         room = maxLength
         if room is None:
-            room = 0 if options.Options & CMQC.MQGMO_ACCEPT_TRUNCATED_MSG else LENGTH_MAX
-        md, gmo = to_native(MD_LAYOUT, descriptor), to_native(GMO_LAYOUT, options)
+            room = 0 if gmo.options & CMQC.MQGMO_ACCEPT_TRUNCATED_MSG else LENGTH_MAX
         body, length, comp, reason = hconn.call(verbs.mqget, handle, md, gmo, room)
         if comp != MQCC.FAILED:
             return_to(descriptor, MD_LAYOUT, md)
@@ -145,7 +146,9 @@ class Queue:
         """``get`` of the data without properties, failing when the queue manager quiesces."""
         descriptor, options = common_q_args(*args)
         options = options or GMO()
-        options.Options |= CMQC.MQGMO_NO_PROPERTIES | CMQC.MQGMO_FAIL_IF_QUIESCING
+        # It must be right before anything is added.
+        options.pack()
+        options.Options = index(options.Options) | CMQC.MQGMO_NO_PROPERTIES | CMQC.MQGMO_FAIL_IF_QUIESCING
         return self.get(max_length, descriptor, options)
 
     get_no_rfh2 = get_no_jms
@@ -204,12 +207,14 @@ def with_headers(msg: bytes, opts: tuple[Any, ...]) -> bytes:
     """Return *msg* after the MQRFH2 headers among the arguments of a call, the third one."""
     ensure_not_unicode(msg)
     headers = _header_list(opts)
-    encoding = CMQC.MQENC_NATIVE if not opts or opts[0] is None else opts[0]["Encoding"]
+    descriptor = MD() if not opts or opts[0] is None else opts[0]
+    descriptor.pack()
+    encoding = index(descriptor["Encoding"])
     front = b""
     for header in headers or ():
         if header is not None:
             front += header.pack(encoding)
-            encoding = header["Encoding"]
+            encoding = index(header["Encoding"])
     return front + msg
 
 

@@ -86,10 +86,10 @@ class QueueManager:
         _check_user(kwargs.get("user"), kwargs.get("password"))
         cd = kwargs.get("cd")
         if cd is not None:
-            if cd.SSLCipherSpec and cd.Version < CMQXC.MQCD_VERSION_7:
-                cd.Version = CMQXC.MQCD_VERSION_7
             # As far as it can be wrong, it is wrong here too.
             cd.pack()
+            if cd.SSLCipherSpec and cd.Version < CMQXC.MQCD_VERSION_7:
+                cd.Version = CMQXC.MQCD_VERSION_7
         if kwargs.get("sco") is not None:
             kwargs["sco"].pack()
         tag = ensure_bytes(kwargs.get("conn_tag") or b"")

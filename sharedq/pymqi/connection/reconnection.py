@@ -1,8 +1,8 @@
 """Reconnection: a connection that is made again when it breaks, with what was open on it (MQCNO_RECONNECT).
 
 The call that finds the connection broken makes the new one, reopens the handles under their numbers, and is then made
-again, unless its outcome is unknown. It does not carry over: the unit of work, which the group backs out; browse
-cursors and locks, which begin anew.
+again, unless its outcome is unknown. The lost connection itself says what was open on it, and how that was opened. It
+does not carry over: the unit of work, which the group backs out; browse cursors and locks, which begin anew.
 
 Source: IBM MQ, "Automatic client reconnection" and the descriptions of the reason codes 2546 to 2556.
 """
@@ -12,19 +12,21 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from copy import copy
+from dataclasses import replace
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 from sharedq import verbs
+from sharedq.calls.handles.open import close_handle
+from sharedq.calls.topics.subscribe import subscribe_again
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption, PutOption
-from sharedq.mqi.structures import MQCNO, MQOD
+from sharedq.mqi.structures import MQCNO
 from sharedq.pymqi import CMQC, CMQXC
-from sharedq.pymqi.connection.hconn import Hconn
+from sharedq.pymqi.connection.hconn import Hconn, Opened
 from sharedq.pymqi.errors import MQMIError
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle, ObjectHandle
+from sharedq.session.topics import SubscriptionHandle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,8 +50,8 @@ LATER = (
     MQRC.CONN_TAG_NOT_USABLE,
     *_LOST,
 )
-#: Why a queue may be opened later: the broken connection is not recovered yet.
-_NOT_YET = (MQRC.OBJECT_IN_USE, MQRC.OBJECT_ALREADY_EXISTS, MQRC.Q_DELETED)
+#: Why a queue or a subscription may be opened later: the broken connection is not recovered yet.
+_NOT_YET = (MQRC.OBJECT_IN_USE, MQRC.OBJECT_ALREADY_EXISTS, MQRC.Q_DELETED, MQRC.SUBSCRIPTION_IN_USE)
 _MODES = CMQC.MQCNO_RECONNECT | CMQC.MQCNO_RECONNECT_Q_MGR | CMQC.MQCNO_RECONNECT_DISABLED
 _OF_CHANNEL = {CMQXC.MQRCN_YES: CMQC.MQCNO_RECONNECT, CMQXC.MQRCN_Q_MGR: CMQC.MQCNO_RECONNECT_Q_MGR}
 _IN_UNIT_GET = int(GetOption.SYNCPOINT | GetOption.SYNCPOINT_IF_PERSISTENT)
@@ -63,8 +65,10 @@ def mode_of(options: int, of_channel: int) -> int:
         of_channel: ``DefReconnect`` of the MQCD (MQRCN_*), which counts unless *options* decide.
 
     Raises:
-        MQMIError: 2046, options that exclude each other.
+        MQMIError: 2046, options that exclude each other, or are no number.
     """
+    if not isinstance(options, int):
+        _fail(MQRC.OPTIONS_ERROR)
     asked = options & _MODES
     if asked & (asked - 1):
         _fail(MQRC.OPTIONS_ERROR)
@@ -88,20 +92,12 @@ class ReconnectableHconn(Hconn):
         self._is_same = mode == CMQC.MQCNO_RECONNECT_Q_MGR
         # By the empty name: any other member of the group.
         self._names = (connection.qmgr_name,) if self._is_same else tuple(dict.fromkeys((*names, "")))
-        self._opened: dict[int, _Opened] = {}
-        self._opened_objects: list[_OpenedObject] = []
-        self._last_number = 0
         self._was_backed_out = self._is_given_up = False
         after_fork(self._give_up)
 
     def _give_up(self) -> None:
         """A child of this process makes its own connections."""
         self._is_given_up = True
-
-    def handle(self, number: int) -> Handle | ObjectHandle | None:
-        """The open object with this number, also while the connection is broken."""
-        opened = self._opened.get(number)
-        return self._objects.get(number) if opened is None else opened.handle
 
     def is_usable(self) -> bool:
         """Whether the connection stands, or could be made again."""
@@ -127,7 +123,7 @@ class ReconnectableHconn(Hconn):
             while True:
                 self._ensure()
                 self._tell_of_backout(verb, args)
-                had_unit = _has_unit(self.connection)
+                had_unit = self.connection.has_unit
                 outcome = self._made(verb, args, kwargs)
                 if cast(Sequence[Any], outcome)[-1] not in _LOST or self._is_given_up:
                     return outcome
@@ -144,33 +140,19 @@ class ReconnectableHconn(Hconn):
     def _made(self, verb: Callable[..., T], args: Sequence[Any], kwargs: dict[str, Any]) -> T:
         while self._dropped:
             dropped = self._current(self._dropped.popleft())
-            verbs.mqclose(self.connection, dropped)
-            if isinstance(dropped, Handle):
-                self._opened.pop(dropped.number, None)
-        given = copy(args[0]) if verb is verbs.mqopen else None
-        current = [self._current(each) for each in args]
-        outcome = verb(self.connection, *current, **kwargs)
-        self._note(verb, given, current, cast(Sequence[Any], outcome))
-        return outcome
+            if not dropped.is_closed:
+                verbs.mqclose(self.connection, dropped)
+        return verb(self.connection, *[self._current(each) for each in args], **kwargs)
 
     def _current(self, argument: Any) -> Any:
-        opened = self._opened.get(argument.number) if isinstance(argument, Handle) else None
-        return argument if opened is None else opened.handle
-
-    def _note(self, verb: Callable[..., Any], given: MQOD | None, args: Sequence[Any], outcome: Sequence[Any]) -> None:
-        """Keep in mind what is open."""
-        if verb is verbs.mqopen and isinstance(outcome[0], Handle):
-            assert given is not None
-            if not outcome[0].is_temporary:
-                # Of a model queue's name a permanent queue may have come.
-                given.object_name = args[0].object_name
-            self._opened[outcome[0].number] = _Opened(given, args[1], outcome[0])
-        elif verb is verbs.mqopen and isinstance(outcome[0], ObjectHandle):
-            assert given is not None
-            self._opened_objects = [each for each in self._opened_objects if not each.handle.is_closed]
-            self._opened_objects.append(_OpenedObject(given, args[1], outcome[0]))
-        elif verb is verbs.mqclose and outcome[-2] != MQCC.FAILED and isinstance(args[0], Handle):
-            self._opened.pop(args[0].number, None)
+        """What a handle that the program uses is on this connection: perhaps it was opened on one that is lost."""
+        if not isinstance(argument, Opened | SubscriptionHandle) or argument.is_closed:
+            return argument
+        is_queue_or_object = isinstance(argument, Opened)
+        found: Any = (
+            self.handle(argument.number) if is_queue_or_object else self.connection.subscriptions.get(argument.number)
+        )
+        return replace(argument, is_closed=True) if found is None else found
 
     def _refuse_incompatible(self, verb: Callable[..., Any], args: Sequence[Any]) -> None:
         """Refuse what needs information that goes with the connection."""
@@ -186,6 +168,8 @@ class ReconnectableHconn(Hconn):
             return
         if verb in (verbs.mqcmit, verbs.mqback):
             self._was_backed_out = False
+        if verb is verbs.mqbegin:
+            _fail(MQRC.UOW_IN_PROGRESS)
         if verb is verbs.mqcmit or _is_in_unit(verb, args):
             _fail(MQRC.BACKED_OUT)
 
@@ -195,7 +179,7 @@ class ReconnectableHconn(Hconn):
         """Have a connection that stands."""
         if self._is_given_up or super().is_usable():
             return
-        self._reconnect(_has_unit(self.connection))
+        self._reconnect(self.connection.has_unit)
 
     def _reconnect(self, had_unit: bool) -> None:
         self._was_backed_out |= had_unit
@@ -223,65 +207,55 @@ class ReconnectableHconn(Hconn):
 
     def _reopen(self, connection: Connection) -> None:
         """Open again what was open, under the same numbers; later handles get numbers that were never used."""
-        self._last_number = max(self._last_number, self.connection.last_handle_number)
         recovered_by_s = time.monotonic() + _LEASES_UNTIL_RECOVERED * self._group.settings.lease_ms / 1000
-        lost, self.connection = self.connection, connection
-        everything: list[tuple[int, _Opened | _OpenedObject]] = [*self._opened.items()]
-        everything += [(self._last_number, each) for each in self._opened_objects if not each.handle.is_closed]
-        for number, opened in everything:
-            connection.number_handles_after(number - 1)
-            while (reason := opened.reopen(connection)) in _NOT_YET and time.monotonic() < recovered_by_s:
+        lost = self.connection
+        connection.number_handles_after(lost.last_handle_number)
+        for opened in self._open_on(lost):
+            while (reason := _opened_again(connection, opened, lost)) in _NOT_YET and time.monotonic() < recovered_by_s:
                 time.sleep(_PAUSE_FOR_RECOVERY_S)
-                connection.number_handles_after(number - 1)
             if reason in _LOST:
                 # This manager has gone, too.
                 self._reopen(self._connected())
                 return
             if reason != MQRC.NONE:
-                verbs.mqdisc(connection)
                 # Every call from now on learns that the connection is lost.
-                self.connection = lost
+                verbs.mqdisc(connection)
                 _fail(MQRC.RECONNECT_FAILED)
-        connection.number_handles_after(self._last_number)
+        # Message handles are this process's own.
+        connection.message_handles = lost.message_handles
+        connection.free_handle_numbers.clear()
+        self.connection = connection
+
+    def _open_on(self, lost: Connection) -> list[Opened | SubscriptionHandle]:
+        """What the program has open there, in the order of its opening. A subscription brings the queue that it opened;
+        a handle of the connection's own is opened again by the call that needs it; nobody needs what was dropped.
+        """
+        others = {id(each) for each in (*lost.destinations.values(), *self._dropped)}
+        others |= {id(each.queue) for each in lost.subscriptions.values()}
+        everything = (*lost.handles.values(), *lost.objects.values(), *lost.subscriptions.values())
+        return sorted((each for each in everything if id(each) not in others), key=lambda each: each.number)
 
 
-class _Opened:
-    """A queue that is open, and how it is opened again."""
-
-    def __init__(self, od: MQOD, options: int, handle: Handle) -> None:
-        self._od, self._options, self.handle = od, options, handle
-        if handle.is_temporary:
-            # It goes with the connection, and is made again under its name.
-            self._od.dynamic_q_name = handle.name.encode()
-
-    def reopen(self, connection: Connection) -> MQRC:
-        """Open it by *connection*. Returns the reason for a failure, or ``NONE``."""
-        handle, comp, reason = verbs.mqopen(connection, copy(self._od), self._options)
-        if comp == MQCC.FAILED:
-            return reason
-        assert isinstance(handle, Handle)
-        self.handle = handle
-        return MQRC.NONE
+def _opened_again(connection: Connection, opened: Opened | SubscriptionHandle, lost: Connection) -> MQRC:
+    """Open by *connection* what the *lost* one has open. Returns the reason for a failure, or ``NONE``."""
+    connection.free_handle_numbers[:] = [opened.number]
+    if not isinstance(opened, SubscriptionHandle):
+        assert opened.asked is not None
+        return _reason(*verbs.mqopen(connection, replace(opened.asked), opened.options)[1:])
+    if opened.queue is not None:
+        connection.free_handle_numbers.insert(0, opened.queue.number)
+    return _reason(*verbs.outcome_of(connection, lambda: _subscribed_again(connection, opened, lost))[1:])
 
 
-class _OpenedObject:
-    """A queue manager or another object that is open for MQINQ, and how it is opened again."""
-
-    def __init__(self, od: MQOD, options: int, handle: ObjectHandle) -> None:
-        self._od, self._options, self.handle = od, options, handle
-
-    def reopen(self, connection: Connection) -> MQRC:
-        """Open it by *connection*: a blank name means another queue manager now. Returns as `_Opened.reopen` does."""
-        handle, comp, reason = verbs.mqopen(connection, copy(self._od), self._options)
-        if comp == MQCC.FAILED:
-            return reason
-        assert isinstance(handle, ObjectHandle)
-        self.handle.object_name = handle.object_name
-        return MQRC.NONE
+def _subscribed_again(connection: Connection, opened: SubscriptionHandle, lost: Connection) -> None:
+    given = None if opened.given is None else connection.handles.get(opened.given.number)
+    made = subscribe_again(connection, opened, lost.token, given)
+    if opened.queue is not None and made.queue is not None and opened.queue.is_closed:
+        close_handle(connection, made.queue)
 
 
-def _has_unit(connection: Connection) -> bool:
-    return connection.unit.is_active or bool(connection.pending)
+def _reason(comp: MQCC, reason: MQRC) -> MQRC:
+    return reason if comp == MQCC.FAILED else MQRC.NONE
 
 
 def _is_in_unit(verb: Callable[..., Any], args: Sequence[Any]) -> bool:

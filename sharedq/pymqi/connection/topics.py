@@ -57,6 +57,12 @@ class Topic:
         if open_opts:
             self.__open(open_opts)
 
+    def __del__(self) -> None:
+        # An exception in __init__ may have left nothing here.
+        hconn, handle = self.__dict__.get("_Topic__hconn"), self.__dict__.get("_Topic__handle")
+        if hconn is not None and handle is not None:
+            hconn.drop_handle(handle.number)
+
     def open(
         self,
         topic_name: str | bytes | None = None,

@@ -65,9 +65,10 @@ class MQOpts:
         return self._struct.pack(*self._flat_values())
 
     def _flat_values(self) -> Iterator[Any]:
-        for name, *_ in self._members:
+        for name, initial, *_ in self._members:
             value = getattr(self, name)
-            for element in value if isinstance(value, list) else (value,):
+            # A list in the place of one value is wrong, and struct says so.
+            for element in value if isinstance(value, list) and isinstance(initial, list) else (value,):
                 ensure_not_unicode(element)
                 yield element
 

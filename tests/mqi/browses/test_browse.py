@@ -147,7 +147,7 @@ def test_a_get_under_the_cursor_is_for_handles_that_are_open_for_both(group: Tes
 def test_a_browse_with_any_option_is_outside_units_of_work(queue: Queue, how: int) -> None:
     queue.get(FIRST)
     queue.get(how | int(GetOption.NO_SYNCPOINT))
-    assert not queue.connection.unit.is_active
+    assert not queue.connection.has_unit
 
 
 @pytest.mark.rule("mqi/waiting", "WAIT and its interval are ignored under the cursor.")

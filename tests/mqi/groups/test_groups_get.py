@@ -500,7 +500,7 @@ def test_a_commit_whose_get_finds_nothing_has_committed(group: TestGroup) -> Non
     with pytest.raises(MQIError) as caught:
         queue.commit_and_get(LOGICAL | SYNCPOINT | GetOption.COMPLETE_MSG)
     assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
-    assert not connection.connection.unit.is_active
+    assert not connection.connection.has_unit
     connection.backout()
     assert drain(queue) == [b"tail", b"answer"]
 

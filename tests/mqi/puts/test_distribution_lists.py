@@ -469,7 +469,7 @@ def test_a_put_that_cannot_be_committed_is_nowhere(
     queues: TestGroup, connection: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(unit: Connection) -> None:
-        raise MQIError("MQCMIT", "", "") if not unit.unit.is_active else KeyboardInterrupt
+        raise MQIError("MQCMIT", "", "") if not unit.has_unit else KeyboardInterrupt
 
     monkeypatch.setattr(distribution, "commit", refused)
     with connection.open_list(["A", "C"]) as distribution_list, pytest.raises(KeyboardInterrupt):

@@ -172,7 +172,7 @@ def test_there_is_no_unit_of_work_where_none_was(
     assert reason_of(lambda: put_long(queue, options, persistence=1)) == MQRC.Q_FULL
     assert held(group) == before
     assert known(connection) == knew
-    assert not connection.connection.unit.is_active
+    assert not connection.connection.has_unit
     connection.commit()
     assert drain(queue) == []
 

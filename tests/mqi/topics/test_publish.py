@@ -210,7 +210,7 @@ def test_a_refused_publication_leaves_its_room_in_the_unit_of_work(group: TestGr
     topic.publish(b"1")
     group.repository("QM1").alter("QLOCAL", "APPL1.1", {"description": "altered"})
     assert reason_of(lambda: topic.publish(b"2", options=PutOption.SYNCPOINT)) == MQRC.PUBLICATION_FAILURE
-    assert (unit.messages, unit.is_active) == (0, False)
+    assert (unit.messages, bool(unit.parts)) == (0, False)
     assert [bodies(queue) for queue in queues] == [[b"1"]] * 3
 
 

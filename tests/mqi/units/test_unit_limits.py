@@ -75,7 +75,7 @@ def test_each_segment_of_a_message_put_counts(connection: QueueManagerConnection
         with pytest.raises(MQIError) as caught:
             split(queue, ROOM + 1, options)
         assert caught.value.reason == MQRC.SYNCPOINT_LIMIT_REACHED
-        assert not connection.connection.unit.is_active
+        assert not connection.connection.has_unit
         split(queue, ROOM, options)
         connection.commit()
         assert queue.get(COMPLETE).body == bytes(16 * ROOM)

@@ -313,7 +313,7 @@ def test_messages_got_when_the_queue_is_inhibited_go_back(group: TestGroup, agen
     with pytest.raises(Trouble):
         agent.queue.wait_and_move(may_take=True)
 
-    assert not agent.connection.unit.is_active
+    assert not agent.connection.has_unit
     state = group.group.structure("@QM2").queue(SYSTEM_QSG_TRANSMIT_QUEUE)
     assert group.group.client().zcard(state.available) == 1
 
