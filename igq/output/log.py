@@ -61,7 +61,7 @@ class LogFile:
 
 
 def start_log(
-    qmgr: str, data_dir: Path, format_: str = "text", level: str = "info"
+    qmgr: str, data_dir: Path, format_: str = "text", level: str = "info", *, is_shown: bool = True
 ) -> tuple[structlog.typing.FilteringBoundLogger, LogFile]:
     """Log to standard output and to ``QMGR.log`` in *data_dir*. Returns the manager's logger and its file.
 
@@ -71,6 +71,7 @@ def start_log(
     Args:
         format_: ``text`` or ``json``.
         level: the least level that is written.
+        is_shown: log to standard output, too.
 
     Raises:
         OSError: the file cannot be opened.
@@ -79,7 +80,7 @@ def start_log(
     structlog.configure(
         processors=_processors(format_),
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: _Tee(sys.stdout, file),
+        logger_factory=lambda *_: _Tee(sys.stdout, file) if is_shown else _Tee(file),
         cache_logger_on_first_use=False,
     )
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger().bind(qmgr=qmgr)

@@ -12,19 +12,16 @@ from typing import Any
 import uvicorn
 
 from igq.errors import CommandError
-from igq.output.log import start_log
 from igq.web.access.users import Users
 from igq.web.app import create_app
-from igq.web.http.limits import Protocol
+from igq.web.console_log import start_console_log
+from igq.web.http.connections import IDLE_S, Connections
 from igq.web.site import Site
 from sharedq.display.lines import say_json
-from sharedq.settings.loader import prepare_data_dir
 from sharedq.settings.values import Settings
 
-#: Connections at one time, the ones waiting for events among them.
-_CONNECTIONS = 200
-#: Seconds between two requests of a connection; and for requests to end when the server stops.
-_IDLE_S, _STOPPING_S = 20, 3
+#: Seconds for requests to end when the server stops.
+_STOPPING_S = 3
 #: Bytes of the headers of a request.
 _LONGEST_HEADERS = 32 << 10
 _BACKLOG = 128
@@ -48,7 +45,8 @@ def serve(settings: Settings, host: str, port: int, *, is_child: bool) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         create_app(site),
-        http=Protocol,
+        # Any callable that makes a protocol will do.
+        http=Connections(context).protocol,  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         log_config=None,
@@ -56,12 +54,10 @@ def serve(settings: Settings, host: str, port: int, *, is_child: bool) -> None:
         server_header=False,
         # The host in the log is the one that is connected. Anybody can write X-Forwarded-For.
         proxy_headers=False,
-        limit_concurrency=_CONNECTIONS,
         backlog=_BACKLOG,
-        timeout_keep_alive=_IDLE_S,
+        timeout_keep_alive=int(IDLE_S),
         timeout_graceful_shutdown=_STOPPING_S,
         h11_max_incomplete_event_size=_LONGEST_HEADERS,
-        ssl_context_factory=None if context is None else lambda *_: context,
     )
     # uvicorn raises the signal that ended it once more for the handler that was there before.
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -106,18 +102,8 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
 
 
 def _own_log(settings: Settings) -> Callable[..., None]:
-    prepare_data_dir(settings)
-    try:
-        # No queue manager can have this name.
-        logger, file = start_log("igq-console", settings.data_dir)
-    except OSError as error:
-        raise CommandError(f"the log of the console cannot be written: {error}") from None
+    say, file = start_console_log(settings)
     signal.signal(signal.SIGHUP, lambda *_: file.reopen())
-    logger = logger.bind(qmgr=settings.group)
-
-    def say(message_id: str, **fields: Any) -> None:
-        logger.info(message_id, **fields)
-
     return say
 
 

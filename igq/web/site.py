@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 from starlette.requests import Request
 
+from igq.web.access.failures import Failures
 from igq.web.access.gate import Gate, Identity, host_of
 from igq.web.access.users import Users
 from igq.web.feed import Feed, StatusSource
@@ -17,6 +18,8 @@ from sharedq.settings.values import Settings
 
 #: Calls to Redis at one time. Gets that wait have threads of their own: see `igq.web.rest.messaging`.
 _THREADS = 8
+#: Refused sign-ins that the log tells of in five minutes: of one address, and in all. Anybody can cause such lines.
+_LOGGED_OF_HOST, _LOGGED = 10, 1_000
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,7 +36,9 @@ class Site:
 
     def __init__(self, settings: Settings, say: Callable[..., None], port: int, *, is_tls: bool) -> None:
         self.settings, self.say, self.is_tls = settings, say, is_tls
-        self.gate = Gate(Users(settings.users_file), f"igq_session_{port}")
+        # Programs written for IBM's REST interface look for a cookie with this beginning.
+        self.gate = Gate(Users(settings.users_file), f"LtpaToken2_{port}")
+        self._refusals = Failures(per_host=_LOGGED_OF_HOST, per_user=_LOGGED)
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._status = StatusSource(settings)
         self.feed = Feed(partial(self.work, self._status.read), partial(self.work, self._status.close))
@@ -47,8 +52,11 @@ class Site:
         self.say("IGQ0103I", user=identity.user, host=identity.host, command=command, result=result)
 
     def record_refusal(self, request: Request, user: str, why: str) -> None:
-        """Log a sign-in that was refused."""
-        self.say("IGQ0104E", user=user[:64], host=host_of(request), why=why)
+        """Log a sign-in that was refused, unless the same address has filled enough of the log by now."""
+        host = host_of(request)
+        if self._refusals.begin(host, ""):
+            self._refusals.end(host, "", is_failure=True)
+            self.say("IGQ0104E", user=user[:64], host=host, why=why)
 
 
 def site_of(request: Request) -> Site:

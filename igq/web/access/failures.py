@@ -5,42 +5,61 @@ from __future__ import annotations
 import ipaddress
 import math
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 
 #: Failures that are allowed within the window: from one host, and for one user from anywhere.
 PER_HOST, PER_USER = 10, 30
 WINDOW_S = 300.0
-#: Hosts and users that are remembered. The ones that failed longest ago are forgotten first.
-_REMEMBERED = 10_000
+#: Hosts and users that are remembered, with so much of a name. The ones that failed longest ago are forgotten first.
+_REMEMBERED, _LONGEST_NAME = 10_000, 64
 
 
 class Failures:
-    """Failures of the last minutes by host and by user."""
+    """Failures of the last minutes by host and by user. A try counts from its beginning, until it ends well.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    Args:
+        per_host, per_user: failures that are allowed within the window.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, per_host: int = PER_HOST, per_user: int = PER_USER
+    ) -> None:
+        self._clock, self._per_host, self._per_user = clock, per_host, per_user
         self._times: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+        #: Tries that have not ended.
+        self._tries: Counter[tuple[str, str]] = Counter()
 
     def wait_s(self, host: str, user: str) -> int:
         """Return the seconds until another try is allowed; 0 for now."""
-        waits = (self._wait_s(key, limit) for key, limit in _keys(host, user))
+        waits = (self._wait_s(key, limit) for key, limit in self._keys(host, user))
         return math.ceil(max(waits))
 
-    def count(self, host: str, user: str) -> None:
-        """Count a failure."""
+    def begin(self, host: str, user: str) -> bool:
+        """Begin a try. False if others must end first: if they all fail, this one is one too many."""
+        keys = self._keys(host, user)
+        if any(self._failed(key) + self._tries[key] >= limit for key, limit in keys):
+            return False
+        self._tries.update(key for key, _ in keys)
+        return True
+
+    def end(self, host: str, user: str, *, is_failure: bool) -> None:
+        """End a try."""
         now_s = self._clock()
-        for key, limit in _keys(host, user):
-            times = self._times.setdefault(key, deque(maxlen=limit))
-            times.append(now_s)
-            self._times.move_to_end(key)
+        for key, limit in self._keys(host, user):
+            self._tries[key] -= 1
+            if not self._tries[key]:
+                del self._tries[key]
+            if is_failure:
+                times = self._times.setdefault(key, deque(maxlen=limit))
+                times.append(now_s)
+                self._times.move_to_end(key)
         while len(self._times) > _REMEMBERED:
             self._times.popitem(last=False)
 
-    def forget(self, host: str, user: str) -> None:
-        """Forget the failures from *host*, for the right password has come from there."""
-        for key, _ in _keys(host, user)[:1]:
-            self._times.pop(key, None)
+    def _failed(self, key: tuple[str, str]) -> int:
+        since_s = self._clock() - WINDOW_S
+        return sum(at_s > since_s for at_s in self._times.get(key, ()))
 
     def _wait_s(self, key: tuple[str, str], limit: int) -> float:
         times = self._times.get(key)
@@ -48,13 +67,12 @@ class Failures:
             return 0.0
         return max(0.0, times[0] + WINDOW_S - self._clock())
 
+    def _keys(self, host: str, user: str) -> tuple[tuple[tuple[str, str], int], ...]:
+        return ((("host", network_of(host)), self._per_host), (("user", user[:_LONGEST_NAME]), self._per_user))
 
-def _keys(host: str, user: str) -> tuple[tuple[tuple[str, str], int], ...]:
-    return ((("host", _network(host)), PER_HOST), (("user", user), PER_USER))
 
-
-def _network(host: str) -> str:
-    """An IPv6 host has as many addresses as it likes in its network of 64 bits."""
+def network_of(host: str) -> str:
+    """Where a client comes from. An IPv6 host has as many addresses as it likes in its network of 64 bits."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hashlib
@@ -19,6 +20,7 @@ from starlette.requests import Request
 from igq.web.access.failures import Failures
 from igq.web.access.sessions import Session, Sessions, is_csrf_token
 from igq.web.access.users import LONGEST_PASSWORD, NOBODY, Role, User, Users, is_password
+from igq.web.http.limits import widen_limits
 
 #: IBM's name of the header without which a request that changes something is refused.
 CSRF_HEADER = "ibm-mq-rest-csrf-token"
@@ -73,6 +75,8 @@ class Gate:
         self.users, self.cookie = users, cookie
         self.sessions, self.failures = Sessions(), Failures()
         self._hashing = anyio.CapacityLimiter(_HASHES)
+        #: Set when a check has ended.
+        self._ended = asyncio.Event()
         self._key = os.urandom(32)
         self._known: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
 
@@ -92,6 +96,7 @@ class Gate:
         identity = await self.identify(request)
         if identity is None:
             raise Refused(401, "sign in first")
+        widen_limits(request)
         if request.method not in SAFE:
             self._check_csrf(request, identity, is_by_value=is_csrf_by_value)
         if identity.role < role:
@@ -127,14 +132,17 @@ class Gate:
         # Before the failures: others cannot lock out a program whose password was right in the last minutes.
         if known is not None and self._is_known(proof, hashed):
             return known
-        self._check_failures(host, user)
-        is_right = len(password) <= LONGEST_PASSWORD and await anyio.to_thread.run_sync(
-            is_password, password, hashed, limiter=self._hashing
-        )
+        await self._begin_try(host, user)
+        is_right = False
+        try:
+            is_right = len(password) <= LONGEST_PASSWORD and await anyio.to_thread.run_sync(
+                is_password, password, hashed, limiter=self._hashing
+            )
+        finally:
+            self.failures.end(host, user, is_failure=known is None or not is_right)
+            self._ended.set()
         if known is None or not is_right:
-            self.failures.count(host, user)
             raise Refused(401, "user or password is wrong", user=user)
-        self.failures.forget(host, user)
         self._known[proof] = (time.monotonic() + _KNOWN_S, hashed)
         while len(self._known) > _KNOWN_MOST:
             self._known.popitem(last=False)
@@ -145,17 +153,23 @@ class Gate:
         return time.monotonic() < until_s and with_hash == hashed
 
     def _by_token(self, secret: str, host: str) -> Identity:
+        # Nobody can guess 256 random bits, so a token that is not valid is no failure to count: it has run out.
         name = self.users.owner_of_token(secret)
         known = self.users.get(name) if name is not None else None
         if name is None or known is None:
-            self._check_failures(host, "")
-            self.failures.count(host, "")
             raise Refused(401, "the token is not valid", user="")
         return Identity(name, known.rank, host)
 
-    def _check_failures(self, host: str, user: str) -> None:
-        if wait_s := self.failures.wait_s(host, user):
-            raise Refused(429, f"too many failures, try again in {wait_s} s", {"Retry-After": str(wait_s)}, user=user)
+    async def _begin_try(self, host: str, user: str) -> None:
+        """Begin to check a password, as soon as those that are checked now leave room for one more failure."""
+        while True:
+            if wait_s := self.failures.wait_s(host, user):
+                text = f"too many failures, try again in {wait_s} s"
+                raise Refused(429, text, {"Retry-After": str(wait_s)}, user=user)
+            if self.failures.begin(host, user):
+                return
+            self._ended.clear()
+            await self._ended.wait()
 
     def _check_csrf(self, request: Request, identity: Identity, *, is_by_value: bool) -> None:
         check_origin(request)

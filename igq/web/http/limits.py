@@ -1,66 +1,25 @@
-"""Limits for clients that send too much, or too slowly, or take an answer too slowly."""
+"""Limits for the body of a request: its bytes, its time, and how it says where it ends."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import time
 from contextlib import suppress
-from typing import TypeVar
 
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-#: Seconds: for the headers of a request, between two pieces of its body, for a client to accept a piece of an answer.
-HEADERS_S, BODY_S, TAKE_S = 10.0, 20.0, 30.0
-#: Seconds for the rest of a body that was refused; between two pieces of that.
-REST_S, REST_PIECE_S = 30.0, 5.0
-#: Bytes of the body of a request.
-LONGEST_BODY = 4 << 20
+from igq.web.http.connections import Connection
 
-_T = TypeVar("_T")
-
-
-class Protocol(H11Protocol):
-    """HTTP/1.1 that ends a connection whose request has no complete headers in time.
-
-    uvicorn limits only the time between two requests of a connection.
-    """
-
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._await_headers()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._is_answering():
-            self._stop_waiting()
-        elif self._deadline is None:
-            self._await_headers()
-
-    def on_response_complete(self) -> None:
-        # From here uvicorn's own limit counts, until the next request begins.
-        self._stop_waiting()
-        super().on_response_complete()
-
-    def _is_answering(self) -> bool:
-        # Before the first request there is no cycle.
-        cycle: RequestResponseCycle | None = self.cycle
-        return cycle is not None and not cycle.response_complete
-
-    def _await_headers(self) -> None:
-        self._deadline = self.loop.call_later(HEADERS_S, self.transport.abort)
-
-    def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+#: Bytes of a body, and seconds for all of it: of a request that nobody has signed in for, and of any other.
+SHORT_BODY, SHORT_S = 8 << 10, 10.0
+LONGEST_BODY, LONGEST_S = 4 << 20, 120.0
+#: Seconds between two pieces of a body.
+PIECE_S = 20.0
+#: The rest of a body that nobody reads: bytes, seconds, and seconds between two pieces.
+REST_BYTES, REST_S, REST_PIECE_S = 16 << 20, 20.0, 5.0
 
 
 class _TooLongError(Exception):
@@ -68,11 +27,11 @@ class _TooLongError(Exception):
 
 
 class _TooSlowError(Exception):
-    """The client sends or takes too slowly."""
+    """The client sends too slowly."""
 
 
 class Limits:
-    """ASGI middleware: bounds the body of a request, and the time to wait for the client."""
+    """ASGI middleware: bounds the body of a request, in bytes and in time."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -82,45 +41,136 @@ class Limits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if _told_length(scope) > LONGEST_BODY:
-            await _refuse_too_long(scope, receive, send)
-            return
-        left, is_whole, has_begun = LONGEST_BODY, False, False
+        connection: Connection = scope["state"]["connection"]
+        connection.begin_request()
 
-        async def bounded_receive() -> Message:
-            nonlocal left, is_whole
-            # After the body only the end of the connection comes, however late.
-            message = await (receive() if is_whole else _within(BODY_S, receive()))
-            if message["type"] == "http.request":
-                left -= len(message.get("body", b""))
-                is_whole = not message.get("more_body", False)
-                if left < 0:
-                    raise _TooLongError
-            return message
+        async def send_while_open(message: Message) -> None:
+            # uvicorn has itself answered a body that is no HTTP.
+            if connection.is_closing():
+                raise ClientDisconnect
+            await send(message)
 
-        async def bounded_send(message: Message) -> None:
+        # A client that goes is no error.
+        with suppress(ClientDisconnect):
+            await self._answer(scope, _Body(scope, receive, connection), send_while_open)
+        if connection.is_closing():
+            # Before that uvicorn would miss an answer.
+            await connection.end()
+        # After any other error uvicorn closes the connection.
+        connection.end_request()
+
+    async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
+        scope["state"]["body"] = body
+        has_begun = False
+
+        async def send_after_body(message: Message) -> None:
             nonlocal has_begun
             has_begun = True
-            await _within(TAKE_S, send(message))
+            if not body.is_whole:
+                message = await _without_body(message, body, send)
+            await send(message)
 
         try:
-            await self._app(scope, bounded_receive, bounded_send)
+            _check_framing(scope)
+            await self._app(scope, body.receive, send_after_body)
         except _TooLongError:
-            if has_begun:
-                raise
-            await _refuse_too_long(scope, receive, send)
+            if not has_begun:
+                await _refuse(413, "the body is too long")(scope, body.receive, send_after_body)
         except _TooSlowError:
-            if has_begun:
-                # uvicorn closes the connection of an answer that ends by an error.
-                raise
-            await _refuse(408, "the body came too slowly")(scope, receive, send)
+            if not has_begun:
+                await _refuse(408, "the body came too slowly")(scope, body.receive, send)
+        except _AmbiguousError:
+            await _refuse(400, "the body has two lengths")(scope, body.receive, send_after_body)
 
 
-async def _within(seconds: float, waited_for: Awaitable[_T]) -> _T:
-    try:
-        return await asyncio.wait_for(waited_for, seconds)
-    except TimeoutError:
-        raise _TooSlowError from None
+class _AmbiguousError(Exception):
+    """Two servers may see the end of this body in two places."""
+
+
+class _Body:
+    """The body of a request, as it comes.
+
+    Attributes:
+        is_whole: whether all of it has come.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, connection: Connection) -> None:
+        self._receive, self._connection = receive, connection
+        self._length = _told_length(scope)
+        self._most, self._began_s, self._longest_s = SHORT_BODY, time.monotonic(), SHORT_S
+        self._come = 0
+        self.is_whole = not self._length and not _has(scope, b"transfer-encoding")
+
+    def widen(self) -> None:
+        """Allow more: the request comes from a user."""
+        self._connection.sign_in()
+        self._most, self._longest_s = LONGEST_BODY, LONGEST_S
+
+    async def receive(self) -> Message:
+        """Return the next piece, or that the client has gone."""
+        if self.is_whole:
+            # After the body only the end of the connection comes, however late.
+            return await self._receive()
+        if self._length > self._most:
+            raise _TooLongError
+        left_s = self._began_s + self._longest_s - time.monotonic()
+        message = await self._piece(min(left_s, PIECE_S))
+        if self._come > self._most:
+            raise _TooLongError
+        return message
+
+    async def drop_rest(self) -> None:
+        """Take the rest, for a limited time, and drop it.
+
+        If the server closed the connection while the client sends, the client might never read the answer.
+        """
+        most, until_s = self._come + REST_BYTES, time.monotonic() + REST_S
+        with suppress(_TooSlowError):
+            while not self.is_whole and self._come <= most:
+                await self._piece(min(REST_PIECE_S, until_s - time.monotonic()))
+
+    async def _piece(self, seconds: float) -> Message:
+        self._connection.await_body(self._began_s)
+        try:
+            async with asyncio.timeout(seconds):
+                message = await self._receive()
+        except TimeoutError:
+            raise _TooSlowError from None
+        finally:
+            self._connection.await_body(None)
+        if message["type"] == "http.request":
+            self._come += len(message.get("body", b""))
+            self.is_whole = not message.get("more_body", False)
+        else:
+            self.is_whole = True
+        return message
+
+
+def widen_limits(request: Request) -> None:
+    """Allow what a user may send: the request has shown that it comes from one."""
+    body: _Body = request.state.body
+    body.widen()
+
+
+async def _without_body(message: Message, body: _Body, send: Send) -> Message:
+    """Change a piece of an answer that begins before the body has come: nobody reads the rest, and then it is over."""
+    if message["type"] == "http.response.start":
+        MutableHeaders(scope=message)["Connection"] = "close"
+    elif not message.get("more_body", False):
+        await send({**message, "more_body": True})
+        await body.drop_rest()
+        return {"type": "http.response.body"}
+    return message
+
+
+def _check_framing(scope: Scope) -> None:
+    """Refuse a body whose end a proxy may see elsewhere. Source: RFC 9112, section 6.1."""
+    if _has(scope, b"transfer-encoding") and (_has(scope, b"content-length") or scope["http_version"] == "1.0"):
+        raise _AmbiguousError
+
+
+def _has(scope: Scope, wanted: bytes) -> bool:
+    return any(name == wanted for name, _ in scope["headers"])
 
 
 def _told_length(scope: Scope) -> int:
@@ -128,28 +178,6 @@ def _told_length(scope: Scope) -> int:
         if name == b"content-length" and value.isdigit():
             return int(value[:20])
     return 0
-
-
-async def _refuse_too_long(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer 413 at once, then take the rest of the body, for a limited time, and drop it.
-
-    If the server closed the connection while the client sends, the client might never read the answer.
-    """
-
-    async def end_after_the_rest(message: Message) -> None:
-        if message["type"] == "http.response.body" and not message.get("more_body", False):
-            await send({**message, "more_body": True})
-            with suppress(TimeoutError):
-                await asyncio.wait_for(_drop_rest(receive), REST_S)
-            message = {"type": "http.response.body"}
-        await send(message)
-
-    await _refuse(413, "the body is too long")(scope, receive, end_after_the_rest)
-
-
-async def _drop_rest(receive: Receive) -> None:
-    while (await asyncio.wait_for(receive(), REST_PIECE_S)).get("more_body", False):
-        pass
 
 
 def _refuse(status: int, text: str) -> ASGIApp:

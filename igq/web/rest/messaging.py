@@ -1,8 +1,8 @@
 """Messages of a queue: POST puts one, GET browses one, DELETE gets one, and messagelist lists them.
 
-A DELETE takes its message in a unit of work, and commits that after the answer has left. So a message whose client has
-gone stays on the queue. IBM's server commits first, and loses such a message. The price: if the console dies between
-the two, the message comes again, with its backout count raised.
+A DELETE takes its message in a unit of work, and commits that after the client's system has acknowledged the answer. So
+a message whose client has gone, or hangs, stays on the queue. IBM's server commits first, and loses such a message. The
+price: if the console dies between the two, the message comes again, with its backout count raised.
 
 Source: IBM MQ reference, "/messaging/qmgr/{qmgrName}/queue/{queueName}/message", ".../messagelist".
 """
@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import ParamSpec, TypeVar
 
 import anyio
@@ -24,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 
 from igq.web.access.gate import Identity
 from igq.web.decoding import Decoded, decode
+from igq.web.http.connections import Connection
 from igq.web.rest.connections import Connections
 from igq.web.rest.descriptor import (
     PROPERTIES,
@@ -88,10 +91,8 @@ class Messaging:
         qmgr, queue = request.path_params["qmgr"], request.path_params["queue"]
         check_parameters(request.query_params, ("messageId", "correlationId"))
         md, options = read_match(request.query_params)
-        message = await self._with_connection(qmgr, partial(_browse_one, queue=queue, md=md, match=options))
-        if message is None:
-            return Response(status_code=204)
-        return _message_response(message)
+        found = await self._with_connection(qmgr, partial(_browse_one, queue=queue, md=md, match=options))
+        return Response(status_code=204) if found is None else found
 
     async def listed(self, request: Request, _: Identity) -> Response:
         """GET messagelist: identifiers and formats of the first messages that match. 200."""
@@ -99,7 +100,7 @@ class Messaging:
         check_parameters(request.query_params, ("messageId", "correlationId", "limit"))
         md, options = read_match(request.query_params)
         limit = read_number(request.query_params, "limit", LISTED, 1)
-        browse = partial(_browse_many, queue=queue, md=md, match=options, most=min(limit, MOST_LISTED))
+        browse = partial(_list, queue=queue, md=md, match=options, most=min(limit, MOST_LISTED))
         try:
             found = await self._with_connection(qmgr, browse)
         except MQIError as error:
@@ -107,7 +108,7 @@ class Messaging:
                 raise
             # As IBM: nothing is listed there.
             found = []
-        return JSONResponse({"messages": [_listed(each) for each in found]})
+        return JSONResponse({"messages": found})
 
     async def get(self, request: Request, _: Identity) -> Response:
         """DELETE: take the first message that matches off the queue. 200, or 204 for none."""
@@ -123,7 +124,7 @@ class Messaging:
         try:
             opened = await self._work(_open_to_get, connection, queue)
             taken = await self._get(opened, request, _Wanted(queue, md, options, wait_ms))
-            response = None if taken is None else _message_response(taken)
+            response = None if taken is None else await self._work(_message_response, taken)
         except BaseException:
             await self._drop(connection)
             raise
@@ -146,15 +147,15 @@ class Messaging:
                 # The message, if there is one, is unlocked with the connection.
                 raise RestError(503, "IGQB0004E", "The get was given up.", "The client has gone.")
             if message is not None:
-                _text_of(decode(message.md, message.body))
+                await self._work(_message_response, message)
                 return await self._work(_take, queue)
             if not left_ms:
                 await self._work(queue.close)
                 return None
 
-    async def _end(self, qmgr: str, connection: QueueManagerConnection, queue: Queue, is_sent: bool) -> None:
-        """Commit the get of a message that was sent. Any other goes back to its place."""
-        if not is_sent:
+    async def _end(self, qmgr: str, connection: QueueManagerConnection, queue: Queue, is_taken: bool) -> None:
+        """Commit the get of a message that the client has. Any other goes back to its place."""
+        if not is_taken:
             await self._drop(connection)
             return
         try:
@@ -210,22 +211,24 @@ def _put(connection: QueueManagerConnection, *, queue: str, md: MQMD, data: byte
     return connection.put1(queue, data, md, options=int(options))
 
 
-def _browse_one(connection: QueueManagerConnection, *, queue: str, md: MQMD, match: int) -> Message | None:
-    return next(iter(_browse_many(connection, queue=queue, md=md, match=match, most=1)), None)
+def _browse_one(connection: QueueManagerConnection, *, queue: str, md: MQMD, match: int) -> Response | None:
+    with closing(_browse(connection, queue, md, match)) as messages:
+        return next(map(_message_response, messages), None)
 
 
-def _browse_many(connection: QueueManagerConnection, *, queue: str, md: MQMD, match: int, most: int) -> list[Message]:
-    found: list[Message] = []
+def _list(connection: QueueManagerConnection, *, queue: str, md: MQMD, match: int, most: int) -> list[dict[str, str]]:
+    # Of each message only this is kept: a list may be of many long ones.
+    with closing(_browse(connection, queue, md, match)) as messages:
+        return list(islice(map(_listed, messages), most))
+
+
+def _browse(connection: QueueManagerConnection, queue: str, md: MQMD, match: int) -> Generator[Message, None, None]:
     with connection.open(queue, OpenOption.BROWSE | OpenOption.FAIL_IF_QUIESCING) as source:
         step = GetOption.BROWSE_FIRST
-        while len(found) < most:
-            try:
-                wanted = copied(md)
-                found.append(source.get(step | GetOption.FAIL_IF_QUIESCING, match=wanted, match_options=match))
-            except NoMsgAvailable:
-                break
-            step = GetOption.BROWSE_NEXT
-    return found
+        with suppress(NoMsgAvailable):
+            while True:
+                yield source.get(step | GetOption.FAIL_IF_QUIESCING, match=copied(md), match_options=match)
+                step = GetOption.BROWSE_NEXT
 
 
 def _open_to_get(connection: QueueManagerConnection, queue: str) -> Queue:
@@ -293,7 +296,7 @@ def _listed(message: Message) -> dict[str, str]:
 
 
 class _CommittingResponse(Response):
-    """Sends a message, and then calls *end* with whether it was sent, before the client may ask for the next one."""
+    """Sends a message, and then calls *end* with whether it was taken, before the client may ask for the next one."""
 
     def __init__(self, message: Response, request: Request, end: Callable[[bool], Awaitable[None]]) -> None:
         super().__init__(message.body, 200)
@@ -302,12 +305,13 @@ class _CommittingResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's arguments
         """Answer the request."""
-        is_sent = False
+        is_taken = False
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await send({"type": "http.response.body", "body": self.body, "more_body": True})
-            is_sent = not await self._request.is_disconnected()
+            connection: Connection = self._request.state.connection
+            is_taken = await connection.has_taken() and not await self._request.is_disconnected()
         finally:
             with anyio.CancelScope(shield=True):
-                await self._end(is_sent)
+                await self._end(is_taken)
         await send({"type": "http.response.body", "body": b""})

@@ -80,7 +80,7 @@ def _get() -> dict[str, Any]:
     wait = {"type": "integer", "minimum": 0, "maximum": 100}
     return {
         "operationId": "getMessage",
-        "summary": "Take the first message that matches off the queue. Its get is committed after the answer has left.",
+        "summary": "Take the first message that matches off the queue. Its get is committed after the client has it.",
         "parameters": [_CSRF, *_MATCH, _query("wait", wait)],
         "responses": {**_one_message(), **_failures(400, 401, 403, 404, 405, 429, 501, 502, 503)},
     }
