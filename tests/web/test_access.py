@@ -6,11 +6,14 @@ import base64
 import json
 import os
 import stat
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 
+from igq.web.access.failures import PER_HOST
 from tests.support.console import PASSWORD, USERS, Console
 
 
@@ -49,7 +52,7 @@ def test_a_wrong_password_is_refused_and_logged(console: Console, user: str, pas
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{}", b'{"user": 1, "password": 2}', b"[" * 50_000, b"\xff", b'{"user":"a"}']
+    "body", [b"", b"[]", b"{}", b'{"user": 1, "password": 2}', b"[" * 5_000, b"\xff", b'{"user":"a"}']
 )
 def test_a_sign_in_without_credentials_is_refused(anonymous: httpx.Client, body: bytes) -> None:
     answer = anonymous.post("/console/api/sign-in", content=body, headers={"Content-Type": "application/json"})
@@ -134,6 +137,62 @@ def test_after_ten_failures_a_host_must_wait(console: Console) -> None:
         assert sum("IGQ0104E" in line for line in own.running.lines) <= 10
         # Nobody locks out a program that has shown its password before.
         assert program.get("/console/api/me").status_code == 200
+
+
+def test_guesses_at_the_same_time_count_before_they_are_checked(console: Console) -> None:
+    with Console.start(console.shell) as own, httpx.Client(base_url=own.url, timeout=60) as client:
+        with ThreadPoolExecutor(40) as threads:
+            answers = threads.map(lambda at: sign_in(client, "anna", f"wrong {at}"), range(40))
+        statuses = Counter(answer.status_code for answer in answers)
+
+    assert statuses == {401: PER_HOST, 429: 40 - PER_HOST}
+
+
+def test_right_passwords_at_the_same_time_are_all_let_in(console: Console) -> None:
+    with Console.start(console.shell) as own, httpx.Client(base_url=own.url, timeout=60) as client:
+        for at in range(PER_HOST - 1):
+            assert sign_in(client, f"user{at}", "wrong").status_code == 401
+        with ThreadPoolExecutor(20) as threads:
+            statuses = {
+                each.status_code for each in threads.map(lambda _: sign_in(client, "vera", PASSWORD), range(20))
+            }
+        # A right password does not make the host's failures good: it may be the guesser's own.
+        assert sign_in(client, "anna", "wrong").status_code == 401
+        assert sign_in(client, "anna", "wrong").status_code == 429
+
+    assert statuses == {200}
+
+
+@pytest.mark.parametrize("told", ["Bearer igq_old", "Bearer", "Basic !", "Digest x"])
+def test_programs_that_show_no_password_lock_out_nobody(console: Console, told: str) -> None:
+    with Console.start(console.shell) as own, httpx.Client(base_url=own.url, timeout=60) as client:
+        for _ in range(3 * PER_HOST):
+            assert client.get("/console/api/me", headers={"Authorization": told}).status_code == 401
+        assert sign_in(client, "vera", PASSWORD).status_code == 200
+        own.logged("sign in: done")
+        # Nor do they fill the log.
+        assert 0 < sum("IGQ0104E" in line for line in own.running.lines) <= PER_HOST
+
+
+def test_the_log_tells_of_each_right_that_is_given_or_taken(console: Console) -> None:
+    shell = console.shell
+    shell.out("console", "user", "add", "zed", "--role", "administrator", text="some password")
+    shell.out("console", "user", "add", "zed", text="other password")
+    shell.out("console", "token", "add", "zed", "--days", "2")
+    listed = shell.out("console", "token", "list").splitlines()
+    token_id = next(line.split()[0] for line in listed if " zed " in line)
+    shell.out("console", "token", "remove", token_id)
+    shell.out("console", "user", "remove", "zed")
+
+    log = (Path(shell.environment["IGQ_DATA_DIR"]) / "igq-console.log").read_text("utf-8")
+    changes = [line.partition(" of this machine: ")[2] for line in log.splitlines() if "zed" in line]
+    assert changes == [
+        "user zed added, administrator",
+        "user zed changed, viewer",
+        f"token {token_id} of zed added, valid for 2 days",
+        f"token {token_id} of zed removed",
+        "user zed removed",
+    ]
 
 
 def test_the_file_of_users_is_its_owners_alone(console: Console, tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ import os
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from igq.web.http import limits
+from igq.web.http import connections, limits
 from tests.cli.conftest import Running, Shell
 from tests.support.console import PASSWORD, Console, add_users
 from tests.support.topologies import free_ports
@@ -109,6 +111,98 @@ def read_all(connection: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
+SIGN_IN = b"POST /console/api/sign-in HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+def test_one_client_that_holds_many_connections_shuts_out_nobody(console: Console) -> None:
+    with ExitStack() as held:
+        slow = [held.enter_context(raw(console)) for _ in range(connections.PER_ADDRESS)]
+        for each in slow:
+            each.sendall(SIGN_IN + b"Content-Length: 4000\r\n\r\n{")
+        with httpx.Client(base_url=console.url, timeout=60) as client:
+            assert client.get("/console/").status_code == 200
+        # The oldest has made room.
+        assert read_all(slow[0]) == b""
+
+
+@pytest.mark.slow
+def test_a_body_has_a_time_as_a_whole(console: Console) -> None:
+    with raw(console) as connection:
+        connection.sendall(SIGN_IN + b"Content-Length: 4000\r\n\r\n{")
+        connection.settimeout(1)
+        answer = b""
+        while not answer:
+            with suppress(TimeoutError):
+                answer = connection.recv(65_536)
+            with suppress(OSError):
+                connection.sendall(b" ")
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_nobody_sends_a_long_body_before_signing_in(console: Console) -> None:
+    body = b'{"user": "vera", "password": "' + PASSWORD.encode() + b'"}'
+    headers = {"Content-Type": "application/json"}
+    with httpx.Client(base_url=console.url, timeout=60) as client:
+        padded = body.ljust(limits.SHORT_BODY)
+        assert client.post("/console/api/sign-in", content=padded, headers=headers).status_code == 200
+        assert client.post("/console/api/sign-in", content=padded + b" ", headers=headers).status_code == 413
+        login = "/ibmmq/rest/v3/login"
+        assert client.post(login, content=(b" " for _ in range(9_000)), headers=headers).status_code == 413
+
+
+def test_a_body_that_nobody_reads_ends_the_connection(console: Console) -> None:
+    """Nor is more of it taken than a client may need to send before it sees its answer."""
+    with raw(console) as connection:
+        connection.sendall(b"POST /console/api/me HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n")
+        sent = 0
+        with suppress(OSError):
+            while True:
+                sent += connection.send(b"x" * 65_536)
+        assert sent < 4 * limits.REST_BYTES
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1\r\nHost: x\r\nContent-Length: 44\r\nTransfer-Encoding: chunked",
+        b"HTTP/1.0\r\nTransfer-Encoding: chunked",
+    ],
+)
+@pytest.mark.parametrize("target", [b"POST /console/api/sign-in", b"GET /console/", b"DELETE /nothing"])
+def test_a_body_with_two_lengths_ends_the_connection(console: Console, target: bytes, head: bytes) -> None:
+    with raw(console) as connection:
+        connection.sendall(target + b" " + head + b"\r\n\r\n0\r\n\r\nGET /console/ HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+#: Requests that are not ended, or end in rubbish, or whose answers nobody takes.
+BROKEN = (
+    SIGN_IN + b"Content-Length: 100\r\n\r\n{",
+    SIGN_IN + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\nrubbish",
+    b"GET /console/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\nrubbish\r\n\r\n",
+    b"POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nrubbish",
+    b"GET /console/api/me HTTP/1.1\r\nHost: x\r\n\r\n\0\0",
+    b"GET /console/static/console.js HTTP/1.1\r\nHost: x\r\n\r\n" * 50,
+)
+
+
+def test_a_client_that_goes_leaves_no_traceback(console: Console) -> None:
+    with Console.start(console.shell) as own:
+        for sent in BROKEN * 3:
+            with raw(own) as connection:
+                connection.sendall(sent)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            with raw(own) as connection:
+                connection.sendall(sent)
+                connection.shutdown(socket.SHUT_WR)
+                read_all(connection)
+        assert httpx.get(f"{own.url}/console/").status_code == 200
+        own.running.end()
+        assert not [line for line in own.running.lines if "Traceback" in line or "rror" in line]
+
+
 def test_bytes_that_are_no_http_end_only_their_connection(console: Console) -> None:
     for data in (
         b"\x16\x03\x01\x00\xa5",
@@ -135,9 +229,13 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_with_a_certificate_the_console_speaks_tls(console: Console, certificate: Path) -> None:
+def tls_settings(certificate: Path) -> dict[str, str]:
     names = {"IGQ_CONSOLE_CERTIFICATE": "console.pem", "IGQ_CONSOLE_KEY": "console.key"}
-    shell = Shell(console.shell.environment | {name: str(certificate / file) for name, file in names.items()})
+    return {name: str(certificate / file) for name, file in names.items()}
+
+
+def test_with_a_certificate_the_console_speaks_tls(console: Console, certificate: Path) -> None:
+    shell = Shell(console.shell.environment | tls_settings(certificate))
     context = ssl.create_default_context(cafile=str(certificate / "console.pem"))
     try:
         with Console.start(shell) as own, httpx.Client(base_url=own.url, verify=context, timeout=60) as client:
@@ -146,6 +244,24 @@ def test_with_a_certificate_the_console_speaks_tls(console: Console, certificate
             assert "Secure" in answer.headers["set-cookie"]
             assert "max-age" in answer.headers["strict-transport-security"]
             assert client.get("/console/api/me").json()["user"] == "vera"
+    finally:
+        shell.close()
+
+
+@pytest.mark.slow
+def test_a_client_that_never_begins_tls_is_sent_away(console: Console, certificate: Path) -> None:
+    shell = Shell(console.shell.environment | tls_settings(certificate))
+    context = ssl.create_default_context(cafile=str(certificate / "console.pem"))
+    try:
+        with Console.start(shell) as own, ExitStack() as held:
+            silent = [held.enter_context(raw(own)) for _ in range(connections.PER_ADDRESS + 5)]
+            with raw(own) as rubbish:
+                rubbish.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                read_all(rubbish)
+            assert httpx.get(f"{own.url}/console/", verify=context, timeout=60).status_code == 200
+            assert [read_all(each) for each in silent] == [b""] * len(silent)
+            own.running.end()
+            assert not [line for line in own.running.lines if "Traceback" in line]
     finally:
         shell.close()
 

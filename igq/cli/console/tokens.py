@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from igq.cli.console.users import NAME, known_users
+from igq.cli.console.users import NAME, known_users, recorder
 from igq.cli.help import show_help_alone
 from sharedq.display.lines import say, tell
 
@@ -33,7 +33,9 @@ def add(
     ] = None,
 ) -> int:
     """Print a new token for a user. It is shown only once; a program sends it as Authorization: Bearer TOKEN."""
+    record = recorder()
     token_id, secret = known_users().add_token(name, days)
+    record(f"token {token_id} of {name} added, valid {'until removed' if days is None else f'for {days:g} days'}")
     say(secret)
     tell(f"token {token_id} of {name}; igq console token remove {token_id} removes it")
     return 0
@@ -43,7 +45,9 @@ def remove(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as igq console token list shows it.")],
 ) -> int:
     """Remove a token."""
+    record = recorder()
     name = known_users().remove_token(token_id)
+    record(f"token {token_id} of {name} removed")
     say(f"token {token_id} of {name} is removed")
     return 0
 

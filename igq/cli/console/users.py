@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,14 @@ def known_users() -> Users:
     return Users(load_settings().users_file)
 
 
+def recorder() -> Callable[[str], None]:
+    """What logs a change. To be had before the change: no right is given that no log tells of."""
+    from igq.web.console_log import record_changes
+    from sharedq.settings.loader import load_settings
+
+    return record_changes(load_settings())
+
+
 def add(
     name: Annotated[str, NAME],
     role: Annotated[RoleName, typer.Option("--role", help="Role: the rights of the user.")] = RoleName.VIEWER,
@@ -59,14 +68,18 @@ def add(
     if not USER_NAME.fullmatch(name):
         # Before the password is asked for.
         raise CommandError(f"{name!r} cannot be a user: 1 to 12 of A-Z a-z 0-9 _ . @ -, the first no . @ -", 2)
-    is_new = known_users().add(name, Role[role.name], _read_password())
+    password, record = _read_password(), recorder()
+    is_new = known_users().add(name, Role[role.name], password)
+    record(f"user {name} {'added' if is_new else 'changed'}, {role.value}")
     say(f"user {name} is {'added' if is_new else 'changed'}, {role.value}")
     return 0
 
 
 def remove(name: Annotated[str, NAME]) -> int:
     """Remove a user with all tokens. Sessions of the user end at once."""
+    record = recorder()
     known_users().remove(name)
+    record(f"user {name} removed")
     say(f"user {name} is removed")
     return 0
 

@@ -24,6 +24,7 @@ _VERSIONS = ("v1", "v2", "v3")
 _QUEUE = "/v3/messaging/qmgr/{qmgr}/queue/{queue:path}"
 _COMMANDS = "admin/action/qmgr/{qmgr}/mqsc"
 
+Endpoint = Callable[[Request], Awaitable[Response]]
 Handler = Callable[[Request, Identity], Awaitable[Response]]
 
 
@@ -31,10 +32,13 @@ def rest_routes(site: Site) -> Sequence[BaseRoute]:
     """The routes below /ibmmq/rest."""
     messaging, mqsc = Messaging(site), Mqsc(site)
     return [
-        _route(f"{_QUEUE}/message", "POST", messaging.put, Role.OPERATOR),
-        _route(f"{_QUEUE}/message", "GET", messaging.browse, Role.VIEWER),
-        _route(f"{_QUEUE}/message", "DELETE", messaging.get, Role.OPERATOR),
-        _route(f"{_QUEUE}/messagelist", "GET", messaging.listed, Role.VIEWER),
+        _route(
+            f"{_QUEUE}/message",
+            POST=_for(Role.OPERATOR, messaging.put),
+            GET=_for(Role.VIEWER, messaging.browse),
+            DELETE=_for(Role.OPERATOR, messaging.get),
+        ),
+        _route(f"{_QUEUE}/messagelist", GET=_for(Role.VIEWER, messaging.listed)),
         *(route for version in _VERSIONS for route in _of_every_version(f"/{version}", mqsc)),
         Route("/v3/openapi.json", _openapi),
     ]
@@ -42,18 +46,28 @@ def rest_routes(site: Site) -> Sequence[BaseRoute]:
 
 def _of_every_version(base: str, mqsc: Mqsc) -> Iterator[BaseRoute]:
     # Each command asks for a role of its own.
-    yield _route(f"{base}/{_COMMANDS}", "POST", mqsc.run, Role.VIEWER)
-    yield Route(f"{base}/login", log_in, methods=["POST"])
-    yield _route(f"{base}/login", "GET", logged_in, Role.VIEWER)
-    yield _route(f"{base}/login", "DELETE", log_out, Role.VIEWER)
+    yield _route(f"{base}/{_COMMANDS}", POST=_for(Role.VIEWER, mqsc.run))
+    yield _route(f"{base}/login", POST=log_in, GET=_for(Role.VIEWER, logged_in), DELETE=_for(Role.VIEWER, log_out))
 
 
-def _route(path: str, method: str, handler: Handler, role: Role) -> Route:
+def _for(role: Role, handler: Handler) -> Endpoint:
+    """Call *handler* for users of a role, and of those above."""
+
     async def endpoint(request: Request) -> Response:
         identity = await site_of(request).gate.admit(request, role)
         return await handler(request, identity)
 
-    return Route(path, endpoint, methods=[method])
+    return endpoint
+
+
+def _route(path: str, **endpoints: Endpoint) -> Route:
+    """One route for all methods of a resource: an answer to any other method names them all."""
+
+    async def endpoint(request: Request) -> Response:
+        # Starlette adds HEAD to GET.
+        return await endpoints["GET" if request.method == "HEAD" else request.method](request)
+
+    return Route(path, endpoint, methods=list(endpoints))
 
 
 async def _openapi(_: Request) -> Response:

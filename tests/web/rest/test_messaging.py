@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.support.console import PASSWORD, Console
+from tests.support.scenes import until
 
 TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 
@@ -231,7 +232,11 @@ def test_roles_and_the_header_against_forgery_count(console: Console, otto: http
         assert answer.headers["www-authenticate"].startswith("Basic ")
         unknown = anybody.get(path(queue).replace("/v3/", "/v2/"))
         assert (unknown.status_code, error_of(unknown)["msgId"]) == (404, "IGQB0004E")
-        assert (anybody.get("/ibmmq/rest/v3/nothing").status_code, anybody.put(path(queue)).status_code) == (404, 405)
+        assert anybody.get("/ibmmq/rest/v3/nothing").status_code == 404
+        for resource in (path(queue), "/ibmmq/rest/v1/login"):
+            wrong = anybody.put(resource)
+            assert wrong.status_code == 405
+            assert set(wrong.headers["allow"].split(", ")) >= {"GET", "POST", "DELETE"}
 
 
 @pytest.mark.parametrize("version", ["v1", "v2", "v3"])
@@ -241,6 +246,8 @@ def test_a_session_is_begun_and_ended_by_login(console: Console, version: str) -
         assert client.post(login, json={"username": "vera", "password": "wrong"}).status_code == 401
         assert client.post(login, json={"username": "vera"}).status_code == 400
         assert client.post(login, json={"username": "vera", "password": PASSWORD}).status_code == 204
+        # By this name programs written for IBM MQ find it.
+        assert all(name.startswith("LtpaToken2") for name in client.cookies)
         assert client.get(login).json() == {"user": [{"name": "vera", "role": ["viewer"]}]}
         assert client.delete(login).status_code == 403
         assert client.delete(login, headers={"ibm-mq-rest-csrf-token": ""}).status_code == 204
@@ -253,14 +260,18 @@ def asked(console: Console, queue: str, wait_ms: int = 0, *, secret: str = "") -
     place = urlsplit(console.url)
     secret = secret or console.shell.out("console", "token", "add", "otto").strip()
     with socket.create_connection((str(place.hostname), place.port or 0), timeout=60) as connection:
-        lines = [
-            f"DELETE {path(queue)}?wait={wait_ms} HTTP/1.1",
-            "Host: x",
-            f"Authorization: Bearer {secret}",
-            "ibm-mq-rest-csrf-token: x",
-        ]
-        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        connection.sendall(request_of(queue, secret, wait_ms))
         yield connection
+
+
+def request_of(queue: str, secret: str, wait_ms: int = 0) -> bytes:
+    lines = [
+        f"DELETE {path(queue)}?wait={wait_ms} HTTP/1.1",
+        "Host: x",
+        f"Authorization: Bearer {secret}",
+        "ibm-mq-rest-csrf-token: x",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 @pytest.mark.parametrize(("is_reset", "size"), [(False, 10), (True, 10), (False, 200_000)])
@@ -281,6 +292,31 @@ def test_no_message_is_lost_to_clients_that_go_at_once(
 
     assert sorted(found) == sorted(bodies)
     assert otto.delete(path(queue)).status_code == 204
+
+
+@pytest.mark.parametrize("size", [40_000, 4_000_000])
+def test_a_get_is_committed_when_its_client_has_taken_the_message(
+    console: Console, otto: httpx.Client, queue: str, size: int
+) -> None:
+    put(otto, queue, "x" * size)
+    with socket.socket() as connection:
+        # The rest of the message waits in the console, or in its system, until the client reads.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        place = urlsplit(console.url)
+        connection.connect((str(place.hostname), place.port or 0))
+        connection.sendall(request_of(queue, console.shell.out("console", "token", "add", "otto").strip()))
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        assert otto.get(path(queue)).status_code == 204
+        assert row_of(console, queue)["uncommitted"] == 1
+
+    # The client has gone, and the message is on its queue again.
+    assert len(otto.delete(path(queue), params={"wait": 30_000}).text) == size
+    until(lambda: not row_of(console, queue)["uncommitted"], "the get is committed", 60, pause_s=0.2)
+
+
+def row_of(console: Console, queue: str) -> dict[str, int]:
+    (row,) = [each for each in console.shell.status()["queues"] if each["name"] == queue]
+    return dict(row)
 
 
 def test_a_message_whose_client_has_gone_stays(console: Console, otto: httpx.Client, queue: str) -> None:
