@@ -30,7 +30,7 @@ def keys_by_tag(group: Group) -> dict[str, list[str]]:
     """Return every key of the group, by hash tag. Decoded as Latin-1, which loses no byte of a name.
 
     Raises:
-        MQIError: 2009, a server cannot be reached.
+        MQIError: 2009, a server cannot be reached; 2035, the user of Redis has not the rights.
     """
     found: dict[str, set[str]] = {}
     with _troubles_named(group):
@@ -67,5 +67,7 @@ def read_at_once(group: Group, key: str, asked: Sequence[tuple[str, str]]) -> li
 def _troubles_named(group: Group) -> Iterator[None]:
     try:
         yield
+    except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
+        raise error_for(MQRC.NOT_AUTHORIZED, "", group.name, f"Redis refused us: {error}") from error
     except (redis.RedisError, OSError) as error:
         raise error_for(MQRC.CONNECTION_BROKEN, "", group.name, str(error)) from error

@@ -25,6 +25,19 @@ def orphaned(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> TestGroup:
     return group
 
 
+def test_a_user_of_redis_without_rights_is_told_so(group: TestGroup) -> None:
+    url = str(group.settings.redis_url)
+    client = group.group.client()
+    client.acl_setuser("poor", enabled=True, passwords=["+pw"], keys=["*"], channels=["*"], categories=["+@all"])
+    client.execute_command("ACL", "SETUSER", "poor", "-scan")
+    as_poor = f"{url}{'&' if '?' in url else '?'}username=poor&password=pw"
+
+    with pytest.raises(CommandError, match="2035") as caught:
+        check(group.settings.model_copy(update={"redis_url": as_poor}))
+
+    assert caught.value.status == CANNOT_LOOK
+
+
 @pytest.mark.usefixtures("orphaned")
 def test_findings_are_shown_repaired_and_gone(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fsck"]) == 1
