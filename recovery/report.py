@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from sharedq.members.group import Group
@@ -38,6 +39,7 @@ class Recovery:
     def as_status(self) -> dict[str, Any]:
         """Return the recovery as `igq status --json` shows it."""
         return {
+            "detected_at": datetime.fromtimestamp(dict(self.moments)["detected"] / 1000, UTC),
             "failed": self.failed,
             "by": self.by,
             "state": self.state,

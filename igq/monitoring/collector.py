@@ -216,6 +216,8 @@ def _queues(figures: GroupFigures, group: str, add: _Add) -> None:
         add("ibmmq_queue_input_handles", labels, state.open_input + served)
         add("ibmmq_queue_output_handles", labels, state.open_output)
         add("ibmmq_queue_uncommitted_messages", labels, state.uncommitted)
+        if figures.is_dead_letter_queue(queue):
+            add("igq_queue_dead_letters", labels, state.depth)
         add("igq_queue_waiters", labels, state.waiters)
         if queue.counts is not None:
             names = ("ibmmq_queue_hi_depth", "ibmmq_queue_mqput_mqput1_count", "ibmmq_queue_mqget_count")

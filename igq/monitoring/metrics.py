@@ -50,6 +50,7 @@ _ALL = (
     Metric("ibmmq_queue_hi_depth", QUEUE, "Highest depth since RESET QSTATS or an event; only with PERFMEV(ENABLED)"),
     Metric("ibmmq_queue_mqput_mqput1_count", QUEUE, "Messages put since then, likewise"),
     Metric("ibmmq_queue_mqget_count", QUEUE, "Messages got since then, likewise"),
+    Metric("igq_queue_dead_letters", QUEUE, "Messages on a queue that is the DEADQ of a manager; absent for any other"),
     Metric("igq_queue_waiters", QUEUE, "Gets that wait for a message"),
     Metric("ibmmq_qmgr_status", QMGR, "0 not running, 1 starting, 2 running, 3 quiescing"),
     Metric("ibmmq_qmgr_connection_count", QMGR, "Connections of programs, agents and movers"),

@@ -49,6 +49,8 @@ class RedisStatus(BaseModel):
 
     version: str
     durability: str
+    #: The server loses messages, or may not keep the next one, and was not meant to.
+    is_failing: bool = False
     #: Replicas that must have a change before it is acknowledged.
     wait_replicas: int = 0
     nodes: list[NodeStatus] = []
@@ -107,13 +109,16 @@ class ManagerStatus(BaseModel):
     in_doubt: int = 0
     #: Messages for it on SYSTEM.QSG.TRANSMIT.QUEUE.
     to_deliver: int = 0
+    #: DEADQ. Empty if it has none.
+    dead_letter_queue: str = ""
     #: Its removal from the group has begun, and may have been interrupted.
     is_leaving: bool = False
 
 
 class RecoveryStatus(BaseModel):
-    """A recovery that is under way or was recently."""
+    """A recovery that is under way or was recently. ``detected_at``: when the failure was seen (UTC)."""
 
+    detected_at: datetime
     failed: str
     by: str
     state: str
@@ -153,6 +158,8 @@ class QueueStatus(BaseModel):
     open_output: int = 0
     #: Gets that wait for a message.
     waiters: int = 0
+    #: Whether it is the DEADQ of a manager: its messages wait for an operator.
+    is_dead_letter_queue: bool = False
     #: Messages put and got since the latest reset. Null if nothing counts them: they are counted for PERFMEV.
     puts: int | None = None
     gets: int | None = None
@@ -209,7 +216,7 @@ class StatusReader:
             format=recorded_format(group) or UNRECORDED,
             recoveries=[
                 RecoveryStatus.model_validate(each.as_status())
-                for each in in_order(map(from_record, figures.recoveries))
+                for each in reversed(in_order(map(from_record, figures.recoveries)))
             ],
             structures=list(_structures(group, figures)),
             queues=_queues(figures),
@@ -226,6 +233,7 @@ class StatusReader:
         return RedisStatus(
             version=first.version,
             durability=durability.statement,
+            is_failing=durability.is_failing,
             wait_replicas=wait_replicas,
             nodes=[
                 NodeStatus(
@@ -277,6 +285,7 @@ def _managers(group: Group, figures: GroupFigures) -> Iterator[ManagerStatus]:
             agent=_agent(reported, figures.moved_by_puts.get(member.name, 0), state),
             in_doubt=in_doubt[member.name],
             to_deliver=figures.to_deliver[member.name],
+            dead_letter_queue=attributes.dead_letter_queue,
             is_leaving=member.is_leaving,
         )
 
@@ -366,6 +375,7 @@ def _queues(figures: GroupFigures) -> list[QueueStatus]:
                 open_input=queue.state.open_input + sum(each.is_of(queue) for each in serving),
                 open_output=queue.state.open_output,
                 waiters=queue.state.waiters,
+                is_dead_letter_queue=figures.is_dead_letter_queue(queue),
                 puts=puts,
                 gets=gets,
             )

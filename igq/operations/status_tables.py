@@ -90,10 +90,18 @@ def _troubles(agent: AgentStatus | MoverStatus) -> list[str]:
 
 
 def _recoveries_table(status: GroupStatus) -> Table:
-    table = new_table("Recoveries", "Failed", "By", "State", "Units of work", "Messages", "Seconds")
+    table = new_table(
+        "Recoveries, the latest first", "At (UTC)", "Failed", "By", "State", "Units", "Messages", "Seconds"
+    )
     for each in status.recoveries:
         table.add_row(
-            each.failed, each.by, each.state, str(each.units_of_work), str(each.messages), f"{each.seconds:.2f}"
+            f"{each.detected_at:%Y-%m-%d %H:%M:%S}",
+            each.failed,
+            each.by,
+            each.state,
+            str(each.units_of_work),
+            str(each.messages),
+            f"{each.seconds:.2f}",
         )
     return table
 

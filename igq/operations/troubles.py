@@ -42,6 +42,8 @@ def troubles(status: GroupStatus, *, is_whole: bool = True) -> list[str]:
 
 
 def _of_redis(status: GroupStatus) -> Iterator[str]:
+    if status.redis.is_failing:
+        yield f"Redis: durability {status.redis.durability}"
     wanted = status.redis.wait_replicas
     for node in status.redis.nodes:
         if node.replicas_online is not None and node.replicas_online < wanted:
@@ -80,9 +82,12 @@ def _of_structure(structure: StructureStatus) -> Iterator[str]:
 
 
 def _of_queue(queue: QueueStatus) -> Iterator[str]:
+    where = queue.owner or queue.structure
+    name = f"queue {queue.name}{f' at {where}' if where else ''}"
     if queue.max_depth < NO_DEPTH_LIMIT and queue.depth >= queue.max_depth:
-        where = queue.owner or queue.structure
-        yield f"queue {queue.name}{f' at {where}' if where else ''}: full, {counted(queue.depth, 'message')}"
+        yield f"{name}: full, {counted(queue.depth, 'message')}"
+    if queue.is_dead_letter_queue and queue.depth:
+        yield f"{name}: {counted(queue.depth, 'dead letter')}"
 
 
 def _why(error: str) -> str:

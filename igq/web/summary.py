@@ -6,11 +6,12 @@ import time
 from typing import Any
 
 from igq.operations.status import GroupStatus
+from igq.operations.troubles import troubles
 
 
 def group_of(status: GroupStatus) -> dict[str, Any]:
-    """Everything but the queues."""
-    return status.model_dump(mode="json", exclude={"queues"})
+    """Everything but the queues, and what an operator must look at, those of queues too."""
+    return {**status.model_dump(mode="json", exclude={"queues"}), "troubles": troubles(status)}
 
 
 def queue_rows(status: GroupStatus) -> dict[str, dict[str, Any]]:

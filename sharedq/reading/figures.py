@@ -126,6 +126,11 @@ class GroupFigures:
             return member.state
         return member.state if self.lease_left_ms(member) > 0 else "FAILED"
 
+    def is_dead_letter_queue(self, queue: QueueFigures) -> bool:
+        """Whether a manager names the queue as its DEADQ: a shared queue any manager, a private one its own."""
+        managers = [self.attributes.get(queue.qmgr)] if queue.qmgr else self.attributes.values()
+        return any(each is not None and each.dead_letter_queue == queue.name for each in managers)
+
     def lease_left_ms(self, member: Member) -> int:
         """Milliseconds until a manager's lease runs out; negative: since it has, as far as is known."""
         return self.leases.get(f"{member.name}.{member.incarnation}", self.now_ms) - self.now_ms

@@ -24,6 +24,8 @@ class Durability:
     statement: str
     #: Replicas are missing that it needs to be as durable as configured.
     is_short_of_replicas: bool = False
+    #: The server drops messages, cannot write them, or does not answer: an operator must look.
+    is_failing: bool = False
 
     def meets(self, *, strict: bool) -> bool:
         """Whether a manager may start here. If strict, only if what is acknowledged is kept."""
@@ -66,8 +68,9 @@ def read_weakest(clients: Iterable[redis.Redis], *, wait_replicas: int = 0, may_
             except (redis.ConnectionError, redis.TimeoutError) as error:
                 if not may_be_silent:
                     raise
-                found.append(Durability("none", f"unknown: a server does not answer ({error})"))
-    return min(found, key=lambda durability: _LEVELS.index(durability.level))
+                found.append(Durability("none", f"unknown: a server does not answer ({error})", is_failing=True))
+    # Of the weakest, tell of one that an operator must look at.
+    return min(found, key=lambda durability: (_LEVELS.index(durability.level), not durability.is_failing))
 
 
 def read_durability(client: redis.Redis, *, wait_replicas: int = 0) -> Durability:
@@ -108,10 +111,12 @@ def judge(facts: Facts) -> Durability:
     """Derive the durability from the facts. The strongest guarantee counts."""
     if facts.is_evicting:
         return Durability(
-            "none", "none: the server drops keys when its memory is full (set maxmemory-policy noeviction)"
+            "none",
+            "none: the server drops keys when its memory is full (set maxmemory-policy noeviction)",
+            is_failing=True,
         )
     if facts.has_aof and not facts.is_aof_healthy:
-        return Durability("none", "none: the server cannot write its append-only file at present")
+        return Durability("none", "none: the server cannot write its append-only file at present", is_failing=True)
     if facts.has_aof and facts.appendfsync == "always" and not facts.is_unsynced_in_rewrite:
         return Durability("always", "always: a message is synced to the server's disk before it is acknowledged")
     if facts.wait_replicas > 0:

@@ -66,6 +66,17 @@ def test_depth_room_and_handles_of_a_queue(group: TestGroup) -> None:
     assert found.value("ibmmq_queue_depth", queue="SYSTEM.DEAD.LETTER.QUEUE", qmgr="QM1") == 0
 
 
+def test_dead_letters_are_counted_on_a_queue_of_any_name(group: TestGroup) -> None:
+    group.define_shared("SHARED.DLQ")
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": "SHARED.DLQ"})
+    group.connect().put1("SHARED.DLQ", b"x")
+
+    found = scrape(group)
+
+    assert found.value("igq_queue_dead_letters", queue="SHARED.DLQ", qmgr=group.settings.group) == 1
+    assert found.value("igq_queue_dead_letters", queue="SYSTEM.DEAD.LETTER.QUEUE") is None
+
+
 def test_an_agent_in_retry_and_its_mover(group: TestGroup) -> None:
     mover = MoverState("XMIT", "RETRY", next_retry_ms=1_003_000, delivered=2)
     state = AgentState("RETRY", 1, 3, 4, 5, next_retry_ms=1_060_000, delivered=9, movers=(mover,), batches=6)

@@ -116,6 +116,32 @@ def test_missing_replicas_are_a_trouble(well: TestGroup) -> None:
     assert line.endswith(": 1 replica must have a message, but 0 online")
 
 
+def test_a_server_that_drops_messages_is_a_trouble(well: TestGroup) -> None:
+    client = well.group.client()
+    client.config_set("maxmemory", "1gb")
+    client.config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        (line,) = wrong(well)
+    finally:
+        # The server serves other tests, too.
+        client.config_set("maxmemory", "0")
+        client.config_set("maxmemory-policy", "noeviction")
+
+    assert line.startswith("Redis: durability none: the server drops keys")
+
+
+def test_dead_letters_on_a_queue_of_any_name_are_a_trouble(well: TestGroup) -> None:
+    well.define_shared("SHARED.DLQ")
+    well.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": "SHARED.DLQ"})
+    connection = well.connect()
+    connection.put1("SYSTEM.DEAD.LETTER.QUEUE", b"x")
+    assert wrong(well) == []
+
+    connection.put1("SHARED.DLQ", b"x")
+
+    assert wrong(well) == ["queue SHARED.DLQ at APPL1: 1 dead letter"]
+
+
 def test_redis_that_cannot_be_read_has_status_2(well: TestGroup) -> None:
     away = well.settings.model_copy(update={"redis_url": "redis://127.0.0.1:1"})
 

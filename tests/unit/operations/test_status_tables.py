@@ -45,7 +45,15 @@ def status() -> GroupStatus:
         redis=RedisStatus(version="valkey 8.1", durability="always"),
         managers=[manager, manager.model_copy(update={"name": "JFK1", "igq": "DISABLED"})],
         recoveries=[
-            RecoveryStatus(failed="EWR1", by="JFK1", state="resolved", units_of_work=100, messages=12_345, seconds=0.5)
+            RecoveryStatus(
+                detected_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+                failed="EWR1",
+                by="JFK1",
+                state="resolved",
+                units_of_work=100,
+                messages=12_345,
+                seconds=0.5,
+            )
         ],
         structures=[
             StructureStatus(
