@@ -61,7 +61,7 @@ def test_letters_are_put_back_or_discarded_as_chosen(console: Console, queue: st
     send(console, queue, "ORDERS", 5)
     send(console, queue, "NOT.THERE", 1)
     with console.signed_in("otto") as otto:
-        assert {"qmgr": "QM1", "queue": queue} in otto.get("/console/api/dead-letters/queues").json()
+        assert {"qmgr": "QM1", "queue": queue, "depth": 6} in otto.get("/console/api/dead-letters/queues").json()
         letters = listed(otto, queue)
         first = letters[0]
         assert (first["reason"], first["reason_name"]) == (2053, "Q_FULL")
@@ -123,7 +123,9 @@ def test_a_queue_that_is_not_there_is_told_in_one_line(console: Console) -> None
 def test_a_browser_shows_letters_and_discards_a_selection(console: Console, queue: str, browser: Browser) -> None:
     send(console, queue, HOSTILE[:48], 3, HOSTILE)
     with looking(browser, console, "otto", "dead_letters") as page:
-        page.locator("select").select_option(label=f"{queue} at QM1")
+        # At first the letters of all queues are shown.
+        page.wait_for_selector(f"td:has-text('{queue} at QM1')")
+        page.locator("select").select_option(label=f"{queue} at QM1 (3)")
         rows = page.locator("tbody tr")
         page.wait_for_selector("td:has-text('2053 Q_FULL')")
         assert HOSTILE[:28].strip() in rows.first.inner_text()

@@ -19,7 +19,7 @@ export function svg(tag, attributes, ...children) {
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    if (name.startsWith("on")) { element.addEventListener(name.slice(2), value); element.hasListener = true; }
     else if (value === true) element.setAttribute(name, "");
     else element.setAttribute(name, String(value));
   }
@@ -38,6 +38,35 @@ export function replace(element, ...children) {
   element.replaceChildren();
   append(element, children);
   return element;
+}
+
+// Shows *children* in place of what *element* has, and changes only what differs: a selection that somebody is about to
+// copy stays.
+export function redraw(element, ...children) {
+  adapt(element, h("div", {}, children));
+}
+
+function adapt(old, made) {
+  const wanted = [...made.childNodes];
+  while (old.childNodes.length > wanted.length) old.lastChild.remove();
+  wanted.forEach((each, at) => {
+    if (at === old.childNodes.length) old.append(each);
+    else become(old.childNodes[at], each);
+  });
+}
+
+function become(old, made) {
+  if (old.nodeName !== made.nodeName || old.hasListener || made.hasListener) old.replaceWith(made);
+  else if (made.nodeType === Node.TEXT_NODE) { if (old.data !== made.data) old.data = made.data; }
+  else {
+    for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of made.attributes) {
+      // The policy of the page refuses a style as an attribute.
+      if (name === "style") old.style.cssText = made.style.cssText;
+      else if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    }
+    adapt(old, made);
+  }
 }
 
 export function table(headings, rows, options = {}) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from starlette.requests import Request
@@ -23,6 +23,7 @@ from sharedq.members.event_notes import Giver
 from sharedq.members.group import Group
 from sharedq.messages.dead_letter import HEADER_LENGTH, reason_code
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.repository import Repository
 from sharedq.reading.plan import find_places, plan_ranges
 from sharedq.reading.queue import ALL, Reader
 from sharedq.redis.deployment import DeploymentError
@@ -47,15 +48,26 @@ def routes() -> Sequence[BaseRoute]:
 
 
 async def _queues(site: Site, _: Identity, _request: Request) -> Any:
-    return [{"qmgr": qmgr, "queue": queue} for qmgr, queue in await site.work(_read_queues, site.settings)]
+    return await site.work(_read_queues, site.settings)
 
 
-def _read_queues(settings: Settings) -> list[tuple[str, str]]:
+def _read_queues(settings: Settings) -> list[dict[str, Any]]:
     group = Group(settings)
     try:
-        return dead_letter_queues(group)
+        return [
+            {"qmgr": qmgr, "queue": queue, "depth": _depth(group, qmgr, queue)}
+            for qmgr, queue in dead_letter_queues(group)
+        ]
     finally:
         group.leave()
+
+
+def _depth(group: Group, qmgr: str, queue: str) -> int | None:
+    """The messages on a queue. None if nobody can tell now: its structure has failed, or it has gone."""
+    try:
+        return Repository(group, qmgr).queue_status(queue).depth
+    except MQIError:
+        return None
 
 
 async def _letters(site: Site, _: Identity, request: Request) -> Any:
@@ -70,6 +82,7 @@ async def _letters(site: Site, _: Identity, request: Request) -> Any:
         asked.get("destination", ""),
         asked.get("destination_qmgr", ""),
     )
+    # No queue means all that there are.
     found = await site.work(read_list, site.settings, asked.get("qmgr", ""), asked.get("queue", ""), choice)
     return {"letters": found[:SHOWN], "is_cut": len(found) > SHOWN}
 
@@ -78,7 +91,8 @@ def read_list(settings: Settings, qmgr: str, queue: str, choice: Choice) -> list
     """Read the first letters that are meant, and one more if there is one. Raises as `read_letters`."""
     group = Group(settings)
     try:
-        return list(islice(_listed(group, qmgr, queue, choice), SHOWN + 1))
+        places = [(qmgr, queue)] if queue else dead_letter_queues(group)
+        return list(islice(chain.from_iterable(_listed(group, *place, choice) for place in places), SHOWN + 1))
     finally:
         group.leave()
 
@@ -91,7 +105,8 @@ def _listed(group: Group, qmgr: str, queue: str, choice: Choice) -> Iterator[dic
                 for position, letter in zip(positions_of(part), letters_of(part), strict=True):
                     if choice.means(letter, part.now_ms):
                         at = json.dumps([number, position])
-                        yield {"token": letter.token.hex(), "at": at, **describe(letter)}
+                        place = {"qmgr": qmgr, "queue": queue}
+                        yield {"token": letter.token.hex(), "at": at, "place": place, **describe(letter)}
     finally:
         reader.close()
 

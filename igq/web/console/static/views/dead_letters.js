@@ -6,7 +6,7 @@ import { messageOf } from "./queue.js";
 
 export const title = "Dead letters";
 
-const HEADINGS = ["Chosen", "Dead since", "Reason", "Destination", "Made by", "Put by", "Format", { text: "Length", number: true }];
+const HEADINGS = ["Chosen", "Dead since", "On", "Reason", "Destination", "Made by", "Put by", "Format", { text: "Length", number: true }];
 
 export async function show(element, context) {
   const chosen = new Set();
@@ -16,7 +16,9 @@ export async function show(element, context) {
     replace(element, h("p", {}, "No manager has a dead-letter queue: ALTER QMGR DEADQ names one."));
     return;
   }
-  const place = h("select", { onchange: load }, places.map((each, at) => h("option", { value: at }, `${each.queue} at ${each.qmgr}`)));
+  const place = h("select", { onchange: load }, 
+    [{ queue: "All", depth: places.reduce((sum, each) => sum + (each.depth ?? 0), 0) }, ...places].map((each, at) =>
+      h("option", { value: at }, `${each.queue}${each.qmgr ? ` at ${each.qmgr}` : ""} (${each.depth ?? "unknown"})`)));
   const reason = h("input", { type: "search", placeholder: "2053 or Q_FULL" });
   const destination = h("input", { type: "search", placeholder: "ORDERS*" });
   const form = h("form", { class: "bar" }, h("label", {}, "Queue ", place), h("label", {}, "Reason ", reason),
@@ -26,12 +28,18 @@ export async function show(element, context) {
   replace(element, form, actions, list, details);
   form.addEventListener("submit", (event) => { event.preventDefault(); load(); });
 
+  // The first one stands for all.
+  function chosenPlace() {
+    const { qmgr = "", queue = "" } = places[place.value - 1] ?? {};
+    return { qmgr, queue };
+  }
+
   async function load() {
     const number = latest += 1;
     replace(details);
     try {
       const { letters: found, is_cut: isCut } = await get("/dead-letters",
-        { ...places[place.value], reason: reason.value, destination: destination.value });
+        { ...chosenPlace(), reason: reason.value, destination: destination.value });
       // An answer that a later one has overtaken is not shown.
       if (number !== latest) return;
       letters = found;
@@ -69,12 +77,12 @@ export async function show(element, context) {
     const why = each.reason === null ? "no header" : `${each.reason} ${each.reason_name ?? ""}`;
     return row(HEADINGS, [box,
       h("button", { class: "link", onclick: () => open(each) }, each.dead_since ?? "unknown"),
-      why, each.destination ? `${each.destination} @ ${each.destination_qmgr ?? ""}` : "", each.made_by ?? "", each.source, each.format, each.length]);
+      `${each.place.queue} at ${each.place.qmgr}`, why, each.destination ? `${each.destination} @ ${each.destination_qmgr ?? ""}` : "", each.made_by ?? "", each.source, each.format, each.length]);
   }
 
   async function open(each) {
     try {
-      replace(details, messageOf(await get("/queue/message", { ...places[place.value], at: each.at })));
+      replace(details, messageOf(await get("/queue/message", { ...each.place, at: each.at })));
       details.focus();
       details.scrollIntoView({ block: "nearest" });
     } catch (error) {
@@ -83,14 +91,20 @@ export async function show(element, context) {
   }
 
   async function remove(action, what) {
-    const { qmgr, queue } = places[place.value];
-    if (!confirm(visible(`${what} ${chosen.size} dead letters of ${queue}?`))) return;
+    const of = Map.groupBy(letters.filter((each) => chosen.has(each.token)), (each) => JSON.stringify(each.place));
+    const names = [...of.values()].map(([{ place: { qmgr, queue } }]) => `${queue} at ${qmgr}`).join(", ");
+    if (!confirm(visible(`${what} ${chosen.size} dead letters of ${names}?`))) return;
     for (const button of actions.querySelectorAll("button")) button.disabled = true;
     try {
-      const told = await post(`/dead-letters/${action}`, { qmgr, queue, tokens: [...chosen] });
-      const left = told.left.map((each) => `${each.count}${each.destination ? ` for ${each.destination} at ${each.destination_qmgr}` : ""}: ${each.outcome}`);
+      let done = 0;
+      const left = [];
+      for (const those of of.values()) {
+        const told = await post(`/dead-letters/${action}`, { ...those[0].place, tokens: those.map((each) => each.token) });
+        done += told.done;
+        left.push(...told.left.map((each) => `${each.count}${each.destination ? ` for ${each.destination} at ${each.destination_qmgr}` : ""}: ${each.outcome}`));
+      }
       await load();
-      context.tell([`${told.done} done`, ...left].join("; "), left.length > 0);
+      context.tell([`${done} done`, ...left].join("; "), left.length > 0);
     } catch (error) {
       await load();
       context.tell(error.message, true);

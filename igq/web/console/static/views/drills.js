@@ -1,7 +1,7 @@
 // Drills: one is chosen, started, watched line by line, and perhaps stopped.
 
 import { get, post } from "../api.js";
-import { append, badge, h, replace } from "../dom.js";
+import { append, badge, h, redraw, replace } from "../dom.js";
 
 export const title = "Drills";
 
@@ -64,7 +64,7 @@ export async function show(element, context) {
     if (isAtEnd) lines.scrollTop = lines.scrollHeight;
     start.disabled = found.is_running;
     stop.disabled = found.verdict !== "RUNNING";
-    replace(state, found.name && [`${found.name} `, badge(found.verdict)]);
+    redraw(state, found.name && [`${found.name} `, badge(found.verdict)]);
   }
 
   drills = await get("/drills");

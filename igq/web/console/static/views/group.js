@@ -1,6 +1,6 @@
 // The group: members with their agents, and recoveries.
 
-import { badge, h, replace, row, table } from "../dom.js";
+import { badge, h, redraw, row, table } from "../dom.js";
 import * as live from "../live.js";
 
 export const title = "Group";
@@ -19,7 +19,7 @@ export function show(element, context) {
 }
 
 function render(element, status, passed) {
-  replace(element,
+  redraw(element,
     h("p", { class: "facts" }, status.redis.version, " ", h("span", { class: "muted" }, status.redis.durability)),
     status.managers.length
       ? table(MEMBERS, status.managers.map((each) => manager(each, passed)), { class: "cards" })
@@ -35,21 +35,18 @@ function manager(each, passed) {
 }
 
 function troubles(status, passed) {
-  const found = [];
+  const found = [...status.troubles];
   for (const each of status.managers) {
-    if (each.is_leaving) found.push(`${each.name} is being removed from the group.`);
-    if (each.in_doubt) found.push(`${each.in_doubt} units of work in doubt at ${each.name}.`);
     for (const [who, agent] of [[`Agent of ${each.name}`, each.agent],
       ...each.agent.movers.map((mover) => [`Mover of ${mover.queue} at ${each.name}`, mover])]) {
-      if (agent.next_retry_s !== null) {
-        const left = Math.max(0, agent.next_retry_s - passed).toFixed(0);
-        found.push(h("span", {}, `${who}: next try in `, h("time", { class: "clock" }, `${left} s`),
-          `, after ${agent.short_retries} short and ${agent.long_retries} long retries. ${agent.last_error}`));
-      } else if (agent.last_error) found.push(`${who}: ${agent.last_error}`);
+      if (agent.next_retry_s === null) {
+        if (agent.last_error && !found.some((text) => text.includes?.(agent.last_error))) found.push(`${who}: ${agent.last_error}`);
+        continue;
+      }
+      const left = Math.max(0, agent.next_retry_s - passed).toFixed(0);
+      found.push(h("span", {}, `${who}: next try in `, h("time", { class: "clock" }, `${left} s`),
+        `, after ${agent.short_retries} short and ${agent.long_retries} long retries. ${agent.last_error}`));
     }
-  }
-  for (const each of status.structures) {
-    if (each.state !== "ACTIVE") found.push(h("span", {}, `Structure ${each.name} `, badge(each.state)));
   }
   return found.length > 0 && [h("h2", {}, "Troubles"), h("ul", { class: "troubles" }, found.map((each) => h("li", {}, each)))];
 }
@@ -58,6 +55,7 @@ function recoveries(found) {
   if (!found.length) return null;
   const longest = Math.max(1, ...found.map((each) => each.seconds));
   return [h("h2", {}, "Recoveries"), h("ol", { class: "timeline" }, found.map((each) => h("li", {},
+    h("time", { datetime: each.detected_at, class: "muted" }, `${each.detected_at.slice(0, 19).replace("T", " ")} UTC`), " ",
     h("span", { class: "what" }, each.failed, " by ", each.by), " ", badge(each.state),
     h("meter", { min: 0, max: longest, value: each.seconds, "aria-label": "seconds" }),
     h("span", { class: "muted" }, `${each.seconds.toFixed(2)} s, ${each.units_of_work} units of work, ${each.messages} messages`))))];

@@ -1,7 +1,7 @@
 // One queue: a page of messages, and one message with its descriptor, headers and body. Nothing is removed.
 
 import { get } from "../api.js";
-import { append, h, replace, row, table } from "../dom.js";
+import { append, h, redraw, replace, row, table } from "../dom.js";
 import * as live from "../live.js";
 import { age } from "./queues.js";
 
@@ -20,9 +20,9 @@ export function show(element, context) {
   replace(element, h("h2", { class: "queue-name" }, queue, " ", h("small", { class: "muted" }, qmgr ? `at ${qmgr}` : "shared")), facts, list, details);
   context.whenLeft(live.on("queues", ({ rows }) => {
     const found = [...rows.values()].find((each) => each.name === queue && (each.owner ?? "") === qmgr);
-    if (!found) { replace(facts, "The queue is not there."); return; }
+    if (!found) { redraw(facts, "The queue is not there."); return; }
     const oldest = found.oldest_at === null ? "" : `, the oldest ${age(Date.now() / 1000 - found.oldest_at)} old`;
-    replace(facts, `${found.depth} messages${oldest}; ${found.uncommitted} uncommitted; open ${found.open_input} for input, ${found.open_output} for output; ${found.waiters} gets wait`);
+    redraw(facts, `${found.depth} messages${oldest}; ${found.uncommitted} uncommitted; open ${found.open_input} for input, ${found.open_output} for output; ${found.waiters} gets wait`);
   }));
 
   async function load() {

@@ -1,6 +1,6 @@
 // All local queues: filtered, sorted, and as many rows as are in sight. 2,000 queues cost no more than 20.
 
-import { h, replace, svg } from "../dom.js";
+import { h, redraw, replace, svg } from "../dom.js";
 import * as live from "../live.js";
 
 export const title = "Queues";
@@ -58,7 +58,7 @@ export function show(element, context) {
       const [x, y] = [column.value(a), column.value(b)];
       return ((x > y) - (x < y)) * (isDown ? -1 : 1) || (a.key > b.key) - (a.key < b.key);
     });
-    replace(count, `${rows.length} of ${all.length}`);
+    redraw(count, `${rows.length} of ${all.length}`);
     for (const each of head.children) {
       if (each.dataset.sort === sortedBy) each.setAttribute("aria-sort", isDown ? "descending" : "ascending");
       else each.removeAttribute("aria-sort");
@@ -73,7 +73,7 @@ export function show(element, context) {
     // The headings end where the rows do, beside the scroll bar.
     head.style.paddingRight = `${list.offsetWidth - list.clientWidth + 10}px`;
     inner.style.height = `${rows.length * ROW}px`;
-    replace(inner, rows.slice(first, last).map((each, at) => row(each, first + at)));
+    redraw(inner, rows.slice(first, last).map((each, at) => row(each, first + at)));
     if (focused) [...inner.children].find((each) => each.dataset.key === focused)?.focus({ preventScroll: true });
   }
 

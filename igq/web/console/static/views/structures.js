@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { command } from "../commands.js";
-import { badge, h, replace, row, table } from "../dom.js";
+import { badge, h, redraw, replace, row, table } from "../dom.js";
 import * as live from "../live.js";
 import { chooser } from "../managers.js";
 import { age } from "./queues.js";
@@ -36,7 +36,7 @@ export async function show(element, context) {
     const states = new Map((group?.structures ?? []).map((each) => [each.name, each]));
     const own = [...states.values()].filter((each) => !about.some((known) => known.name === each.name));
     const rows = [...about.map((each) => line(each, states.get(each.name))), ...own.map((each) => line({ name: each.name }, each))];
-    replace(list, rows.length ? table(HEADINGS, rows, { class: "cards" }) : h("p", {}, "There is no structure."));
+    redraw(list, rows.length ? table(HEADINGS, rows, { class: "cards" }) : h("p", {}, "There is no structure."));
     if (focused) [...list.querySelectorAll("button")].find((each) => each.dataset.command === focused)?.focus();
   }
 

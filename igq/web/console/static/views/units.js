@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { command } from "../commands.js";
-import { badge, h, replace, row, table } from "../dom.js";
+import { badge, h, redraw, replace, row, table } from "../dom.js";
 import { age } from "./queues.js";
 
 export const title = "Units of work";
@@ -27,10 +27,10 @@ export async function show(element, context) {
     const found = await get("/units");
     if (hasLeft) return;
     const focused = document.activeElement?.dataset?.command;
-    replace(inDoubt, found.in_doubt.length
+    redraw(inDoubt, found.in_doubt.length
       ? table(IN_DOUBT, found.in_doubt.map(doubtful), { class: "cards" })
       : h("p", {}, "Nothing is in doubt."));
-    replace(open, found.open.length ? table(OPEN, found.open.map(opened), { class: "cards" }) : h("p", {}, "None is open."),
+    redraw(open, found.open.length ? table(OPEN, found.open.map(opened), { class: "cards" }) : h("p", {}, "None is open."),
       found.is_cut && h("p", { class: "muted" }, "There are more."));
     const known = new Set(found.open.map((each) => each.id));
     for (const id of seen.keys()) if (!known.has(id)) seen.delete(id);
