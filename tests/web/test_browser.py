@@ -178,3 +178,19 @@ def test_a_session_that_is_over_leads_to_the_sign_in(page: Page, console: Consol
     expect(page.get_by_text("live", exact=True)).to_be_visible()
     console.shell.out("console", "user", "remove", "kurz")
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible(timeout=60_000)
+
+
+def test_a_selection_outlives_the_news_and_every_trouble_is_named(page: Page, console: Console) -> None:
+    shell = console.shell
+    shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(TINY) MAXDEPTH(1)")
+    shell.out("put", "QM1", "TINY", "x")
+    sign_in(page, console)
+    expect(page.locator(".troubles")).to_contain_text("queue TINY at QM1: full, 1 message")
+    page.evaluate("""() => getSelection().selectAllChildren(document.querySelector("tbody td"))""")
+    selected = page.evaluate("getSelection().toString()")
+
+    shell.out("mqsc", "QM1", "-c", "DELETE QLOCAL(TINY) PURGE")
+
+    # By now the page was drawn anew.
+    expect(page.locator("main")).not_to_contain_text("TINY")
+    assert page.evaluate("getSelection().toString()") == selected == "QM1"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
+
+from igq.web.http.addresses import network_of
 
 #: Failures that are allowed within the window: from one host, and for one user from anywhere.
 PER_HOST, PER_USER = 10, 30
@@ -69,14 +70,3 @@ class Failures:
 
     def _keys(self, host: str, user: str) -> tuple[tuple[tuple[str, str], int], ...]:
         return ((("host", network_of(host)), self._per_host), (("user", user[:_LONGEST_NAME]), self._per_user))
-
-
-def network_of(host: str) -> str:
-    """Where a client comes from. An IPv6 host has as many addresses as it likes in its network of 64 bits."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
-        return str(ipaddress.ip_network((address, 64), strict=False))
-    return str(address)

@@ -21,7 +21,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from igq.web.access.failures import network_of
+from igq.web.http.addresses import network_of
 
 #: Connections at one time that have not signed in: of one address, and in all. And those that have.
 PER_ADDRESS, NOT_SIGNED_IN, SIGNED_IN = 100, 250, 250

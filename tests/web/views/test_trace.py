@@ -10,7 +10,7 @@ from tests.support.browser import HOSTILE, looking, picture
 from tests.support.console import Console
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 TEXT = "<b>order 1</b>"
 
@@ -53,6 +53,19 @@ def test_what_names_no_message_is_refused(console: Console, asked: dict[str, str
         assert vera.get("/console/api/trace", params=asked).status_code == 400
 
 
+def broken_words(page: Page) -> list[str]:
+    """Short words in cells that have more than one line."""
+    return list(
+        page.evaluate("""() => [...document.querySelectorAll("td")].filter((cell) => {
+          const text = cell.textContent;
+          if (/\\s/.test(text) || text.length > 25 || cell.querySelector(".badge")) return false;
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          return new Set([...range.getClientRects()].map((each) => Math.round(each.top))).size > 1;
+        }).map((cell) => cell.textContent)""")
+    )
+
+
 def test_a_browser_shows_a_way_and_an_address_leads_to_it(console: Console, browser: Browser) -> None:
     with looking(browser, console, "vera", "trace") as page:
         page.get_by_label("Kind of identifier").select_option("correl_id")
@@ -66,6 +79,7 @@ def test_a_browser_shows_a_way_and_an_address_leads_to_it(console: Console, brow
         page.goto(f"{console.url}/console/#/trace/msg_id/{msg_id}")
         page.wait_for_selector("tbody tr:nth-child(2):has-text('get')")
         assert rows.count() == 2
+        assert broken_words(page) == []
         page.get_by_label("Identifier", exact=True).fill(HOSTILE[:24])
         page.keyboard.press("Enter")
         page.wait_for_selector("text=No such message was put")
