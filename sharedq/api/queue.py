@@ -233,6 +233,9 @@ class Queue(Opened[Handle]):
     def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0, match: MQMD | None = None) -> Message:
         """MQCMIT and the next MQGET in one round trip; a get that waits does so from the moment of the commit.
 
+        The reason of the get comes after the commit: 2033, 2016 (GET(DISABLED)) and the like say that the unit of work
+        is committed, and that no message was got. A commit that fails has reasons of its own: 2003, 2123, 2009.
+
         Args:
             match: descriptor whose MsgId and CorrelId the message must have, as for ``get``.
         """
@@ -243,7 +246,10 @@ class Queue(Opened[Handle]):
             return getting.commit_and_get(self.connection, self._open_handle(), gmo, md=match)[0]
 
     def commit_and_get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
-        """MQCMIT and the next up to *count* (1..100) messages in one round trip; 2033: committed, none there."""
+        """MQCMIT and the next up to *count* (1..100) messages in one round trip.
+
+        Reasons are those of ``commit_and_get``: 2033, committed and none there; 2016, committed and GET(DISABLED).
+        """
         gmo = self._gmo(options, wait_ms)
         with self.connection.lock:
             return getting.commit_and_get(self.connection, self._open_handle(), gmo, self._count(count))

@@ -74,6 +74,7 @@ def define_system_objects(repository: Repository, structure: str) -> None:
         QueueAlias(name="SYSTEM.DEFAULT.ALIAS.QUEUE", description="Default alias queue"),
         QueueRemote(name="SYSTEM.DEFAULT.REMOTE.QUEUE", description="Default remote queue"),
         QueueModel(name="SYSTEM.DEFAULT.MODEL.QUEUE", description="Default model queue"),
+        QueueModel(name="SYSTEM.MQSC.REPLY.QUEUE", description="Replies to MQSC commands"),
         # A dead letter is longer than the undelivered message, by its header.
         QueueLocal(
             name=SYSTEM_DEAD_LETTER_QUEUE,

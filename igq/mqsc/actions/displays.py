@@ -14,7 +14,7 @@ from igq.mqsc.actions.in_doubt import display_in_doubt
 from igq.mqsc.language.attribute_values import find_parameter, read_choice
 from igq.mqsc.language.parameters import AREAS, keywords
 from igq.mqsc.language.parser import Command
-from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
+from igq.mqsc.records import Request, Shown, read_request, shown, shown_attributes, two_columns
 from igq.operations.command_service import state_of
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -73,6 +73,10 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
     return _found(lines, command, repository, [each for each in left_out if matches(in_structures, each.structure)])
 
 
+#: The figures of DISPLAY QSTATUS that MONITOR asks for.
+_MONITORED = ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MONQ", "MSGAGE", "QTIME")
+
+
 def display_qmgr(command: Command, repository: Repository) -> list[str]:
     """DISPLAY QMGR."""
     known = (*by_keyword(QueueManagerAttributes), *keywords("QMGR"))
@@ -114,7 +118,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     is_by_queue = kind == "QUEUE"
     known = [keyword for keyword in keywords("QSTATUS", kind) if keyword != "TYPE"]
     open_type = read_choice(command, "OPENTYPE", ("ALL", "INPUT", "OUTPUT"), "ALL")
-    request = read_request(command, ("TYPE", "OPENTYPE", "CMDSCOPE"), known, all_by_default=True)
+    request = _with_monitor(command, known, is_by_queue=is_by_queue)
     queues, left_out = repository.display_queues_and_left_out(command.name, (QueueLocal.kind,))
     if not queues:
         return _found([], command, repository, left_out)
@@ -138,6 +142,18 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
                 ]
     lines = lines or [messages.NOTHING_FOUND.format("handle" if kind == "HANDLE" else command.object_type)]
     return [*lines, *messages.left_out(left_out)]
+
+
+def _with_monitor(command: Command, known: list[str], *, is_by_queue: bool) -> Request:
+    """Read what DISPLAY QSTATUS asks for. MONITOR asks for every figure that is gathered by MONQ."""
+    asked = find_parameter(command, "MONITOR") if is_by_queue else None
+    if asked is not None and asked.values is not None:
+        raise command.error(asked, "MONITOR without a value")
+    options = ("TYPE", "OPENTYPE", "CMDSCOPE", *(("MONITOR",) if is_by_queue else ()))
+    request = read_request(command, options, known, all_by_default=asked is None)
+    if asked is None or request.keywords is None:
+        return request
+    return replace(request, keywords=(*request.keywords, *_MONITORED))
 
 
 def reset_queue_counts(command: Command, repository: Repository) -> list[str]:

@@ -188,12 +188,13 @@ def display_sub(command: Command, repository: Repository) -> list[str]:
     request = read_request(
         command,
         (*_SCOPES, "SUBID", "SUBTYPE", "DURABLE"),
-        by_keyword(Subscription),
+        (*by_keyword(Subscription), *keywords("SUB")),
         all_by_default=not is_generic(command.name),
     )
     lines: list[str] = []
     for match in _selected(command, repository):
         record = _record(match.subscription, Subscription.kind)
+        record.append(shown("SELTYPE", "STANDARD" if match.subscription.selector else "NONE"))
         if request.where(record):
             lines += [messages.details(command), *two_columns(request.select(record, always=2))]
     return _found(lines, command)

@@ -265,6 +265,7 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
         )
     },
     "NAMELIST": {"": (_number("NAMCOUNT", Int.NAME_COUNT),)},
+    "SUB": {"": (_words("SELTYPE", Param.SELECTOR_TYPE, words.SELECTOR_TYPE),)},
     "QMSTATUS": {
         "": (
             _QMNAME,

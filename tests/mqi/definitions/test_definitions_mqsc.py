@@ -332,6 +332,21 @@ def test_a_monitored_queue_shows_the_age_of_its_oldest_message(group: TestGroup)
     assert "MONQ(LOW)" in shown
 
 
+def test_monitor_shows_the_figures_that_are_gathered(group: TestGroup) -> None:
+    done(group, "DEF QL(A) MONQ(LOW)")
+    shown = done(group, "DIS QS(A) MONITOR IPPROCS")
+    for keyword in ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MONQ", "MSGAGE", "QTIME", "IPPROCS"):
+        assert f"{keyword}(" in shown
+    assert "OPPROCS(" not in shown
+    assert "OPPROCS(" in done(group, "DIS QS(A) MONITOR ALL")
+
+
+def test_a_subscription_shows_the_type_of_its_selector(group: TestGroup) -> None:
+    done(group, "DEF QL(A)\nDEF SUB(ONE) TOPICSTR(T) DEST(A) SELECTOR('a = 1')\nDEF SUB(TWO) TOPICSTR(T) DEST(A)")
+    assert "SELTYPE(STANDARD)" in done(group, "DIS SUB(ONE) SELTYPE")
+    assert "SELTYPE(NONE)" in done(group, "DIS SUB(TWO)")
+
+
 @pytest.mark.parametrize(
     ("of_manager", "of_queue", "level"),
     [
