@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 import redis
@@ -19,6 +20,7 @@ from sharedq.messages.record import DEAD_LETTER, PERSISTENT
 from sharedq.objects.definitions.names import queue_of
 from sharedq.redis.deployment import Deployment, DeploymentError
 from sharedq.redis.keys import StructureKeys, admin_keys, qmgr_of
+from sharedq.redis.outage import ride_out
 
 #: Entries requested in one call: enough to hide the round trip, few enough not to hold Redis up.
 READ_ENTRIES = 2_000
@@ -101,9 +103,14 @@ def structure_numbers(deployment: Deployment, group: str) -> dict[str, int]:
     Raises:
         JournalError: Redis cannot be reached, or does not know the group.
     """
-    key = admin_keys(group).structures
-    with errors_named(), deployment.client(key) as client:
-        found: dict[bytes, bytes] = client.hgetall(key)
+    with errors_named(), deployment.client(admin_keys(group).structures) as client:
+        return structure_numbers_at(client, group)
+
+
+def structure_numbers_at(client: redis.Redis, group: str) -> dict[str, int]:
+    """As `structure_numbers`, over a client of the server that holds ``admin_keys(group).structures``."""
+    with errors_named():
+        found: dict[bytes, bytes] = client.hgetall(admin_keys(group).structures)  # type: ignore[assignment]
     if not found:
         raise JournalError(f"Redis knows no group {group}: no queue manager of it ever started there")
     return {name.decode(): int(json.loads(text)["number"]) for name, text in sorted(found.items())}
@@ -135,12 +142,15 @@ def read_entries(
     *,
     is_first_there: bool = False,
     may_miss: bool = False,
+    outage_s: float = 0,
+    reconnect: Callable[[], redis.Redis] | None = None,
 ) -> Iterator[Entry]:
     """Yield the entries from *start* to *end*, both included, oldest first. At most *count* + 1 are in memory.
 
     Args:
         is_first_there: *start* is an entry that existed a moment ago.
         may_miss: continue after entries that are trimmed while the caller reads.
+        outage_s, reconnect: Redis may be away for so many seconds; this makes another client then.
 
     Raises:
         JournalError: Redis cannot be reached or refuses.
@@ -149,9 +159,18 @@ def read_entries(
     # Each page but the first begins with the last entry of the page before: while that exists, nothing after it was
     # trimmed.
     known = start if is_first_there else None
-    while True:
+    clients = [client]
+
+    def page(first: str) -> list[tuple[bytes, dict[bytes, bytes]]]:
         with errors_named():
-            found: list[tuple[bytes, dict[bytes, bytes]]] = client.xrange(structure.journal, start, end, count + 1)  # type: ignore[assignment]
+            return clients[-1].xrange(structure.journal, first, end, count + 1)  # type: ignore[return-value]
+
+    def connect_anew() -> None:
+        if reconnect is not None:
+            clients.append(reconnect())
+
+    while True:
+        found = ride_out(outage_s, partial(page, start), connect_anew)
         is_known_there = bool(found) and found[0][0].decode() == known
         if known is not None and not is_known_there and not may_miss:
             raise JournalTrimmedError(

@@ -10,7 +10,7 @@ that was put after the ranges were planned. A message that is got meanwhile is m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -20,7 +20,8 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import StructureKeys, admin_keys, prepared_field, structure_keys
-from sharedq.redis.link import Argument, Link, Reply
+from sharedq.redis.link import Argument, Link, Reply, ScriptCall
+from sharedq.redis.outage import ride_out
 from sharedq.scripts.reading import note_read_call, read_range_call, read_unit_call
 
 #: The most messages and bytes that one call visits: about a millisecond of the server's time.
@@ -105,14 +106,23 @@ class Reader:
     Args:
         has_data: fetch the messages' data, too.
         beginning: without the data, fetch so many bytes from their beginning. Only `read` does.
+        outage_s: the seconds for which Redis may be away. A question is repeated over a new connection.
 
     Raises:
         MQIError: from every call: 2009, Redis cannot be reached; 2035, it refuses us.
     """
 
     def __init__(
-        self, deployment: Deployment, group: str, *, has_data: bool = True, beginning: int = 0, wanted: Wanted = ALL
+        self,
+        deployment: Deployment,
+        group: str,
+        *,
+        has_data: bool = True,
+        beginning: int = 0,
+        wanted: Wanted = ALL,
+        outage_s: float = 0,
     ) -> None:
+        self._deployment, self._outage_s = deployment, outage_s
         self._link = Link(deployment, timeout_s=_TIMEOUT_S)
         self._group = group
         self._has_data = has_data
@@ -141,7 +151,7 @@ class Reader:
 
     def note_read(self, qmgr: str, xid: bytes) -> None:
         """Note that the prepared unit of work of *qmgr*, or the group, with *xid* was read, and so may be committed."""
-        self._link.call(*note_read_call(admin_keys(self._group), prepared_field(qmgr, xid)))
+        self._call(note_read_call(admin_keys(self._group), prepared_field(qmgr, xid)))
 
     def _read_unit_whole(self, place: Place, unit_id: str, keys: StructureKeys) -> Iterator[Slice]:
         """Read by plain commands: a script would copy each record in and out, which is four times the work."""
@@ -151,7 +161,7 @@ class Reader:
         look = (b"LRANGE", key, b"0", b"0")
         while True:
             more = (b"LRANGE", key, b"%d" % position, b"%d" % (position + _OPERATIONS_TOGETHER - 1))
-            state, operations = self._link.commands(unit, [look, more])
+            state, operations = self._commands(unit, [look, more])
             if not _is_whole(state, []):
                 raise _unit_ended(unit_id)
             if not operations:
@@ -165,7 +175,7 @@ class Reader:
                 some, left = _first(left, count)
                 gets = [(b"HMGET", messages.encode(), *ids) for ids, _ in some]
                 # Read the state after the records: if the unit is not being ended then, they were all there.
-                *found, state, (seconds, micros) = self._link.commands(unit, [*gets, look, (b"TIME",)])
+                *found, state, (seconds, micros) = self._commands(unit, [*gets, look, (b"TIME",)])
                 if not _is_whole(state, found):
                     raise _unit_ended(unit_id)
                 now_ms = int(seconds) * 1000 + int(micros) // 1000
@@ -179,7 +189,7 @@ class Reader:
         position = 1
         while position > 0:
             call = read_unit_call(keys, unit_id, position, SLICE_MESSAGES, SLICE_BYTES)
-            position, *found = self._link.call(*call)
+            position, *found = self._call(call)
             if position < 0:
                 raise _unit_ended(unit_id)
             now_ms, operations = found
@@ -199,7 +209,23 @@ class Reader:
             *(wanted.priority_min, wanted.priority_max),
             *("" if ms is None else ms for ms in (wanted.put_from_ms, wanted.put_until_ms)),
         ]
-        return self._link.call(*read_range_call(keys, keys.queue(what.place.queue), arguments))
+        return self._call(read_range_call(keys, keys.queue(what.place.queue), arguments))
+
+    def _call(self, call: ScriptCall) -> Reply:
+        return self._ask(lambda link: link.call(*call))
+
+    def _commands(self, key: str, commands: Sequence[Sequence[bytes]]) -> list[Reply]:
+        found: list[Reply] = self._ask(lambda link: link.commands(key, commands))
+        return found
+
+    def _ask(self, ask: Callable[[Link], Reply]) -> Reply:
+        """Ask a question, which changes no message and so may be asked again."""
+        return ride_out(self._outage_s, lambda: ask(self._link), self._connect_anew)
+
+    def _connect_anew(self) -> None:
+        self._link.close()
+        self._deployment.forget()
+        self._link = Link(self._deployment, timeout_s=_TIMEOUT_S)
 
 
 _Operation = tuple[list[bytes], bytes]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -12,15 +14,26 @@ from pyspark.sql.types import StructType
 
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.worker import settle
-from sharedq.reading.journal import Entry, JournalError, parse_position, read_entries, split, structure_numbers
+from sharedq.reading.journal import (
+    Entry,
+    JournalError,
+    errors_named,
+    parse_position,
+    read_entries,
+    split,
+    structure_numbers_at,
+)
 from sharedq.reading.journal_reach import first_from
 from sharedq.redis.deployment import Deployment
-from sharedq.redis.keys import StructureKeys, structure_keys
+from sharedq.redis.keys import StructureKeys, admin_keys, structure_keys
+from sharedq.redis.outage import ride_out
 
 #: Options of the batch and of the stream.
-COMMON_OPTIONS = ("structures", "start", "entriesPerPartition", "failOnDataLoss")
+COMMON_OPTIONS = ("structures", "start", "entriesPerPartition", "failOnDataLoss", "outage_s")
 #: About how many entries a partition has, if events come evenly in time.
 ENTRIES_PER_PARTITION = 50_000
+
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -56,34 +69,60 @@ class JournalAccess:
         self.start = place_of(options, "start", "-")
         self.per_partition = options.number("entriesPerPartition", ENTRIES_PER_PARTITION)
         self.may_miss = not options.flag("failOnDataLoss", default=True)
+        self.outage_s = options.outage_s()
+        self._clients: dict[str, Any] = {}
 
-    def deployment(self) -> Deployment:
-        """A connection to Redis for one call from Spark."""
+    @cached_property
+    def _deployment(self) -> Deployment:
         return Deployment(self.url)
+
+    def client(self, key: str) -> Any:
+        """The kept client of the server that holds *key*. Raises an error of Redis: the server is not known."""
+        if key not in self._clients:
+            self._clients[key] = self._deployment.client(key)
+        return self._clients[key]
+
+    def ride_out(self, step: Callable[[], _T]) -> _T:
+        """Do a step that may be repeated, and repeat it while Redis is away."""
+
+        def named() -> _T:
+            with errors_named():
+                return step()
+
+        return ride_out(self.outage_s, named, self.connect_anew, what="journal")
+
+    def connect_anew(self) -> None:
+        """Forget the servers, which may be others now."""
+        self.close()
+        self._deployment.forget()
+
+    def close(self) -> None:
+        """Close the connections. The next question opens new ones."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            client.close()
 
     def keys(self, structure: str) -> StructureKeys:
         """A structure's keys."""
         return structure_keys(self.group, structure)
 
-    def structures(self, deployment: Deployment) -> dict[str, int]:
+    def structures(self) -> dict[str, int]:
         """The structures to read, with their numbers. Raises JournalError: one does not exist."""
-        numbers = structure_numbers(deployment, self.group)
+        numbers = structure_numbers_at(self.client(admin_keys(self.group).structures), self.group)
         unknown = self._names - set(numbers)
         if unknown:
             raise JournalError(f"group {self.group} has no structure {', '.join(sorted(unknown))}")
         return {name: number for name, number in numbers.items() if not self._names or name in self._names}
 
-    def partitions(
-        self, deployment: Deployment, structure: str, number: int, start: str, end: str, entries: int
-    ) -> list[JournalPartition]:
+    def partitions(self, structure: str, number: int, start: str, end: str, entries: int) -> list[JournalPartition]:
         """Partitions that together hold the range from *start* to *end*, about *entries* entries."""
         keys = self.keys(structure)
-        with deployment.client(keys.journal) as client:
-            # Each begins with an entry. If that entry exists when the partition is read, nothing of it was trimmed.
-            found = [
-                (first_from(client, keys, first, last), last)
-                for first, last in split(start, end, parts=max(1, -(-entries // self.per_partition)))
-            ]
+        client = self.client(keys.journal)
+        # Each begins with an entry. If that entry exists when the partition is read, nothing of it was trimmed.
+        found = [
+            (first_from(client, keys, first, last), last)
+            for first, last in split(start, end, parts=max(1, -(-entries // self.per_partition)))
+        ]
         return [JournalPartition(structure, number, first, last) for first, last in found if first is not None]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -98,15 +137,24 @@ class JournalAccess:
     def entries(self, partition: JournalPartition) -> Iterator[Entry]:
         """A partition's entries, as they are stored."""
         keys = self.keys(partition.structure)
-        with self.deployment().client(keys.journal) as client:
+
+        def connect() -> Any:
+            self.connect_anew()
+            return self.client(keys.journal)
+
+        try:
             yield from read_entries(
-                client,
+                self.ride_out(lambda: self.client(keys.journal)),
                 keys,
                 partition.start,
                 partition.end,
                 is_first_there=not partition.may_shrink,
                 may_miss=self.may_miss,
+                outage_s=self.outage_s,
+                reconnect=connect,
             )
+        finally:
+            self.close()
 
     def rows(self, entries: Iterable[Entry], partition: JournalPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's *entries*."""

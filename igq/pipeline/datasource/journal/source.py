@@ -34,7 +34,7 @@ from igq.pipeline.datasource.options import SourceOptions, check_chosen
 from igq.pipeline.engine.choice import is_duckdb
 from igq.pipeline.errors import PipelineError, why_a_job_ends
 from igq.pipeline.schemas import JOURNAL
-from sharedq.reading.journal import JournalTrimmedError, check_order, clip, position_order, read_extent
+from sharedq.reading.journal import JournalTrimmedError, check_order, clip, errors_named, position_order, read_extent
 from sharedq.reading.journal_reach import Reach, check_start, read_reach, read_reaches
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import StructureKeys
@@ -80,18 +80,24 @@ class JournalReader(DataSourceReader):
         check_order(self.journals.start, self._end)
 
     def partitions(self) -> Sequence[InputPartition]:
+        try:
+            with errors_named():
+                return self._partitions()
+        finally:
+            self.journals.close()
+
+    def _partitions(self) -> Sequence[InputPartition]:
         journals = self.journals
-        deployment = journals.deployment()
         found: list[JournalPartition] = []
-        for name, number in journals.structures(deployment).items():
+        for name, number in journals.structures().items():
             keys = journals.keys(name)
-            with deployment.client(keys.journal) as client:
-                if not journals.may_miss:
-                    self._check_start(keys, read_reach(client, keys))
-                extent = read_extent(client, keys)
+            client = journals.client(keys.journal)
+            if not journals.may_miss:
+                self._check_start(keys, read_reach(client, keys))
+            extent = read_extent(client, keys)
             clipped = extent and clip(extent, journals.start, self._end)
             if extent and clipped:
-                ranges = journals.partitions(deployment, name, number, *clipped, extent.entries)
+                ranges = journals.partitions(name, number, *clipped, extent.entries)
                 for oldest in ranges[:1]:
                     oldest.may_shrink = journals.start == "-" and self._trimmed.get(name, 0) > 0
                 found += ranges

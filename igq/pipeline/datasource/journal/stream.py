@@ -7,8 +7,8 @@ not name is newer, and is read from its beginning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from igq.pipeline.datasource.journal.ranges import COMMON_OPTIONS, JournalAccess
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.errors import PipelineError
-from sharedq.reading.journal import position_order
+from sharedq.reading.journal import JournalError, errors_named, position_order
 from sharedq.reading.journal_reach import (
     BEGINNING,
     Place,
@@ -31,11 +31,13 @@ from sharedq.reading.journal_reach import (
     place_before,
     read_reach,
 )
-from sharedq.redis.deployment import Deployment
+from sharedq.redis.outage import is_away
 
 OPTIONS = (*COMMON_OPTIONS, "maxEntriesPerTrigger")
 #: Entries of a batch, at most.
 ENTRIES_PER_TRIGGER = 200_000
+
+_T = TypeVar("_T")
 
 #: Structure -> the place it was read to: ``after`` and ``entries``.
 Offset = dict[str, dict[str, Any]]
@@ -49,51 +51,59 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._limit = options.number("maxEntriesPerTrigger", ENTRIES_PER_TRIGGER)
         if self._journals.start == "+":
             raise PipelineError("start=+: give a time; a query that is started again would begin at another place")
+        #: A first step that fails shows a mistake rather than an outage.
+        self._has_begun = False
         #: With the trigger AvailableNow: the ends of the journals when the query began.
         self._ends: dict[str, Place] | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        deployment = self._journals.deployment()
-        return _offset({name: self._first_place(deployment, name) for name in self._journals.structures(deployment)})
+        return self._ride_out(lambda: _offset({name: self._first_place(name) for name in self._journals.structures()}))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         return ReadMaxRows(self._limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        self._ends = {name: Place(reach.last, reach.added) for name, reach in self._reaches().items() if reach}
+        self._ends = self._ride_out(lambda: _ends(self._reaches()))
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        deployment = self._journals.deployment()
-        reaches = self._reaches(deployment)
-        places = {name: self._place(deployment, start, name, reach) for name, reach in reaches.items()}
-        ends = {name: Place(reach.last, reach.added) for name, reach in reaches.items() if reach}
+        # Other limits than ours mean all that there is: for a query of one batch.
+        return self._ride_out(lambda: self._latest(start, limit.max_rows if isinstance(limit, ReadMaxRows) else None))
+
+    def _latest(self, start: Offset, most: int | None) -> Offset:
+        reaches = self._reaches()
+        places = {name: self._place(start, name, reach) for name, reach in reaches.items()}
+        ends = _ends(reaches)
         if self._ends is not None:
             ends = {name: end for name, end in self._ends.items() if name in reaches}
         ends = {name: end for name, end in ends.items() if end.entries > places[name].entries}
         if not ends:
             return start
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         if most is not None and sum(end.entries - places[name].entries for name, end in ends.items()) > most:
-            ends = self._cut(deployment, places, ends, most)
+            ends = self._cut(places, ends, most)
         return start | _offset(places | ends)
 
-    def reportLatestOffset(self) -> Offset:  # noqa: N802 - Spark's name
+    def reportLatestOffset(self) -> Offset | None:  # noqa: N802 - Spark's name
         """The current ends of the journals, for the query's progress."""
-        return _offset({name: Place(reach.last, reach.added) for name, reach in self._reaches().items() if reach})
+        try:
+            return _offset(_ends(self._reaches()))
+        except JournalError as error:
+            if not is_away(error):
+                raise
+            # If Redis stays away, the query meets the error in its next step.
+            return None
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        deployment = self._journals.deployment()
-        numbers = self._journals.structures(deployment)
+        return self._ride_out(lambda: self._partitions(start, end))
+
+    def _partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        numbers = self._journals.structures()
         found: list[InputPartition] = []
         for name, place in end.items():
             keys = self._journals.keys(name)
-            with deployment.client(keys.journal) as client:
-                reach = read_reach(client, keys)
-            begin = self._place(deployment, start, name, reach)
+            begin = self._place(start, name, read_reach(self._journals.client(keys.journal), keys))
             entries = place["entries"] - begin.entries
             if entries > 0:
-                number, first = numbers[name], after(begin)
-                found += self._journals.partitions(deployment, name, number, first, place["after"], entries)
+                found += self._journals.partitions(name, numbers[name], after(begin), place["after"], entries)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -102,36 +112,43 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Offset) -> None:
         """Do nothing: only the checkpoint keeps the state of the query."""
 
-    def _reaches(self, deployment: Deployment | None = None) -> dict[str, Reach | None]:
-        deployment = deployment or self._journals.deployment()
-        reaches = {}
-        for name in self._journals.structures(deployment):
-            keys = self._journals.keys(name)
-            with deployment.client(keys.journal) as client:
-                reaches[name] = read_reach(client, keys)
-        return reaches
+    def stop(self) -> None:
+        self._journals.close()
 
-    def _first_place(self, deployment: Deployment, name: str) -> Place:
+    def _ride_out(self, step: Callable[[], _T]) -> _T:
+        """Do a step of the driver, and repeat it while Redis is away."""
+        if self._has_begun:
+            return self._journals.ride_out(step)
+        with errors_named():
+            found = step()
+        self._has_begun = True
+        return found
+
+    def _reaches(self) -> dict[str, Reach | None]:
+        keys = {name: self._journals.keys(name) for name in self._journals.structures()}
+        return {name: read_reach(self._journals.client(each.journal), each) for name, each in keys.items()}
+
+    def _first_place(self, name: str) -> Place:
         keys, start = self._journals.keys(name), self._journals.start
-        with deployment.client(keys.journal) as client:
-            reach = read_reach(client, keys)
-            if start == "-":
-                return BEGINNING if reach is None else first_place(client, keys, reach)
-            if not self._journals.may_miss:
-                check_start(keys, reach, start)
-            return place_before(client, keys, reach, start)
+        client = self._journals.client(keys.journal)
+        reach = read_reach(client, keys)
+        if start == "-":
+            return BEGINNING if reach is None else first_place(client, keys, reach)
+        if not self._journals.may_miss:
+            check_start(keys, reach, start)
+        return place_before(client, keys, reach, start)
 
-    def _place(self, deployment: Deployment, start: Offset, name: str, reach: Reach | None) -> Place:
+    def _place(self, start: Offset, name: str, reach: Reach | None) -> Place:
         """The place that a structure was read to, by an offset; a later one if trimmed entries may be missed."""
         known = start.get(name)
         place = Place(known["after"], known["entries"]) if known else BEGINNING
+        if reach is not None and place == (reach.last, reach.added):
+            # Nothing was added, so nothing is missing.
+            return place
         keys = self._journals.keys(name)
-        with deployment.client(keys.journal) as client:
-            return check_whole(client, keys, reach, place, may_miss=self._journals.may_miss)
+        return check_whole(self._journals.client(keys.journal), keys, reach, place, may_miss=self._journals.may_miss)
 
-    def _cut(
-        self, deployment: Deployment, places: Mapping[str, Place], ends: Mapping[str, Place], most: int
-    ) -> dict[str, Place]:
+    def _cut(self, places: Mapping[str, Place], ends: Mapping[str, Place], most: int) -> dict[str, Place]:
         """Ends for a batch of *most* entries, at one moment: each journal gets a share in proportion to its entries.
 
         So an event in one structure is not read long before its cause in another.
@@ -141,19 +158,20 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             waiting = end.entries - places[name].entries
             share[name] = -(-most * waiting // left)
             left, most = left - waiting, most - share[name]
-        cuts = {name: self._count(deployment, name, places[name], share[name], end.after) for name, end in ends.items()}
+        cuts = {name: self._count(name, places[name], share[name], end.after) for name, end in ends.items()}
         until_ms = min((_ms(cut) for name, cut in cuts.items() if cut.entries > places[name].entries), default=0)
         return {
-            name: cut
-            if _ms(cut) <= until_ms
-            else self._count(deployment, name, places[name], share[name], str(until_ms))
+            name: cut if _ms(cut) <= until_ms else self._count(name, places[name], share[name], str(until_ms))
             for name, cut in cuts.items()
         }
 
-    def _count(self, deployment: Deployment, name: str, place: Place, most: int, until: str) -> Place:
+    def _count(self, name: str, place: Place, most: int, until: str) -> Place:
         keys = self._journals.keys(name)
-        with deployment.client(keys.journal) as client:
-            return count_to(client, keys, place, most, until)
+        return count_to(self._journals.client(keys.journal), keys, place, most, until)
+
+
+def _ends(reaches: Mapping[str, Reach | None]) -> dict[str, Place]:
+    return {name: Place(reach.last, reach.added) for name, reach in reaches.items() if reach}
 
 
 def _ms(place: Place) -> int:
