@@ -107,6 +107,12 @@ class QueueManagerConnection:
         od = MQOD(version=4, dynamic_q_name=_name(dynamic_name), selection_string=selector)
         return self._open(od, name, qmgr_name, options, may_create=True)
 
+    def open_each(self, name: str, options: OpenOption | int) -> list[Queue]:
+        """MQOPEN of every queue of an alias with SPREAD, so that a program gets from all; of another name, the one."""
+        with self.connection.lock:
+            given = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", name)
+            return [Queue(self.connection, handle) for handle in opening.open_each(self.connection, name, given)]
+
     def put1(
         self,
         name: str,

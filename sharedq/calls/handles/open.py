@@ -209,19 +209,49 @@ def _open_any_of(
     """
     refusal: MQIError | None = None
     for place in _in_order(connection, route, options):
-        known = replace(route, structure=place.structure, queue=place.queue)
         try:
-            for _ in range(RESOLUTIONS_MAX):
-                now, checks = resolve_checked(connection, name, qmgr_name, opened_at, known)
-                handle = open_route(connection, name, qmgr_name, opened_at, now, checks, options)
-                if handle is not None:
-                    handle.puts.binding = _binding(now, options)
-                    return handle
+            return _open_part(connection, route, place, name, qmgr_name, opened_at, options)
         except MQIError as error:
             if error.reason not in NEXT_MAY_TAKE_IT:
                 raise
             refusal = refusal or error
-    raise refusal or error_for(MQRC.OBJECT_IN_USE, "MQOPEN", name, "the definitions on its way change all the time")
+    assert refusal is not None
+    raise refusal
+
+
+def _open_part(
+    connection: Connection, route: Route, place: Place, name: str, qmgr_name: str, opened_at: str, options: int
+) -> Handle:
+    """Open *place*, one of the queues of an alias with SPREAD."""
+    known = replace(route, structure=place.structure, queue=place.queue)
+    for _ in range(RESOLUTIONS_MAX):
+        now, checks = resolve_checked(connection, name, qmgr_name, opened_at, known)
+        handle = open_route(connection, name, qmgr_name, opened_at, now, checks, options)
+        if handle is not None:
+            handle.puts.binding = _binding(now, options)
+            return handle
+    raise error_for(MQRC.OBJECT_IN_USE, "MQOPEN", name, "the definitions on its way change all the time")
+
+
+def open_each(connection: Connection, name: str, options: int) -> list[Handle]:
+    """Open all queues of an alias with SPREAD, for a program that gets from each of them; of another name, the one.
+
+    Raises:
+        MQIError: as for `open_queue`. No queue is open then.
+    """
+    connection.check()
+    _check_names(name, "")
+    here, opened = connection.qmgr_name, list[Handle]()
+    route = resolve(connection, name, "", here)
+    try:
+        for place in route.spread:
+            opened.append(_open_part(connection, route, place, name, "", here, options))
+    except MQIError:
+        for handle in opened:
+            with suppress(MQIError):
+                close_handle(connection, handle)
+        raise
+    return opened or [open_queue(connection, MQOD(object_name=name.encode()), options)]
 
 
 def _in_order(connection: Connection, route: Route, options: int) -> Sequence[Place]:
