@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,8 +170,10 @@ class DyingClaims(Claims):
             self.death.at("decided")
         return DyingEnding(found.connection, found.units, self.death)
 
-    def claim(self, count: int, term: int = 0, *, after: Claimed = NOTHING) -> Claimed:
-        found = super().claim(count, term, after=after)
+    def claim(
+        self, count: int | None, term: int = 0, *, after: Claimed = NOTHING, most: Mapping[str, int] | None = None
+    ) -> Claimed:
+        found = super().claim(count, term, after=after, most=most)
         if is_in_background() and found.messages:
             self.death.at("claimed ahead")
         return found

@@ -6,8 +6,11 @@ import json
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import redis
 
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue import stream as queue_stream
@@ -16,12 +19,16 @@ from igq.pipeline.schemas import QUEUE
 from recovery.resolution import recover
 from sharedq.api import Queue
 from sharedq.calls.unit.in_doubt import prepared_units
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, LMIG, MIG, put_member
 from tests.support.members import LEASE_MS, TestGroup
 from tests.support.scenes import until
 
 EVERYTHING = [b"%d" % number for number in range(9)] + [b"m0", b"m1", b"m2"]
+
+#: Dots in the owner token of a connection: manager, incarnation, process, connection.
+_CONNECTION_DOTS = 3
 
 
 def open_orders(group: TestGroup) -> Queue:
@@ -128,12 +135,11 @@ class Watch:
     Spark kills the worker in which the source of a query lives when that ends, and a killed driver's go with it.
     """
 
-    def __init__(self, group: TestGroup) -> None:
+    def __init__(self, group: TestGroup, *, but: str = "") -> None:
         self._group, self._ended = group, threading.Event()
-        self._connections = {
-            f"{member.name}.{member.incarnation}": group.connect(member.name).connection
-            for member in group.group.members()
-        }
+        members = [member for member in group.group.members() if member.name != but]
+        self._managers = [f"{member.name}.{member.incarnation}" for member in members]
+        self._but, self._peer = but, members[0].name
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> None:
@@ -144,15 +150,32 @@ class Watch:
         self._thread.join()
 
     def _run(self) -> None:
-        keys, client = self._group.group.keys, self._group.group.client()
         while not self._ended.wait(0.2):
-            client.zadd(keys.leases, dict.fromkeys(self._connections, time.time() * 1000 + LEASE_MS), xx=True)
-            programs: Any = client.hgetall(keys.processes)
-            for token, text in programs.items():
-                if is_dead(json.loads(text)["pid"]):
-                    client.zadd(keys.leases, {token: 1}, xx=True)
-                    manager = token.decode().rpartition(".")[0]
-                    recover(self._group.group, self._connections[manager], token.decode())
+            # A test may kill Redis.
+            with suppress(MQIError, redis.ConnectionError):
+                self._look()
+
+    def _look(self) -> None:
+        keys, client = self._group.group.keys, self._group.group.client()
+        client.zadd(keys.leases, dict.fromkeys(self._managers, time.time() * 1000 + LEASE_MS), xx=True)
+        for token in self._abandoned():
+            self._recover(token)
+        programs: Any = client.hgetall(keys.processes)
+        for token, text in programs.items():
+            if is_dead(json.loads(text)["pid"]):
+                client.zadd(keys.leases, {token: 1}, xx=True)
+                self._recover(token.decode())
+
+    def _recover(self, token: str) -> None:
+        # A manager recovers its own programs. A peer recovers those of a dead one.
+        manager = token.partition(".")[0]
+        with self._group.connect(self._peer if manager == self._but else manager) as connection:
+            recover(self._group.group, connection.connection, token)
+
+    def _abandoned(self) -> list[str]:
+        """Connections that a living program has lost."""
+        found: Any = self._group.group.client().zrangebyscore(self._group.group.keys.leases, 0, time.time() * 1000)
+        return [token for token in map(bytes.decode, found) if token.count(".") == _CONNECTION_DOTS]
 
 
 def is_dead(pid: int) -> bool:

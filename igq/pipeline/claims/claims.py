@@ -13,31 +13,39 @@ term in which it began, so a released query that does come back can claim nothin
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack, suppress
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
-from igq.pipeline.claims.tag import hold_tag
+from igq.pipeline.claims.members import connect_to, is_one, is_private
+from igq.pipeline.claims.tag import WAIT_S, hold_tag
 from igq.pipeline.claims.units import get_groups, get_messages
 from igq.pipeline.errors import PipelineError
-from sharedq.api import Queue, QueueManagerConnection, connect, group_for
+from sharedq.api import Queue, QueueManagerConnection, group_for
 from sharedq.calls.unit.in_doubt import TOGETHER_MAX, Batch, PreparedUnit, latest_batch, prepared_units
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.errors import ConnTagInUse, MQIError, error_for
 from sharedq.mqi.xa import XAError, XAReturn
+from sharedq.objects.definitions.names import queue_of
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.reading.plan import count_available, find_places
 from sharedq.reading.queue import Place
-from sharedq.redis.keys import private_structure
 from sharedq.settings.values import Settings
 
 log = LibraryLogger(__name__)
 
 #: External ids of claims begin with this, the name of the query and a slash.
 CLAIM_PREFIX = "igq.stream/"
+#: Why a queue that was kept open is opened again: its definition has changed, or it was deleted and made again.
+_CHANGED = (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED)
+#: Seconds between two looks whether a lost connection is recovered.
+_LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +69,12 @@ class Claimed:
     Attributes:
         name: the name of the units of work in an offset; "" if there are none.
         messages: the number of messages in all of them.
+        taken: the number of messages that each queue has given, if the query reads several.
     """
 
     name: str = ""
     messages: int = 0
+    taken: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 NOTHING = Claimed()
@@ -92,11 +102,20 @@ class Ending:
                 self.connection.complete_prepared(unit)
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A connection that is kept for claims, and the queues that are open there: several, of an alias with SPREAD."""
+
+    connection: QueueManagerConnection
+    queues: list[Queue]
+
+
 @dataclass
 class Claims:
     """The claims of one query.
 
     Attributes:
+        qmgr: the managers that it may claim at, separated by commas, or the group's name.
         name: the name of the query, unique in the group.
         per_unit: the most messages in a unit of work.
         whole_groups: claim a group in one unit of work, after it is complete.
@@ -109,14 +128,18 @@ class Claims:
     per_unit: int
     whole_groups: bool = False
     _held: QueueManagerConnection | None = field(default=None, repr=False)
+    _line: _Line | None = field(default=None, repr=False)
+    #: Owner tokens of lost connections. The group gives back what these had got and not prepared.
+    _lost: set[str] = field(default_factory=set, repr=False)
 
     def hold(self) -> None:
-        """Take the query's name, unless this driver has it.
+        """Take the query's name, unless this driver has it. First wait until lost connections are recovered.
 
         Raises:
             PipelineError: another driver has it (2271).
-            MQIError: 2059 the manager is not running; 2009.
+            MQIError: 2059 no manager is running; 2009.
         """
+        self._await_recovery()
         if self._held is not None and not self._held.connection.is_ended:
             return
         try:
@@ -129,21 +152,69 @@ class Claims:
 
     def let_go(self) -> None:
         """Give the name back. The claims stay."""
-        held, self._held = self._held, None
-        if held is not None and not held.connection.is_ended:
-            held.disconnect()
+        for connection in self._taken_out():
+            if not connection.connection.is_ended:
+                # If Redis is away, the group recovers it.
+                with suppress(MQIError):
+                    connection.disconnect()
+
+    def break_off(self) -> None:
+        """Give up all connections: one of them was lost. `hold` waits for their recovery."""
+        for connection in self._taken_out():
+            connection.connection.break_off()
+            self._lost.add(connection.connection.token)
+
+    def _taken_out(self) -> list[QueueManagerConnection]:
+        """The kept connections, which are not kept any more."""
+        kept = [self._held] if self._held is not None else []
+        if self._line is not None:
+            kept.append(self._line.connection)
+        self._held = self._line = None
+        return kept
+
+    def _await_recovery(self) -> None:
+        """Wait until the group has given back what lost connections had got, and can carry out no call of theirs."""
+        group, end_s = group_for(self.settings), time.monotonic() + WAIT_S
+        while self._lost:
+            tokens = sorted(self._lost)
+            registered = group.command(group.keys.owners, "HMGET", group.keys.owners, *tokens)
+            self._lost = {token for token, text in zip(tokens, registered, strict=True) if text is not None}
+            if self._lost:
+                if time.monotonic() > end_s:
+                    detail = f"the group does not recover a lost connection of stream {self.name}"
+                    raise error_for(MQRC.CONNECTION_BROKEN, "", group.name, detail)
+                time.sleep(_LOOK_S)
 
     def depth(self) -> int:
         """The approximate number of messages that can be claimed now."""
-        return count_available(group_for(self.settings), self._places())
+        return sum(self.depths().values())
+
+    def depths(self) -> dict[str, int]:
+        """The approximate number of messages that can be claimed now, by queue: an alias with SPREAD has several."""
+        group, found = group_for(self.settings), Counter[str]()
+        for place in self._places():
+            found[queue_of(place.queue)] += count_available(group, [place])
+        return dict(found)
 
     def owner(self) -> str:
-        """The owner of the queue: the manager, or the group if the queue is shared."""
-        is_private = any(place.structure == private_structure(self.qmgr) for place in self._places())
-        return self.qmgr if is_private else self.settings.group
+        """The owner of the queue: the manager, or the group if the queue is shared.
+
+        Raises:
+            PipelineError: it is private, and the query may claim at other managers, too.
+        """
+        here = self._here()
+        return here if is_private(self.queue, self.qmgr, self._places(), here) else self.settings.group
 
     def _places(self) -> list[Place]:
-        return find_places(group_for(self.settings), self.queue, self.qmgr)
+        return find_places(group_for(self.settings), self.queue, self._here())
+
+    def _here(self) -> str:
+        """The manager whose definitions count."""
+        if is_one(self.qmgr, self.settings.group):
+            return self.qmgr
+        self.hold()
+        assert self._held is not None
+        return self._held.qmgr_name
 
     def term(self) -> int:
         """The term of a query that begins now: the number of releases of queries of its name."""
@@ -155,40 +226,56 @@ class Claims:
         if term < self.term():
             raise self._released()
 
-    def claim(self, count: int, term: int = 0, *, after: Claimed = NOTHING) -> Claimed:
-        """Claim the first *count* messages on the queue, or as many as there are.
+    def claim(
+        self, count: int | None, term: int = 0, *, after: Claimed = NOTHING, most: Mapping[str, int] | None = None
+    ) -> Claimed:
+        """Claim the first *count* messages, or as many as there are. Of several queues each gives a fair share.
 
         With whole groups, the last group may make them more.
 
         Args:
+            count: None: as many as *most* allows, in larger units of work if need be.
             term: the term in which the query began.
             after: claims that were made for the same batch before.
+            most: the most messages from each queue, those of *after* included.
 
         Returns:
             All that is claimed for the batch.
 
         Raises:
             PipelineError: the query was released meanwhile.
-            MQIError: the queue cannot be read; 2024 a group is longer than a unit of work may be. The claims of this
+            MQIError: a queue cannot be read; 2024 a group is longer than a unit of work may be. The claims of this
                 call go back; if Redis cannot be reached, `give_back` does that later.
         """
-        run, units = _parts_of(after.name) if after.name else (secrets.token_hex(8), 0)
-        messages, xids = after.messages, set[bytes]()
+        per_unit = self.per_unit
+        if count is None:
+            count = sum((most or {}).values())
+            # Each queue may leave one unit of work that is not full.
+            per_unit = max(per_unit, -(-count // (TOGETHER_MAX // 2)))
         try:
-            with self._connect() as connection, connection.open(self.queue, OpenOption.INPUT_SHARED) as queue:
-                while count > 0 and units < TOGETHER_MAX:
-                    got = self._get(connection, queue, count)
-                    if not got:
-                        break
-                    xid = _xid(self.name, run, units)
-                    xids.add(xid)
-                    self._prepare(connection, xid, term)
-                    units, messages, count = units + 1, messages + got, count - got
-        except MQIError:
-            with suppress(MQIError):
-                self._give_back(lambda unit: unit.xid in xids)
-            raise
-        return Claimed(f"{run}:{units}", messages) if units else NOTHING
+            return _Batch(self, term, per_unit, after, most).claim(count)
+        except MQIError as error:
+            if error.reason not in _CHANGED:
+                raise
+        # The exception has closed the queue.
+        return _Batch(self, term, per_unit, after, most).claim(count)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[_Line]:
+        """The kept connection, for one thread. An exception backs its unit of work out and ends it."""
+        line, self._line = self._line, None
+        if line is None or line.connection.connection.is_ended:
+            line = _Line(self._connect(), [])
+        try:
+            with ExitStack() as until_done:
+                until_done.enter_context(line.connection)
+                yield line
+                until_done.pop_all()
+                self._line = line
+        finally:
+            ended = line.connection.connection
+            if ended.is_ended and not ended.is_disconnected:
+                self._lost.add(ended.token)
 
     def _prepare(self, connection: QueueManagerConnection, xid: bytes, term: int) -> None:
         try:
@@ -203,8 +290,8 @@ class Claims:
         most = connection.connection.max_uncommitted
         if self.whole_groups:
             # Leave room for the rest of the last group.
-            return get_groups(connection, queue, min(count, self.per_unit, max(1, most // 2)))
-        return get_messages(queue, min(count, self.per_unit, most))
+            return get_groups(connection, queue, min(count, max(1, most // 2)))
+        return get_messages(queue, min(count, most))
 
     def _released(self) -> PipelineError:
         return PipelineError(
@@ -254,31 +341,48 @@ class Claims:
             return Ending(connection, units)
 
     def give_back(self, *, but: str = "") -> int:
-        """Put all claims of the name except *but* back on the queue; return the number of messages.
+        """Put all claims of the name except *but* back on the queue; return the number of messages."""
+        return self._give_back(self.strays(but=but))
+
+    def check_unread(self, *, but: str) -> None:
+        """Check that no task has read any claims of the name except *but*.
 
         Raises:
-            PipelineError: a task has read some of them, though Spark has noted none: another checkpoint has them, and
-                they may have been processed. Nothing goes back.
+            PipelineError: some were read, though Spark has noted none: another checkpoint has them, or a later state of
+                this one, and they may have been processed.
         """
-        kept = set(self._xids(but))
-        return self._give_back(lambda unit: unit.xid not in kept, may_be_read=bool(but))
+        if any(not unit.is_unread for unit in self.strays(but=but)):
+            what = "an older copy of the checkpoint" if but else "a new checkpoint"
+            raise PipelineError(
+                f"stream {self.name}: a query of that name has claimed messages of {self.queue} that were read, and"
+                f" this one has {what}: they would come twice. Start it with its own checkpoint, or"
+                f" release them: igq pipeline release {self.name} --checkpoint ITS"
+            )
 
     def give_back_only(self, claims: str) -> int:
         """Put these claims, which Spark does not know, back on the queue; return the number of messages."""
         unwanted = set(self._xids(claims))
-        return self._give_back(lambda unit: unit.xid in unwanted)
+        return self._give_back([unit for unit in self.strays() if unit.xid in unwanted])
 
-    def _give_back(self, is_unwanted: Callable[[PreparedUnit], bool], *, may_be_read: bool = True) -> int:
-        with self._connect() as connection:
-            group = connection.connection.group
-            units = [*filter(is_unwanted, prepared_units(group, group.name))]
-            if not may_be_read and any(not unit.is_unread for unit in _begin_with(prefix_of(self.name), units)):
-                raise PipelineError(
-                    f"stream {self.name}: a query of that name has claimed messages of {self.queue} that were read, and"
-                    " this one has a new checkpoint: they would come twice. Start it with its own checkpoint, or"
-                    f" release them: igq pipeline release {self.name} --checkpoint ITS"
-                )
-            return back_out(connection, units, prefix_of(self.name))
+    def strays(self, *, but: str = "") -> list[PreparedUnit]:
+        """All claims of the name that have not ended, except *but*."""
+        group, kept = group_for(self.settings), set(self._xids(but))
+        return [
+            unit
+            for unit in _begin_with(prefix_of(self.name), prepared_units(group, group.name))
+            if unit.xid not in kept
+        ]
+
+    def queue_in(self, unit: PreparedUnit) -> str:
+        """The queue that a claimed unit of work has got from."""
+        queues, _ = next(iter(unit.structures.values()))
+        return queue_of(queues[0])
+
+    def _give_back(self, units: Collection[PreparedUnit]) -> int:
+        if not units:
+            return 0
+        with self._at_work() as line:
+            return back_out(line.connection, units, prefix_of(self.name))
 
     def units(self, claims: str) -> list[ClaimedUnit]:
         """The claimed units of work, in order; empty if their messages are on a backout queue.
@@ -297,17 +401,16 @@ class Claims:
                 raise PipelineError(
                     f"stream {self.name}: the messages of {self.queue} that its batch claimed were ended by others"
                 )
-            # A unit begins with a get. The queues of its reports of delivery come after that.
-            structure, (queues, _) = next(iter(unit.structures.items()))
-            place = Place(queues[0], structure, group.structure_number(structure))
-            found.append(ClaimedUnit(place, unit.id, xid, unit.messages, unit.times_read or 0))
+            found += _claimed_parts(group, unit)
         self._tell_of_tries(group, found)
         return found
 
     def _tell_of_tries(self, group: Group, units: list[ClaimedUnit]) -> None:
         """Log how to move a batch that was tried BOTHRESH times or more: it may always fail."""
         times = max((unit.times_read for unit in units), default=0)
-        if not times or times < queue_at(group, units[0].place).backout_threshold:
+        threshold = queue_at(group, units[0].place).backout_threshold if times else 0
+        if not threshold or times < threshold:
+            # BOTHRESH(0), the default: nobody wants a message moved for that.
             return
         log.warning(
             "batch_tried_again",
@@ -324,10 +427,96 @@ class Claims:
         return Batch(f"backout/{self.name}/{run}", kept_s=30 * 24 * 3600)
 
     def _connect(self) -> QueueManagerConnection:
-        return connect(self.qmgr, settings=self.settings, appl_name="igq pipeline")
+        return connect_to(self.settings, self.qmgr)
 
     def _xids(self, claims: str) -> list[bytes]:
         return xids_of(self.name, claims)
+
+
+@dataclass
+class _Batch:
+    """The claims that are being made for one batch.
+
+    Attributes:
+        per_unit: the most messages in a unit of work.
+        after, most: as for `Claims.claim`.
+    """
+
+    claims: Claims
+    term: int
+    per_unit: int
+    after: Claimed
+    most: Mapping[str, int] | None
+
+    def __post_init__(self) -> None:
+        self._run, self._units = _parts_of(self.after.name) if self.after.name else (secrets.token_hex(8), 0)
+        self._taken, self._xids = Counter(self.after.taken), list[bytes]()
+
+    def claim(self, count: int) -> Claimed:
+        """Claim *count* more messages. An exception gives back what this object has claimed."""
+        try:
+            with self.claims._at_work() as line:
+                if not line.queues:
+                    line.queues.extend(line.connection.open_each(self.claims.queue, OpenOption.INPUT_SHARED))
+                messages = self._take(line, count)
+        except MQIError:
+            with suppress(MQIError):
+                self.claims._give_back([unit for unit in self.claims.strays() if unit.xid in self._xids])
+            raise
+        if not self._units:
+            return NOTHING
+        return Claimed(f"{self._run}:{self._units}", self.after.messages + messages, dict(self._taken))
+
+    def _take(self, line: _Line, count: int) -> int:
+        """Take *count* messages from all queues. A queue that has fewer than its share leaves the rest to others."""
+        left, queues = count, list(line.queues)
+        while left > 0 and queues and self._has_room:
+            share = -(-left // len(queues))
+            for queue in list(queues):
+                asked = min(share, left, self._most(queue))
+                got = self._take_from(line.connection, queue, asked)
+                left -= got
+                if got < share:
+                    queues.remove(queue)
+        return count - left
+
+    def _take_from(self, connection: QueueManagerConnection, queue: Queue, count: int) -> int:
+        taken = 0
+        while taken < count and self._has_room:
+            got = self.claims._get(connection, queue, min(count - taken, self.per_unit))
+            if not got:
+                break
+            xid = _xid(self.claims.name, self._run, self._units)
+            self._xids.append(xid)
+            self.claims._prepare(connection, xid, self.term)
+            self._units, taken = self._units + 1, taken + got
+        self._taken[_name_of(queue)] += taken
+        return taken
+
+    @property
+    def _has_room(self) -> bool:
+        return self._units < TOGETHER_MAX
+
+    def _most(self, queue: Queue) -> int:
+        name = _name_of(queue)
+        # The name is not among them if the queue became part of the alias later.
+        return sys.maxsize if self.most is None else max(0, self.most.get(name, 0) - self._taken[name])
+
+
+def _name_of(queue: Queue) -> str:
+    return queue_of(queue.handle.name)
+
+
+def _claimed_parts(group: Group, unit: PreparedUnit) -> Iterator[ClaimedUnit]:
+    """A unit of work in each structure that it got messages from: a parted transmit queue is in several."""
+    name = ""
+    for structure, (queues, _) in unit.structures.items():
+        # A unit begins with a get. The queues of its reports of delivery come after that.
+        if name and queue_of(queues[0]) != name:
+            continue
+        place = Place(queues[0], structure, group.structure_number(structure))
+        yield ClaimedUnit(place, unit.id, unit.xid, 0 if name else unit.messages, unit.times_read or 0)
+        name = queue_of(queues[0])
 
 
 def _parts_of(claims: str) -> tuple[str, int]:

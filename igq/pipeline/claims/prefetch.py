@@ -7,7 +7,7 @@ noted: the next driver puts them back on the queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -37,13 +37,16 @@ class Ahead:
         self._claims = claims
         self._work: _Work | None = None
 
-    def begin(self, during: str, ending: Ending | None, count: int, term: int) -> None:
+    def begin(
+        self, during: str, ending: Ending | None, count: int, term: int, most: Mapping[str, int] | None = None
+    ) -> None:
         """Begin work while Spark processes the batch with the claims *during*.
 
         Args:
             ending: the ending of the batch before, if that is not over yet.
             count: the most messages to claim for the next batch.
             term: the term in which the query began.
+            most: the most messages from each queue.
         """
         self._work = None
         if ending is None and not count:
@@ -52,7 +55,7 @@ class Ahead:
         def work() -> Claimed:
             if ending is not None:
                 ending.carry_out()
-            return self._claims.claim(count, term) if count else NOTHING
+            return self._claims.claim(count, term, most=most) if count else NOTHING
 
         self._work = _Work(during, count, _in_background(work))
 
@@ -72,6 +75,12 @@ class Ahead:
             return claimed
         self._work = None
         return None
+
+    def forget(self) -> None:
+        """Wait for the end of the work, and leave its claims to `Claims.give_back`."""
+        if self._work is not None:
+            _outcome(self._work.claimed)
+        self._work = None
 
     def end(self) -> None:
         """Wait for the end of the work, and put its claims back. After an interruption it can be called again.

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from igq.pipeline.claims.checkpoints import BegunBatch, processed_claims
 from igq.pipeline.claims.claims import CLAIM_PREFIX, back_out, commit, tag_of, terms_of, xids_of
+from igq.pipeline.claims.members import connect_to
 from igq.pipeline.claims.summary import LeftInDoubt, summed_up
 from igq.pipeline.errors import PipelineError
-from sharedq.api import QueueManagerConnection, connect, group_for
+from sharedq.api import group_for
 from sharedq.calls.handles.connect import is_tag_used
 from sharedq.calls.unit.in_doubt import Batch, PreparedUnit, latest_batch, prepared_units
 from sharedq.members.group import Group
@@ -133,11 +134,6 @@ def end_everywhere(settings: Settings, prefix: str) -> int:
     group = group_for(settings)
     places = {unit.qmgr for unit in prepared_units(group) if unit.xid.startswith(prefix.encode())}
     return sum(end_at(settings, group, qmgr, prefix).given_back for qmgr in sorted(places))
-
-
-def connect_to(settings: Settings, name: str) -> QueueManagerConnection:
-    """A connection to a manager, or to any if *name* is the group's. Raises MQIError: 2059 it is not running, ..."""
-    return connect(name, settings=settings, appl_name="igq pipeline")
 
 
 def _claims_of(group: Group) -> Iterator[tuple[str, PreparedUnit]]:

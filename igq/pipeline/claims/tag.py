@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from sharedq.api import QueueManagerConnection, connect
+from igq.pipeline.claims.members import connect_to
+from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import ConnectOption
 from sharedq.mqi.errors import ConnTagInUse
 from sharedq.settings.values import Settings
@@ -17,6 +18,9 @@ _PAUSE_S = 0.5
 def hold_tag(settings: Settings, qmgr: str, tag: bytes) -> QueueManagerConnection:
     """A connection that holds *tag* alone, as long as it lasts.
 
+    Args:
+        qmgr: as for `connect_to`.
+
     Raises:
         ConnTagInUse: 2271, another connection still holds it.
         MQIError: 2059 the manager is not running; 2009.
@@ -27,11 +31,4 @@ def hold_tag(settings: Settings, qmgr: str, tag: bytes) -> QueueManagerConnectio
         wait=wait_fixed(_PAUSE_S),
         reraise=True,
     )
-    return again(
-        connect,
-        qmgr,
-        conn_tag=tag,
-        options=ConnectOption.SERIALIZE_CONN_TAG_QSG,
-        appl_name="igq pipeline",
-        settings=settings,
-    )
+    return again(connect_to, settings, qmgr, conn_tag=tag, options=ConnectOption.SERIALIZE_CONN_TAG_QSG)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from igq.pipeline.claims.release import connect_to, end_everywhere
+from igq.pipeline.claims.members import connect_to
+from igq.pipeline.claims.release import end_everywhere
 from igq.pipeline.claims.summary import LeftInDoubt, summed_up
 from igq.pipeline.errors import PipelineError
 from sharedq.api import group_for

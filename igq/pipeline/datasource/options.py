@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from igq.pipeline.errors import PipelineError
+from sharedq.redis.outage import OUTAGE_S
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -62,22 +63,26 @@ class SourceOptions:
             raise PipelineError(f"the option {name} is missing: {what}")
         return value
 
-    def manager(self, group: str) -> str:
-        """The option ``qmgr``, or ``""``.
+    def managers(self) -> str:
+        """The option ``qmgr``: the name of a manager, several names separated by commas, the group's, or ``""``.
 
         Raises:
-            PipelineError: it means any manager of *group*, but one manager has to prepare and commit.
+            PipelineError: one of them cannot be a name.
         """
-        name = self.text("qmgr")
-        if name.startswith("*") or name == group:
-            raise PipelineError(f"qmgr={name}: allowed: the name of one queue manager")
-        return name
+        names = [name.strip().removeprefix("*") for name in self.text("qmgr").split(",")]
+        if len(names) > 1 and not all(names):
+            raise PipelineError(f"qmgr={self.text('qmgr')}: allowed: names separated by commas, or the group's name")
+        return ",".join(names)
 
-    def number(self, name: str, default: int) -> int:
-        """A whole number from 1 on. Raises PipelineError: it is not one."""
+    def outage_s(self) -> int:
+        """The seconds for which Redis or the queue managers may be away. Raises PipelineError: it is no number."""
+        return self.number("outage_s", OUTAGE_S, least=0)
+
+    def number(self, name: str, default: int, *, least: int = 1) -> int:
+        """A whole number from *least* on. Raises PipelineError: it is not one."""
         text = self.text(name, str(default))
-        if not (text.isascii() and text.isdecimal() and int(text) > 0):
-            raise PipelineError(f"{name}={text}: allowed: whole numbers from 1 on")
+        if not (text.isascii() and text.isdecimal() and int(text) >= least):
+            raise PipelineError(f"{name}={text}: allowed: whole numbers from {least} on")
         return int(text)
 
     def flag(self, name: str, *, default: bool) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.datasource import WriterCommitMessage
@@ -17,7 +18,7 @@ from pyspark.sql.types import StructType
 from igq.pipeline.claims.write_jobs import jobs_in, release_job
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue import sink as queue_sink
-from igq.pipeline.datasource.queue.sink import Prepared, QueueWriter, Sink
+from igq.pipeline.datasource.queue.sink import Prepared, QueueStreamWriter, QueueWriter, Sink
 from igq.pipeline.datasource.queue.source import QueueSource
 from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection
@@ -227,7 +228,9 @@ def test_too_many_units_of_work_for_one_decision_are_refused_entirely(
     monkeypatch.setattr(queue_sink, "TOGETHER_MAX", 3)
     job = writer(group)
     # The task with too many refuses before it puts more; or the driver does, if only all together are too many.
-    with pytest.raises(PipelineError, match=r"4 units of work are too many .* \(at most 3\): .* MAXUMSGS of QM1"):
+    with pytest.raises(
+        PipelineError, match=r"4 units of work are too many .* \(at most 3\): .* MAXUMSGS of the managers"
+    ):
         prepared(job, "0.1", b"1", b"2", b"3", b"4", b"5")
     assert in_doubt(group) == 0
     done: list[WriterCommitMessage | None] = [prepared(job, f"{task}.2", b"1", b"2") for task in range(2)]
@@ -376,6 +379,63 @@ def test_a_named_job_that_was_done_before_says_so(
     assert caplog.messages == []
     writer(group, jobId="nightly")
     assert caplog.messages == [f"job_done_before jobId=nightly queue={orders.name} put=nothing"]
+
+
+class Task:
+    """What Spark tells a task of a streaming query."""
+
+    def __init__(self, query: str, number: int) -> None:
+        self._told = {"sql.streaming.queryId": query, "streaming.sql.batchId": str(number)}
+
+    def getLocalProperty(self, name: str) -> str:  # noqa: N802 - Spark's name
+        return self._told[name]
+
+    def partitionId(self) -> int:  # noqa: N802 - Spark's name
+        return 0
+
+    def taskAttemptId(self) -> int:  # noqa: N802 - Spark's name
+        return 0
+
+
+def put_batch(
+    where: TestGroup, patch: pytest.MonkeyPatch, number: int, *bodies: bytes, queue: str = "ORDERS", query: str = "q"
+) -> None:
+    """A batch of a streaming query, by its task and its driver."""
+    patch.setattr(TaskContext, "get", lambda: Task(query, number))
+    sink = QueueStreamWriter(DATA, SourceOptions(options(where, queue=queue), queue_sink.OPTIONS), overwrite=False)
+    sink.commit([sink.write(iter(rows(*bodies)))], number)
+
+
+def test_only_the_last_batch_is_passed_over(group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (0, 1, 2, 2):
+        put_batch(group, monkeypatch, number, b"%d" % number)
+    for number in (0, 1):
+        with pytest.raises(PipelineError, match=rf"its batch 2 is on ORDERS already, and this is batch {number}: the"):
+            put_batch(group, monkeypatch, number, b"new")
+    put_batch(group, monkeypatch, 3, b"3")
+    assert (browse_all(orders), in_doubt(group)) == ([b"0", b"1", b"2", b"3"], 0)
+
+
+def test_a_copied_checkpoint_writes_to_another_queue(
+    group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        put_batch(group, monkeypatch, number, b"%d" % number)
+    for number in (1, 2):
+        put_batch(group, monkeypatch, number, b"%d" % number, queue="COPY")
+    put_batch(group, monkeypatch, 0, b"0", query="another")
+    assert browse_all(orders) == [b"0", b"1", b"2", b"0"]
+    assert browse_all(group.connect().open("COPY", BOTH)) == [b"1", b"2"]
+
+
+def test_a_batch_that_an_older_version_put_is_not_put_again(
+    group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its series did not name the queue."""
+    group.connect().commit_prepared_together((), Batch("query/q", 4))
+    put_batch(group, monkeypatch, 4, b"4")
+    put_batch(group, monkeypatch, 5, b"5")
+    assert browse_all(orders) == [b"5"]
 
 
 # -- streaming ---------------------------------------------------------------------------------------------------------

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.datasource import ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from igq.pipeline.claims import claims
 from igq.pipeline.claims import tag as alone
@@ -19,6 +20,7 @@ from sharedq.api import Queue
 from sharedq.calls.handles.connect import is_tag_used
 from sharedq.mqi.constants import Report
 from sharedq.mqi.structures import MQMD
+from sharedq.redis.channel import Channel
 from tests.pipeline.streams import EVERYTHING, Drivers, Watch, bodies, in_doubt, open_orders, rest, rows
 from tests.support.agents import drain
 from tests.support.groups import BOTH, LMIG, MIG, browse_all
@@ -210,6 +212,55 @@ def test_available_now_takes_what_was_there_when_it_began(orders: Queue, drivers
         at = end
     assert len(seen) == 12
     assert len(browse_all(orders)) == 1
+
+
+def test_a_query_of_one_batch_takes_more_units_than_fit_together(
+    group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "TOGETHER_MAX", 4)
+    reader = drivers.start(rowsPerPartition="1", maxMessagesPerTrigger="2")
+    at = reader.initialOffset()
+    end = reader.latestOffset(at, ReadAllAvailable())
+    assert bodies(reader, at, end) == EVERYTHING
+    assert (in_doubt(group), browse_all(orders)) == (12, [])
+
+
+def test_a_poll_of_an_empty_queue_asks_two_questions_and_connects_never(
+    group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders.get_many(100)
+    reader = drivers.start()
+    at = reader.initialOffset()
+    for _ in range(2):
+        assert reader.latestOffset(at, LIMIT) == at
+    client, asked = group.group.client(), list[str]()
+    send = Channel.send
+
+    def counted(channel: Channel, packed: bytes) -> None:
+        if threading.current_thread() is threading.main_thread():
+            asked.append(packed.split(b"\r\n")[2].decode())
+        send(channel, packed)
+
+    monkeypatch.setattr(Channel, "send", counted)
+    connections = client.info("stats")["total_connections_received"]
+    for _ in range(10):
+        assert reader.latestOffset(at, LIMIT) == at
+        assert reader.reportLatestOffset() == {"depth": 0}
+    # Once a second it looks whether the query was released.
+    assert len(asked) <= 2 * 10 + 5
+    assert client.info("stats")["total_connections_received"] == connections
+
+
+def test_an_older_copy_of_a_checkpoint_takes_nothing_twice(orders: Queue, drivers: Drivers) -> None:
+    assert orders.name == "ORDERS"
+    reader = drivers.start()
+    at = reader.initialOffset()
+    older = reader.latestOffset(at, LIMIT)
+    bodies(reader, at, older)
+    later = reader.latestOffset(older, LIMIT)
+    assert bodies(reader, older, later) == EVERYTHING[5:10]
+    with pytest.raises(PipelineError, match="this one has an older copy of the checkpoint: they would come twice"):
+        drivers.start().latestOffset(older, LIMIT)
 
 
 @pytest.mark.parametrize(

@@ -52,16 +52,24 @@ def test_a_schema_of_other_columns_is_refused(
         asked(getattr(source(options), kind)(schema))
 
 
-@pytest.mark.parametrize("qmgr", ["QSG1", "*QSG1", "*"])
 @pytest.mark.parametrize(
-    ("kind", "arguments"), [("streamReader", (QUEUE,)), ("writer", (MSG_ID.add("data", BinaryType()), False))]
+    ("qmgr", "names"), [("QM1", "QM1"), ("QSG1", "QSG1"), ("*QSG1", "QSG1"), (" QM1 , QM2", "QM1,QM2"), ("", "")]
 )
-def test_any_manager_of_the_group_is_no_manager(kind: str, arguments: tuple[Any, ...], qmgr: str) -> None:
-    """Messages prepared at one manager are not known at the next."""
-    options = AT | {"qmgr": qmgr}
-    if kind == "writer":
+def test_the_managers_are_one_or_several_or_the_group(qmgr: str, names: str) -> None:
+    assert SourceOptions({"qmgr": qmgr}, ("qmgr",)).managers() == names
+
+
+@pytest.mark.parametrize(("name", "value"), [("qmgr", "QM1,,QM2"), ("qmgr", ",QM1"), ("outage_s", "-1")])
+@pytest.mark.parametrize(
+    ("kind", "arguments"), [("reader", (QUEUE,)), ("streamReader", (QUEUE,)), ("writer", (MSG_ID, False))]
+)
+def test_a_list_with_a_hole_is_refused(kind: str, arguments: tuple[Any, ...], name: str, value: str) -> None:
+    options = AT | {"qmgr": "QM1", name: value}
+    if kind != "streamReader":
         del options["stream"]
-    with pytest.raises(PipelineError, match=r"^qmgr=\S+: allowed: the name of one queue manager$"):
+    if kind == "writer":
+        arguments = (StructType().add("data", BinaryType()), False)
+    with pytest.raises(PipelineError, match=rf"^{name}={value}: allowed: "):
         asked(getattr(QueueSource(options), kind)(*arguments))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -13,12 +14,15 @@ from pyspark.sql.types import StructType
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue.pushdown import Filter, push
 from igq.pipeline.datasource.worker import settle
-from sharedq.reading.queue import ALL, Reader, ReadRange, Wanted
+from sharedq.reading.queue import ALL, Place, Reader, ReadRange, Wanted
 from sharedq.redis.deployment import Deployment
+
+if TYPE_CHECKING:
+    from sharedq.members.group import Group
 
 #: Approximate number of messages in a partition.
 ROWS_PER_PARTITION = 50_000
-OPTIONS = ("queue", "qmgr", "columns", "rowsPerPartition", "pushFilters")
+OPTIONS = ("queue", "qmgr", "columns", "rowsPerPartition", "pushFilters", "outage_s")
 
 
 @dataclass
@@ -34,7 +38,8 @@ class QueueReader(DataSourceReader):
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         self._schema = schema
         self._queue = options.required("queue", "the name of the queue to read")
-        self._qmgr = options.text("qmgr")
+        self._qmgr = options.managers()
+        self._outage_s = options.outage_s()
         self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
         settings = options.settings()
         # No settings go to the workers: to import the modules for them takes longer than most tasks.
@@ -48,10 +53,19 @@ class QueueReader(DataSourceReader):
 
         group = Group(self._options.settings())
         try:
-            places = find_places(group, self._queue, self._qmgr)
+            places = self._places(group) if self._qmgr else find_places(group, self._queue)
             return [QueuePartition(what) for what in plan_ranges(group, places, self._wanted, self._rows)]
         finally:
             group.leave()
+
+    def _places(self, group: Group) -> list[Place]:
+        from igq.pipeline.claims.members import is_private, member_of
+        from sharedq.reading.plan import find_places
+
+        here = member_of(group, self._qmgr)
+        places = find_places(group, self._queue, here)
+        is_private(self._queue, self._qmgr, places, here)
+        return places
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Import it here: the driver's processes only plan.
@@ -64,7 +78,9 @@ class QueueReader(DataSourceReader):
             yield batch([], arrow)
             return
         has_data = "data" in self._schema.fieldNames()
-        reader = Reader(Deployment(self._url), self._group, has_data=has_data, wanted=self._wanted)
+        reader = Reader(
+            Deployment(self._url), self._group, has_data=has_data, wanted=self._wanted, outage_s=self._outage_s
+        )
         try:
             yield from batches(reader.read(partition.what), arrow)
         finally:

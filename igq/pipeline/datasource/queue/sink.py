@@ -3,7 +3,11 @@
 Each task puts messages in units of work and prepares these. The driver commits the units of all tasks by one decision,
 or backs them out. It also backs out units that are not wanted: those of a task that was repeated, or of a job that
 ended. After the decision no unit can be prepared: see ``sharedq.calls.unit.in_doubt``. The batch of a streaming query
-is decided under the query's id and its own number, so a batch that Spark repeats after a crash changes nothing.
+is decided under the query's id, the queue and its own number, so a batch that Spark repeats after a crash changes
+nothing.
+
+If Redis or the manager is away for a while, a unit of work is put again over a new connection. The one that was lost
+goes back, or if it was prepared unheard, it is backed out with all else that is not wanted.
 """
 
 from __future__ import annotations
@@ -13,39 +17,39 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from types import TracebackType
 from typing import TypeVar
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
+from igq.pipeline.claims.members import connect_to
 from igq.pipeline.claims.release import end_everywhere
 from igq.pipeline.claims.write_jobs import SINK_PREFIX, next_run, run_batch, runs_of
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue.rows import check_columns, has_context, messages
 from igq.pipeline.datasource.worker import settle
 from igq.pipeline.errors import PipelineError
-from sharedq.api import QueueManagerConnection, connect, group_for
+from sharedq.api import Queue, QueueManagerConnection, group_for
 from sharedq.calls.unit.in_doubt import TOGETHER_MAX, Batch, latest_batch
 from sharedq.log import LibraryLogger
-from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
-from sharedq.mqi.errors import ConnectionBroken, MQIError, error_for
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQMD
 from sharedq.mqi.xa import XAError, XAReturn
+from sharedq.redis.outage import OUTAGE_S, ride_out
 from sharedq.settings.values import Settings
 
 log = LibraryLogger(__name__)
 
 #: Options besides group and url.
-OPTIONS = ("queue", "qmgr", "jobId")
+OPTIONS = ("queue", "qmgr", "jobId", "outage_s")
 #: Messages in a unit of work, at most; fewer if MAXUMSGS of the manager is less.
 UNIT_MESSAGES = 100_000
 #: Messages encoded at a time.
 _PUT_MESSAGES = 1_000
-#: How often the driver asks again if an answer was lost.
-_ATTEMPTS = 3
 _JOB_ID_MAX = 40
 
 #: Asynchronous puts: nobody needs the identifiers, and the preparation of the unit of work reports a failed put.
@@ -68,35 +72,37 @@ class Sink:
     """A queue to put on, for all tasks and the driver of a job.
 
     Attributes:
-        qmgr: the manager that all of them connect to.
+        qmgr: the managers that they may connect to, separated by commas; "" for any of the group.
+        outage_s: the seconds for which Redis or these managers may be away.
     """
 
     settings: Settings
     queue: str
     qmgr: str
     sets_context: bool
+    outage_s: float = OUTAGE_S
 
     @classmethod
     def of(cls, schema: StructType, options: SourceOptions, *, overwrite: bool) -> Sink:
-        """The sink of a query that writes rows of *schema*.
-
-        Raises:
-            PipelineError: an option or a column cannot be used.
-            MQIError: the queue cannot be opened for output, or the manager is not running.
-        """
+        """The sink of a query that writes rows of *schema*. Raises PipelineError: an option or a column is wrong."""
         if overwrite:
             raise PipelineError('messages can only be added to a queue: mode("append")')
         check_columns(schema)
-        settings = options.settings()
-        qmgr = options.manager(settings.group) or _running_member(group_for(settings))
-        sink = cls(settings, options.required("queue", "the name of the queue to put on"), qmgr, has_context(schema))
-        with sink.connect() as connection:
-            connection.open(sink.queue, sink._open_options).close()
-        return sink
+        queue, qmgr = options.required("queue", "the name of the queue to put on"), options.managers()
+        return cls(options.settings(), queue, qmgr, has_context(schema), options.outage_s())
+
+    def check(self) -> None:
+        """Check that messages can be put. Raises MQIError: the queue cannot be opened, or no manager is running."""
+        with self.connect() as connection:
+            connection.open(self.queue, self.open_options).close()
 
     def connect(self) -> QueueManagerConnection:
-        """A connection to the manager. Raises MQIError: 2059 it is not running, ..."""
-        return connect(self.qmgr, settings=self.settings, appl_name="igq pipeline")
+        """A connection to one of the managers. Raises MQIError: 2059 none is running, ..."""
+        return connect_to(self.settings, self.qmgr)
+
+    def ride_out(self, step: Callable[[], _T]) -> _T:
+        """Do a step that may be repeated, and repeat it while Redis or the managers are away."""
+        return ride_out(self.outage_s, step, what=f"sink {self.queue}")
 
     def prepare(self, batches: Iterable[pa.RecordBatch], batch: Batch, name: str) -> Prepared:
         """Put the rows in units of work and prepare those, under external ids that begin with *name*.
@@ -106,31 +112,13 @@ class Sink:
             XAError: XAER_PROTO, *batch* is over; nothing is left of them.
         """
         settle()
-        xids: list[bytes] = []
-        with self.connect() as connection:
-            queue = connection.open(self.queue, self._open_options)
-            options = _CONTEXT_OPTIONS if self.sets_context else _OPTIONS
-            per_unit = min(UNIT_MESSAGES, connection.connection.max_uncommitted)
-            try:
-                for unit in _parts(chain.from_iterable(map(messages, batches)), per_unit):
-                    # Check it now, before all messages are put.
-                    self._check_number(len(xids) + 1)
-                    for some in _parts(unit, _PUT_MESSAGES):
-                        queue.put_many(some, options=options)
-                    xid = f"{name}/{len(xids)}".encode()
-                    connection.prepare(xid, batch, for_group=True)
-                    xids.append(xid)
-            except Exception as error:
-                if not connection.connection.is_ended:
-                    connection.backout()
-                    for xid in xids:
-                        connection.backout_prepared(xid, qmgr=self.settings.group)
-                failed = connection.connection.take_put_status().first_failure
-                if failed is not None and isinstance(error, MQIError) and error.reason == MQRC.BACKED_OUT:
-                    # Tell why a put was refused, which says more than that the unit was backed out.
-                    raise failed from error
-                raise
-        return Prepared(tuple(xids), batch)
+        with _Puts(self, batch, name) as puts:
+            per_unit = self.ride_out(puts.unit_size)
+            for unit in _parts(chain.from_iterable(map(messages, batches)), per_unit):
+                # Check it now, before all messages are put.
+                self.check_number(len(puts.xids) + 1)
+                puts.put(unit)
+        return Prepared(tuple(puts.xids), batch)
 
     def commit(self, batch: Batch, xids: Sequence[bytes]) -> bool:
         """Commit *xids* by one decision and return True; if *batch* was decided before, do nothing and return False.
@@ -141,7 +129,7 @@ class Sink:
             XAError: one of them is gone, so nothing is committed.
             MQIError: 2123 committed, except messages that a failed structure has lost; 2009 unknown.
         """
-        self._check_number(len(xids))
+        self.check_number(len(xids))
         return self._ask(lambda connection: connection.commit_prepared_together(xids, batch, for_group=True))
 
     def is_committed(self, xid: bytes) -> bool:
@@ -154,16 +142,17 @@ class Sink:
             return True
         return False
 
-    def _check_number(self, units: int) -> None:
+    def check_number(self, units: int) -> None:
         if units > TOGETHER_MAX:
             raise PipelineError(
                 f"{units} units of work are too many to be committed together (at most {TOGETHER_MAX}): write fewer"
-                f" rows at a time, in fewer partitions, or raise MAXUMSGS of {self.qmgr} up to {UNIT_MESSAGES}"
+                f" rows at a time, in fewer partitions, or raise MAXUMSGS"
+                f" of {self.qmgr or 'the managers'}, up to {UNIT_MESSAGES}"
             )
 
     def back_out(self, name: str) -> None:
         """Back out all units in doubt whose external ids begin with *name*, at all managers."""
-        _again()(end_everywhere, self.settings, name)
+        self.ride_out(lambda: end_everywhere(self.settings, name))
 
     def _ask(self, ask: Callable[[QueueManagerConnection], _T]) -> _T:
         """Ask, and ask again if the answer was lost: a repeated decision does no harm."""
@@ -172,11 +161,85 @@ class Sink:
             with self.connect() as connection:
                 return ask(connection)
 
-        return _again()(once)
+        return self.ride_out(once)
 
     @property
-    def _open_options(self) -> int:
+    def open_options(self) -> int:
+        """The options that the queue is opened with."""
         return int(OpenOption.OUTPUT | (OpenOption.SET_ALL_CONTEXT if self.sets_context else 0))
+
+
+class _Puts:
+    """The units of work that a task puts and prepares. After an error nothing is left of them.
+
+    Attributes:
+        xids: of those that are prepared.
+    """
+
+    def __init__(self, sink: Sink, batch: Batch, name: str) -> None:
+        self._sink, self._batch, self._name = sink, batch, name
+        self._options = _CONTEXT_OPTIONS if sink.sets_context else _OPTIONS
+        self._connection: QueueManagerConnection | None = None
+        self._queue: Queue | None = None
+        self._tries = 0
+        self.xids: list[bytes] = []
+
+    def unit_size(self) -> int:
+        """The messages of a unit of work, at most. Raises MQIError: the queue cannot be opened, ..."""
+        return min(UNIT_MESSAGES, self._open().connection.max_uncommitted)
+
+    def put(self, unit: Sequence[tuple[MQMD, bytes]]) -> None:
+        """Put and prepare one unit of work."""
+        ride_out(self._sink.outage_s, lambda: self._put(unit), self._break_off, what=f"sink {self._sink.queue}")
+
+    def _put(self, unit: Sequence[tuple[MQMD, bytes]]) -> None:
+        connection = self._open()
+        assert self._queue is not None
+        for some in _parts(unit, _PUT_MESSAGES):
+            self._queue.put_many(some, options=self._options)
+        # An earlier attempt may have prepared the unit of work without an answer, so this one has another id.
+        xid = f"{self._name}/{len(self.xids)}.{self._tries}".encode()
+        self._tries += 1
+        try:
+            connection.prepare(xid, self._batch, for_group=True)
+        except MQIError as error:
+            failed = connection.connection.take_put_status().first_failure
+            if failed is not None and error.reason == MQRC.BACKED_OUT:
+                # Tell why a put was refused, which says more than that the unit was backed out.
+                raise failed from error
+            raise
+        self.xids.append(xid)
+
+    def _break_off(self) -> None:
+        """Give the connection up, with what is put and not prepared: the group backs it out."""
+        if self._connection is not None:
+            self._connection.connection.break_off()
+
+    def _open(self) -> QueueManagerConnection:
+        if self._connection is None or self._connection.connection.is_ended:
+            self._queue = None
+            self._connection = self._sink.connect()
+        if self._queue is None:
+            self._queue = self._connection.open(self._sink.queue, self._sink.open_options)
+        return self._connection
+
+    def __enter__(self) -> _Puts:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        if error is None:
+            connection.__exit__(kind, error, traceback)
+            return
+        with connection:
+            if not connection.connection.is_ended:
+                connection.backout()
+                for xid in self.xids:
+                    connection.backout_prepared(xid, qmgr=self._sink.settings.group)
 
 
 class QueueWriter(DataSourceArrowWriter):
@@ -187,6 +250,8 @@ class QueueWriter(DataSourceArrowWriter):
         if len(job) > _JOB_ID_MAX or not (job.isascii() and job.isprintable()) or "/" in job:
             raise PipelineError(f"jobId={job}: allowed: up to {_JOB_ID_MAX} ASCII characters, no /")
         self._sink = Sink.of(schema, options, overwrite=overwrite)
+        # A first step that fails shows a mistake rather than an outage.
+        self._sink.check()
         run = uuid.uuid4().hex
         self._name = f"{SINK_PREFIX}{job}/{run}"
         #: The decision that this run is over. After it no unit of the run can be prepared.
@@ -250,6 +315,8 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
         if options.text("jobId"):
             raise PipelineError("jobId is for batch writes: a streaming query is identified by its checkpoint")
         self._sink = Sink.of(schema, options, overwrite=overwrite)
+        # Spark makes a writer for each batch, so there may be an outage.
+        self._sink.ride_out(self._sink.check)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Prepared:
         context = TaskContext.get()
@@ -258,12 +325,29 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
         number = context.getLocalProperty("streaming.sql.batchId")
         assert query is not None
         assert number is not None
-        batch = Batch(f"query/{query}", int(number))
-        latest = latest_batch(group_for(self._sink.settings), batch.series)
-        if latest is not None and latest >= batch.number:
-            # Spark repeats the batch after a crash; it was committed before.
+        batch = Batch(series_of(query, self._sink.queue), int(number))
+        if self._sink.ride_out(lambda: self._is_repeated(batch, query)):
             return Prepared((), batch)
         return self._sink.prepare(iterator, batch, f"{_name_of(batch)}{_attempt()}")
+
+    def _is_repeated(self, batch: Batch, query: str) -> bool:
+        """Whether Spark repeats its last batch after a crash, which was committed before.
+
+        Raises:
+            PipelineError: a later batch was committed, too. Spark repeats only its last one, so these rows are new.
+        """
+        group = group_for(self._sink.settings)
+        latest = latest_batch(group, batch.series)
+        if latest is None:
+            # Versions that did not name the queue.
+            latest = latest_batch(group, f"query/{query}")
+        if latest is not None and latest > batch.number:
+            raise PipelineError(
+                f"query {query}: its batch {latest} is on {self._sink.queue} already, and this is batch {batch.number}:"
+                " the checkpoint is an older copy. Take the latest one; or begin anew with a new checkpoint, and expect"
+                f" the rows of batches {batch.number} to {latest} twice if the source still has them"
+            )
+        return latest == batch.number
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         xids = _xids(messages)
@@ -276,8 +360,9 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
             self._sink.back_out(_name_of(batch))
 
 
-def _again() -> Retrying:
-    return Retrying(retry=retry_if_exception_type(ConnectionBroken), stop=stop_after_attempt(_ATTEMPTS), reraise=True)
+def series_of(query: str, queue: str) -> str:
+    """The series of batches that a streaming query writes to a queue. A copied checkpoint may write to another one."""
+    return f"query/{query}/{queue}"
 
 
 def _attempt() -> str:
@@ -288,7 +373,7 @@ def _attempt() -> str:
 
 
 def _name_of(batch: Batch) -> str:
-    return f"{SINK_PREFIX}{batch.series.partition('/')[2]}/{batch.number}/"
+    return f"{SINK_PREFIX}{batch.series.split('/')[1]}/{batch.number}/"
 
 
 def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:
@@ -298,13 +383,6 @@ def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:
 def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[Batch]:
     """The batch of the tasks; empty if no task has answered."""
     return {each.batch for each in found if isinstance(each, Prepared) and each.batch.number == number}
-
-
-def _running_member(group: Group) -> str:
-    running = [member.name for member in group.members() if member.state == "RUNNING"]
-    if not running:
-        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", group.name, "no member of the group is running")
-    return running[0]
 
 
 def _parts(values: Iterable[_T], size: int) -> Iterator[list[_T]]:

@@ -6,15 +6,19 @@ them when Spark asks for the next batch: by then Spark has noted that this one i
 later, and for the last batch never: its claims end when the query goes on, or by `igq pipeline release`.
 
 If a batch is full, the next one is claimed while Spark processes it (``igq.pipeline.claims.prefetch``).
+
+If Redis or the manager is away for a while, each step is repeated. After a lost connection the driver takes the query's
+name again, as a new driver would: claims that Spark has written down stay, and others go back to the queue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -28,15 +32,23 @@ from igq.pipeline.errors import PipelineError
 from sharedq.mqi.errors import MQIError
 from sharedq.reading.queue import Place, Reader
 from sharedq.redis.deployment import Deployment
+from sharedq.redis.outage import ride_out
 
 if TYPE_CHECKING:
     from igq.pipeline.claims.claims import ClaimedUnit, Claims
     from igq.pipeline.claims.prefetch import Ahead
 
-OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups")
+OPTIONS = (
+    *("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups"),
+    "outage_s",
+)
 #: The most messages in a batch, and in each of its partitions.
 MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 50_000
 _NAME_MAX = 40
+#: Seconds between two looks of an idle query whether it was released.
+_TERM_LOOK_S = 1.0
+
+_T = TypeVar("_T")
 
 #: ``batch``: number of batches so far. ``claims``: those of the last batch. ``term``: that in which the query began.
 #: ``stream``: its name. ``queue``: the queue. ``owner``: the manager or group that owns the queue. ``group``.
@@ -67,14 +79,21 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
         self._name, self._options = name, options
         self._queue = options.required("queue", "the name of the queue to read")
-        options.required("qmgr", "the manager that messages are claimed at")
+        options.required("qmgr", "the managers that messages are claimed at, or the group")
         self._whole_groups = options.flag("wholeGroups", default=False)
         settings = options.settings()
         self._group, self._url = settings.group, str(settings.redis_url)
-        self._qmgr = options.manager(self._group)
-        #: With the trigger AvailableNow: messages that were there at its beginning and are not claimed yet.
-        self._left: int | None = None
+        self._qmgr, self._outage_s = options.managers(), options.outage_s()
+        #: With the trigger AvailableNow: messages of each queue that were there at its beginning and are not claimed.
+        self._left: dict[str, int] | None = None
         self._has_claimed = False
+        #: A first step that fails shows a mistake rather than an outage.
+        self._has_begun = False
+        #: The claims of the last batch, if they are off the queue and no others are there.
+        self._settled: str | None = None
+        #: The messages of each queue, if the latest step has seen that there are none.
+        self._seen_empty: dict[str, int] | None = None
+        self._term_seen_s = 0.0
 
     # Only the driver claims. A worker would need longer to import the modules for that than to read.
 
@@ -92,7 +111,22 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Ahead(self._claims)
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        return {"batch": 0, "claims": "", "term": self._claims.term(), **self._identity}
+        return self._ride_out(
+            lambda: {"batch": 0, "claims": "", "term": self._claims.term(), **self._identity},
+        )
+
+    def _ride_out(self, step: Callable[[], _T]) -> _T:
+        """Do a step of the driver, and repeat it while Redis or the manager is away."""
+        outage_s = self._outage_s if self._has_begun else 0
+        found = ride_out(outage_s, step, self._break_off, what=f"stream {self._name}")
+        self._has_begun = True
+        return found
+
+    def _break_off(self) -> None:
+        """Go on as a new driver would: others may have had the query's name meanwhile."""
+        self._settled = None
+        self._ahead.forget()
+        self._claims.break_off()
 
     @cached_property
     def _identity(self) -> dict[str, str]:
@@ -104,62 +138,93 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        # Wait for the recovery of a dead driver first: messages that it was about to claim go back to the queue.
-        self._claims.hold()
-        self._left = self._claims.depth()
+        def prepare() -> dict[str, int]:
+            # Wait for the recovery of a dead driver first: messages that it was about to claim go back to the queue.
+            self._claims.hold()
+            return self._claims.depths()
+
+        self._left = self._ride_out(prepare)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        self._hold(start)
+        # Other limits than ours mean all that there is: for a query of one batch.
+        return self._ride_out(lambda: self._latest(start, limit.max_rows if isinstance(limit, ReadMaxRows) else None))
+
+    def _latest(self, start: Offset, limit: int | None) -> Offset:
+        """The offset after the next batch of *limit* messages, or of all that are there now."""
+        self._hold(start, is_polled=True)
+        self._seen_empty = None
         done, term = start["claims"], start["term"]
-        limit_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else self._limit
-        ahead = self._ahead.take(done, self._at_most(limit_rows))
+        ahead = self._ahead.take(done, self._at_most(limit) or 0)
         if ahead is None:
-            self._claims.finish(done)
-            self._give_back(done)
-        count = self._at_most(limit_rows)
+            self._settle(done)
+        count = self._at_most(limit)
+        most = self._claims.depths() if self._left is None and count is None else self._left
         if ahead is None:
-            claimed = self._claims.claim(count, term)
-        elif ahead.messages < count:
-            claimed = self._claims.claim(count - ahead.messages, term, after=ahead)
+            claimed = self._claims.claim(count, term, most=most)
+        elif count is not None and ahead.messages < count:
+            claimed = self._claims.claim(count - ahead.messages, term, after=ahead, most=most)
         else:
             claimed = ahead
         ending = self._claims.decide(done) if ahead else None
         if self._left is not None:
-            self._left -= count
+            self._left = {name: max(0, left - claimed.taken.get(name, 0)) for name, left in self._left.items()}
+        is_full = count is not None and claimed.messages >= count
+        if most is None and not (is_full or self._whole_groups):
+            self._seen_empty = dict.fromkeys(claimed.taken, 0)
         if not claimed.messages:
             return start
         # A full batch means that there are more messages. Redis has time to claim them while Spark is at work.
-        following = self._at_most(limit_rows) if claimed.messages >= count else 0
-        self._ahead.begin(claimed.name, ending, following, term)
+        following = self._at_most(limit) if is_full else 0
+        self._ahead.begin(claimed.name, ending, following or 0, term, self._left)
         return start | {"batch": start["batch"] + 1, "claims": claimed.name}
 
-    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802 - Spark's name
-        """The number of waiting messages, for the query's progress."""
+    def _at_most(self, limit: int | None) -> int | None:
+        if limit is None or self._left is None:
+            return limit
+        return min(limit, sum(self._left.values()))
+
+    def _settle(self, done: str) -> None:
+        """Take the messages of the last batch off the queue, and give back those that Spark has not noted."""
+        if self._settled != done:
+            # The work ahead may have lost its connection, with messages that are not back yet.
+            self._claims.hold()
+            self._claims.finish(done)
+            self._claims.check_unread(but=done)
+            self._give_back(done)
+            self._settled = done
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        """The number of waiting messages, for the query's progress; of each queue of an alias with SPREAD."""
+        found, self._seen_empty = self._seen_empty, None
         try:
-            return {"depth": self._claims.depth()}
+            depths = self._claims.depths() if found is None else found
         except MQIError:
             # If the error lasts, the query meets it in its next step.
             return None
+        return {"depth": sum(depths.values())} | ({"queues": depths} if len(depths) > 1 else {})
 
     def _give_back(self, done: str) -> None:
         """Give back messages that a driver claimed and died before Spark noted them, or that this one cannot use."""
-        messages = self._claims.give_back(but=done)
         if self._left is not None and not self._has_claimed:
             # They count as there at the query's beginning, though they were not on the queue.
-            self._left += messages
+            for unit in self._claims.strays(but=done):
+                name = self._claims.queue_in(unit)
+                self._left[name] = self._left.get(name, 0) + unit.messages
+        self._claims.give_back(but=done)
         self._has_claimed = True
-
-    def _at_most(self, count: int) -> int:
-        return count if self._left is None else min(count, self._left)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         if start == end:
             return []
-        self._hold(end)
-        parts = _parts(self._claims.units(end["claims"]), self._rows)
+
+        def claimed() -> list[ClaimedUnit]:
+            self._hold(end)
+            return self._claims.units(end["claims"])
+
+        parts = _parts(self._ride_out(claimed), self._rows)
         return [UnitsPartition([(unit.place, unit.id) for unit in units], units[0].xid) for units in parts]
 
-    def _hold(self, offset: Offset) -> None:
+    def _hold(self, offset: Offset, *, is_polled: bool = False) -> None:
         for name, own in self._identity.items():
             if offset.get(name, own) != own:
                 what = "a queue of" if name == "owner" else name
@@ -167,7 +232,12 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Otherwise Spark would never call `stop`.
         end_in_good_order(self.stop)
         self._claims.hold()
-        self._claims.check_term(offset["term"])
+        now_s = time.monotonic()
+        # A query that claims something is told then. An idle one looks from time to time.
+        is_idle = is_polled and self._settled == offset["claims"]
+        if not is_idle or now_s - self._term_seen_s > _TERM_LOOK_S:
+            self._claims.check_term(offset["term"])
+            self._term_seen_s = now_s
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Import it here: the driver's process only claims.
@@ -176,7 +246,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         settle()
         assert isinstance(partition, UnitsPartition)
         has_data = "data" in self._schema.fieldNames()
-        reader = Reader(Deployment(self._url), self._group, has_data=has_data)
+        reader = Reader(Deployment(self._url), self._group, has_data=has_data, outage_s=self._outage_s)
         try:
             reader.note_read(self._group, partition.xid)
             found = (reader.read_unit(*unit) for unit in partition.units)
@@ -197,11 +267,11 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _parts(units: Sequence[ClaimedUnit], rows: int) -> Iterator[list[ClaimedUnit]]:
-    """Group units that follow each other: at most *rows* messages, or one unit with more."""
+    """Group units of one place that follow each other there: at most *rows* messages, or one unit with more."""
     part: list[ClaimedUnit] = []
     held = 0
-    for unit in units:
-        if part and held + unit.messages > rows:
+    for unit in sorted(units, key=lambda unit: (unit.place.structure, unit.place.queue)):
+        if part and (held + unit.messages > rows or unit.place != part[0].place):
             yield part
             part, held = [], 0
         part.append(unit)
