@@ -52,6 +52,6 @@ function way({ steps, stored, entries, trimmed, is_cut: isCut }) {
 function step(each) {
   const queue = each.target_queue ? `${each.queue ?? ""} → ${each.target_queue}` : each.queue ?? "";
   const outcome = [each.outcome, each.recovered && "by a peer", each.dead_letter && "dead letter"].filter(Boolean).join(", ");
-  return row(HEADINGS, [each.time, badge(each.event), each.qmgr ?? "", queue, outcome, each.program ?? "",
+  return row(HEADINGS, [h("time", {}, each.time), badge(each.event), each.qmgr ?? "", queue, outcome, each.program ?? "",
     `${each.structure}/${each.message ?? ""}`, h("code", {}, each.msg_id ?? "")]);
 }
