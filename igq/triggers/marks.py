@@ -11,6 +11,8 @@ from typing import Final
 #: The conditions of FIRST or DEPTH may hold. Of: the only manager that is meant, or `ALL`, and a former trigger message
 #: does not count; "": all managers, and that message counts.
 LOOK: Final = "L"
+#: As `LOOK`, by an ALTER or MQSET.
+ALTERED: Final = "A"
 #: The trigger message of FIRST or DEPTH is owed: the conditions were claimed, and nothing undoes that.
 WRITE: Final = "W"
 #: The first message came to a shared queue that some managers have open.

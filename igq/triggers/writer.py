@@ -13,6 +13,7 @@ Source: IBM MQ, "Conditions for a trigger event", "Message descriptor of a trigg
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -49,6 +50,8 @@ from sharedq.session.connection import Connection
 
 #: Marks that one call reads, about.
 MARKS_PER_CALL: Final = 100
+#: Seconds in which a program that has set TRIGGER may open the queue, before an ALTER or MQSET triggers another.
+_PAUSE_S: Final = 0.5
 #: Trigger messages of EVERY for one queue in one look: the others have their turn.
 _MESSAGES_PER_LOOK: Final = 100
 _ACTIVE: Final = ("STARTING", "RUNNING", "QUIESCING")
@@ -85,21 +88,26 @@ class TriggerWriter:
 
     Args:
         connection: of this manager; it takes marks only while it is the one that may.
+        pause_s: seconds before what an ALTER or MQSET has changed is looked at.
     """
 
-    def __init__(self, group: Group, structure: str, connection: Connection) -> None:
+    def __init__(self, group: Group, structure: str, connection: Connection, *, pause_s: float = _PAUSE_S) -> None:
         self._group, self._structure, self._connection = group, structure, connection
         self._qmgr = connection.qmgr_name
         self._keys = group.structure(structure)
         self._repository = Repository(group, self._qmgr)
         self._directory, self._queues = Directory(group), LocalQueues(group, self._qmgr, "")
         self._known = _Known()
+        self._pause_s = pause_s
+        #: When the marks of ALTER and MQSET were seen first.
+        self._seen_s: dict[str, float] = {}
         self._warned: set[tuple[str, int]] = set()
         self._ways: Mapping[str, Callable[[Mark], bool]] = {
             marks.OPENED: self._opened,
             marks.HERE: self._here,
             marks.WRITE: self._write,
             marks.LOOK: self._look,
+            marks.ALTERED: self._altered,
             marks.OTHERS: self._others,
             marks.EVERY: self._every,
         }
@@ -125,6 +133,8 @@ class TriggerWriter:
         for structure, names in _by_structure(found, self._structure).items():
             stored = self._queues.read(structure, names)
             self._known.queues.update({(structure, name): each for name, each in stored.items()})
+        fields = {mark.field for mark in found}
+        self._seen_s = {name: at_s for name, at_s in self._seen_s.items() if name in fields}
         order = list(self._ways)
         done = 0
         for mark in sorted(found, key=lambda mark: (order.index(mark.kind) if mark.kind in order else 0, mark.of)):
@@ -226,6 +236,11 @@ class TriggerWriter:
         if (reply := self._call(call)) is not None and reply[0]:
             self._write(claimed)
         return True
+
+    def _altered(self, mark: Mark) -> bool:
+        """An ALTER or MQSET may have made the conditions hold. A program that serves the queue opens it after that."""
+        now_s = time.monotonic()
+        return now_s >= self._seen_s.setdefault(mark.field, now_s) + self._pause_s and self._look(mark)
 
     def _is_told(self, mark: Mark) -> bool:
         """Whether the managers that are meant have been told in this look, for another mark of the queue."""

@@ -217,9 +217,9 @@ local function owe_trigger(queue, what, count)
 end
 
 -- Something else than a put may have made the conditions of TRIGTYPE(FIRST) and (DEPTH) hold: a manager looks.
-local function note_look(queue)
+local function note_look(queue, kind)
     if string.find(redis.call("HGET", queue, "ev") or "", " [FD] %d %d+$") then
-        owe_trigger(queue, "L " .. string.match(queue, "}:q:(.*)$"), 1)
+        owe_trigger(queue, kind .. string.match(queue, "}:q:(.*)$"), 1)
     end
 end
 
@@ -338,6 +338,6 @@ local function note_change(queue, available, name, owner, came, went)
     local armed = redis.call("HGET", queue, "ev")
     if armed then
         note(armed, queue, available, name, owner, came, went, false)
-        if came > 0 then note_look(queue) end
+        if came > 0 then note_look(queue, "L ") end
     end
 end

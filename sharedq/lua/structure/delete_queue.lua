@@ -101,6 +101,6 @@ else
     redis.call("UNLINK", queue.q, queue.w)
     if gone then redis.call("HSET", queue.q, "gone", gone) end
     local owed, name = string.match(queue.q, "^{[^}]*}") .. ":owed", queue.name
-    redis.call("HDEL", owed, "L " .. name, "N " .. name, "E " .. name, "W " .. name)
+    redis.call("HDEL", owed, "L " .. name, "A " .. name, "N " .. name, "E " .. name, "W " .. name)
 end
 return reply

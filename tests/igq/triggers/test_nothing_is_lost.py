@@ -63,6 +63,22 @@ def test_a_program_that_sets_trigger_at_once_keeps_it(scene: Scene, monkeypatch:
         assert scene.definition().trigger_control == "TRIGGER"
 
 
+def test_a_program_that_sets_trigger_first_is_started_once(scene: Scene) -> None:
+    """It opens the queue after that: another trigger message would start a second one in vain."""
+    scene.define(trigger_type="DEPTH", trigger_depth=2)
+    scene.watch("QM1")
+    for writer in scene.writers:
+        writer._pause_s = 3600
+    scene.putter().put(b"x")
+    scene.putter().put(b"x")
+    assert scene.count() == 1
+    scene.group.repository("QM1").alter("QLOCAL", "Q", {"trigger_control": "TRIGGER"})
+    assert scene.count() == 0
+    assert drained(scene) == 2
+    assert scene.count() == 0
+    assert scene.definition().trigger_control == "TRIGGER"
+
+
 @pytest.mark.invariant(2)
 @either_condition
 def test_a_manager_that_was_fenced_claims_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:

@@ -37,7 +37,7 @@ class Scene:
         self.monitors: dict[str, Any] = {}
         own = {qmgr: group.connect(qmgr).connection for qmgr in ("QM1", "QM2")}
         self.writers = [
-            TriggerWriter(group.group, structure, own[qmgr])
+            TriggerWriter(group.group, structure, own[qmgr], pause_s=0)
             for structure, qmgr in (("APPL1", "QM1"), ("APPL1", "QM2"), ("@QM1", "QM1"), ("@QM2", "QM2"))
         ]
 
