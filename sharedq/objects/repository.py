@@ -507,9 +507,9 @@ class Repository:
         """
         return total_state(self._finder, self._finder.chosen(QueueLocal.kind, name, None))
 
-    def queue_handles(self, name: str) -> list[OpenHandle]:
-        """Return the open handles of a local queue. Raises MQIError as `queue_status`."""
-        return open_handles(self._finder, name)
+    def queue_handles(self, queue: DisplayedQueue) -> list[OpenHandle]:
+        """Return the open handles of a local queue. A queue that was deleted after it was listed has none."""
+        return open_handles(self._finder, queue)
 
     def _owner(self, definition: AnyQueue) -> str:
         """Return the manager that *definition* is private to; empty if it is shared."""

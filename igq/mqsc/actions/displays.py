@@ -132,7 +132,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
             activity = activities.get((queue.structure, queue.name), QueueActivity()) if is_known else QueueActivity()
             records = [list(_status_record(queue, serving, monitoring, ages.get(queue), activity))]
         else:
-            handles = [*repository.queue_handles(queue.name), *(each.handle for each in serving if each.is_of(queue))]
+            handles = [*repository.queue_handles(queue), *(each.handle for each in serving if each.is_of(queue))]
             records = [list(_handle_record(queue, each, users)) for each in handles if _is_open_for(each, open_type)]
         for record in records:
             if request.where(record):

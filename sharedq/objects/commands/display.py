@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, matches
-from sharedq.objects.definitions.queues import AnyQueue, QueueLocal
+from sharedq.objects.definitions.queues import AnyQueue
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.failures import why_not_there
 from sharedq.objects.store.finder import Finder
@@ -101,8 +101,7 @@ def oldest_ages_ms(finder: Finder, queues: Sequence[DisplayedQueue]) -> dict[Dis
     """
     by_structure: dict[str, list[tuple[Place, DisplayedQueue]]] = {}
     for queue in queues:
-        is_partitioned = queue.name == SYSTEM_QSG_TRANSMIT_QUEUE and not queue.qmgr
-        for place in finder.parts() if is_partitioned else [Place(queue.structure, queue.name)]:
+        for place in _places(finder, queue):
             by_structure.setdefault(place.structure, []).append((place, queue))
     found: dict[DisplayedQueue, int] = {}
     for structure, there in by_structure.items():
@@ -147,15 +146,20 @@ def _reachable(finder: Finder, places: Iterable[Place]) -> list[Place]:
     return [place for place in known if place.structure not in silent]
 
 
-def open_handles(finder: Finder, name: str) -> list[OpenHandle]:
-    """Return the open handles of a local queue. Raises MQIError: 2085, no such queue; 2057, not a local one."""
-    entry = finder.chosen(QueueLocal.kind, name, None)
+def open_handles(finder: Finder, queue: DisplayedQueue) -> list[OpenHandle]:
+    """Return the open handles of a local queue. A queue that was deleted after it was listed has none."""
     found = []
-    for place in finder.places(entry):
+    for place in _places(finder, queue):
         for owner, text in finder.queues.handles(*place):
             mode, _, detail = text.partition(" ")
             found.append(OpenHandle(owner, mode, detail))
     return found
+
+
+def _places(finder: Finder, queue: DisplayedQueue) -> list[Place]:
+    """Return where a local queue is, or may have parts."""
+    is_partitioned = queue.name == SYSTEM_QSG_TRANSMIT_QUEUE and not queue.qmgr
+    return finder.parts() if is_partitioned else [Place(queue.structure, queue.name)]
 
 
 def _is_meant(disposition: str, qsgdisp: str) -> bool:

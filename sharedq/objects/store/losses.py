@@ -22,6 +22,13 @@ def queues_in(directory: Directory, structure: str) -> list[str]:
 
 def lost_queues(directory: Directory, queues: LocalQueues, structure: str) -> list[str]:
     """Return the names of those that the structure lacks."""
+    lost = _missing(directory, queues, structure)
+    # A queue that was deleted after it was listed is in the directory no more.
+    still = _missing(directory, queues, structure) if lost else []
+    return [name for name in lost if name in still]
+
+
+def _missing(directory: Directory, queues: LocalQueues, structure: str) -> list[str]:
     names = queues_in(directory, structure)
     there = queues.read(structure, names)
     return [name for name in names if name not in there]

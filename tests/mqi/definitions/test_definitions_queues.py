@@ -381,7 +381,8 @@ def test_the_open_handles_of_a_queue_can_be_seen(group: TestGroup) -> None:
     connection = group.connect()
     connection.open("ORDERS", OpenOption.INPUT_EXCLUSIVE | OpenOption.OUTPUT)
 
-    (handle,) = group.repository("QM1").queue_handles("ORDERS")
+    (queue,) = group.repository("QM1").display_queues("ORDERS")
+    (handle,) = group.repository("QM1").queue_handles(queue)
 
     assert handle.owner.startswith(connection.connection.token)
     assert set(handle.mode) == {"X", "O"}

@@ -166,7 +166,8 @@ def test_a_queue_without_a_definition_here_cannot_be_inquired(
             with pytest.raises(MQIError) as refused:
                 connection.open("FAR", option | also | more)
             assert refused.value.reason == MQRC.OPTION_NOT_VALID_FOR_TYPE
-    assert group.repository("QM1").queue_handles(SYSTEM_QSG_TRANSMIT_QUEUE) == []
+    (transmit_queue,) = group.repository("QM1").display_queues(SYSTEM_QSG_TRANSMIT_QUEUE)
+    assert group.repository("QM1").queue_handles(transmit_queue) == []
 
 
 @pytest.mark.rule("mqi/open", "MQINQ through an alias tells the attributes in force.")
