@@ -25,6 +25,7 @@ from sharedq.calls.unit.in_doubt import complete
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
 from sharedq.members.lease import RENEWALS_PER_LEASE
+from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.scripts.objects import remove_structure_call
@@ -42,6 +43,10 @@ STRUCTURE_TROUBLES = (
     MQRC.CF_NOT_AVAILABLE,
     MQRC.STORAGE_MEDIUM_FULL,
 )
+
+
+#: Dots in the token of a program: ``QM.incarnation.process``.
+_PROGRAM = 2
 
 
 class Phase(StrEnum):
@@ -227,7 +232,10 @@ class _Recoverer:
                 self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
             finally:
                 self._take_back_fences(access, [claim.target for claim in claims])
-        self._progress(Phase.FENCED, leases=leases_under(self.connection, self.group, self._held_targets()))
+        leases = leases_under(self.connection, self.group, self._held_targets())
+        self._progress(Phase.FENCED, leases=leases)
+        # Programs that still run end their calls now, and not only when they try to renew their leases.
+        tell(self.group, [lease for lease in leases if lease.count(".") == _PROGRAM])
         self._enter(Phase.FENCED)
         return accesses
 

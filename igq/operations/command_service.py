@@ -1,7 +1,7 @@
 """START CMDSERV, STOP CMDSERV, DISPLAY CMDSERV: asks a running manager through the group, and says how it stands.
 
-The manager learns of it with its next renewal, or when its movers pass that on. A manager that starts has a command
-server, even if its last one was told otherwise.
+The manager is told, and learns it with its next renewal at the latest. A manager that starts has a command server, even
+if its last one was told otherwise.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from igq.agent.progress.wake import wake_movers
 from sharedq.members.group import Group, Member
+from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.scripts.members import member_state_call
@@ -39,7 +39,7 @@ def ask_command_server(group: Group, qmgr: str, wanted: str) -> bool:
     reply = group.call(*member_state_call(group.keys, qmgr, member.incarnation, json.dumps({WANTED: wanted})))
     if reply[0] == MQRC.CONNECTION_BROKEN:
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", qmgr, "it has meanwhile ended or been restarted")
-    wake_movers(group, qmgr)
+    tell(group, [member.token])
     return True
 
 

@@ -9,6 +9,7 @@ from igq.errors import CommandError
 from igq.operations.command_log import note_group_command, noting_refusal
 from sharedq.members.agreed_settings import AGREED, as_record, contradictions, with_record
 from sharedq.members.group import Group
+from sharedq.members.news import tell_everybody
 from sharedq.redis.durability import fewest_replicas
 from sharedq.scripts.members import set_settings_call
 from sharedq.settings.loader import with_changes
@@ -73,6 +74,7 @@ def _change(group: Group, settings: Settings, told: Mapping[str, str], *, is_for
         text = json.dumps(json.loads(record) | json.loads(as_record(changed)))
         known = group.read_record()
         if known in (b"", record) and group.call(*set_settings_call(group.keys, known, text)):
+            tell_everybody(group)
             return changed
 
 

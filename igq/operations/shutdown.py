@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 
-from igq.agent.progress.wake import wake_movers
 from igq.errors import CommandError
 from igq.operations.command_log import note_command
 from sharedq.members.group import Group, Member
+from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
 from sharedq.scripts.members import member_state_call
 from sharedq.scripts.reads import lease_end_ms, server_ms
@@ -20,7 +20,7 @@ __all__ = ["STOP_TIMEOUT_S", "ask_to_stop", "require_running", "stop_manager"]
 STOP_TIMEOUT_S = 30.0
 #: States of a manager that holds its name.
 UP = ("STARTING", "RUNNING", "QUIESCING")
-#: Seconds between two looks of a waiting stop. The manager itself learns of the stop by its next renewal at the latest.
+#: Seconds between two looks of a waiting stop.
 _LOOK_S = 0.1
 #: Seconds that a manager needs beyond its programs' time: to learn of the stop, end its agent, recover the rest.
 _GRACE_S = 30.0
@@ -87,8 +87,7 @@ def ask_to_stop(group: Group, member: Member, *, is_immediate: bool, timeout_s: 
     if reply[0] == MQRC.CONNECTION_BROKEN:
         raise CommandError(f"queue manager {member.name} has meanwhile ended or been restarted")
     note_command(group, member.name, f"qmgr stop {member.name}{' --immediate' if is_immediate else ''}", "asked")
-    # Its movers pass the request on, so that it need not wait for its next renewal.
-    wake_movers(group, member.name)
+    tell(group, [member.token])
 
 
 def _wait(group: Group, asked: Member, until_s: float) -> None:

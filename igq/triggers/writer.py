@@ -26,6 +26,7 @@ from igq.triggers.marks import Mark, parsed
 from sharedq.calls.handles.open import close_handle, open_queue
 from sharedq.calls.put.put import put
 from sharedq.members.group import Group
+from sharedq.members.news import tell_managers
 from sharedq.messages.dead_letter import dead_lettered
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, ApplType, CloseOption, Format, OpenOption, PutOption
@@ -342,6 +343,7 @@ class TriggerWriter:
             is_unknown, is_opening = self._group.call(*mark_initiation_call(keys, keys.queue(entry.name)))
             if is_unknown:
                 self._group.call(*tell_change_call(self._group.keys))
+                tell_managers(self._group)
             stored = self._queues.read(entry.structure, [entry.name]).get(entry.name)
             if stored is None or not stored.state.open_input or stored.definition.usage != "NORMAL":
                 state = "closed"

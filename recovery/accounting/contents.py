@@ -42,7 +42,7 @@ ADMIN_TYPES = {
     ),
     **dict.fromkeys(("leases", "subat:"), "zset"),
     "deleted": "set",
-    **dict.fromkeys(("completed", "series:"), "nothing"),
+    **dict.fromkeys(("completed", "series:", "news:"), "nothing"),
 }
 
 

@@ -7,7 +7,13 @@ from sharedq.callbacks.structures import MQCBD, MQCTLO
 from sharedq.logical import match_options_of
 from sharedq.mqi.arguments import refuse_other, refuse_structure, whole
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, OpenOption
-from sharedq.mqi.constants.callbacks import FULL_MSG_LENGTH, CallbackOperation, CallbackOption, CallbackType
+from sharedq.mqi.constants.callbacks import (
+    FULL_MSG_LENGTH,
+    CallbackOperation,
+    CallbackOption,
+    CallbackType,
+    ControlOption,
+)
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
@@ -22,6 +28,7 @@ _START, _START_WAIT = int(CallbackOperation.START), int(CallbackOperation.START_
 _STOP = int(CallbackOperation.STOP)
 _OPERATIONS = (_REGISTER, _REGISTER | _SUSPEND, _REGISTER | _RESUME, _DEREGISTER, _SUSPEND, _RESUME)
 _OPTIONS = sum(CallbackOption)
+_CONTROL_OPTIONS = sum(ControlOption)
 _BROWSES = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT)
 _INPUT = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE)
 #: Options that are about one certain message, or that make no get.
@@ -95,6 +102,11 @@ def mqctl(connection: Connection, operation: int, ctlo: MQCTLO | None = None) ->
             raise error_for(MQRC.OPERATION_ERROR, "MQCTL", connection.qmgr_name, f"operation {operation}")
         if options.version != 1:
             raise error_for(MQRC.CTLO_ERROR, "MQCTL", connection.qmgr_name, f"version {options.version}")
+        control = whole(options.options, MQRC.OPTIONS_ERROR, "MQCTL", "", "the options")
+        if control & ~_CONTROL_OPTIONS:
+            raise error_for(MQRC.OPTIONS_ERROR, "MQCTL", connection.qmgr_name, f"options {control}")
+        if control & ControlOption.FAIL_IF_QUIESCING and connection.is_quiescing:
+            raise error_for(MQRC.Q_MGR_QUIESCING, "MQCTL", connection.qmgr_name)
         consumers = connection.consumers
         if not isinstance(consumers, Consumers):
             with connection.lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
@@ -18,6 +19,7 @@ from sharedq.mqi.constants import MQCC, MQRC, GetOption
 from sharedq.mqi.constants.callbacks import FULL_MSG_LENGTH, CallbackOption, CallType, ConsumerState
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQGMO, MQMD, copied
+from sharedq.scripts.connections import check_owner_call
 from sharedq.session.call_lock import Turns
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -196,7 +198,7 @@ class Consumers:
         return MQRC.NONE
 
     def stop(self) -> None:
-        """Call no callback any more, after the one that runs."""
+        """Call no callback any more, after the one that runs. Raises MQIError: 2009, the connection is lost."""
         if self.is_started:
             self._end("stop")
         elif self.is_suspended:
@@ -204,7 +206,7 @@ class Consumers:
             self._tell_all(CallType.STOP_CALL, CallbackOption.STOP_CALL)
 
     def suspend(self) -> None:
-        """The same until they are resumed, and without a call that tells of it."""
+        """The same until they are resumed, and without a call that tells of it. Raises as `stop`."""
         if self.is_started:
             self._end("suspend")
 
@@ -222,13 +224,17 @@ class Consumers:
         """
         if self.is_in_callback:
             raise error_for(MQRC.HCONN_ASYNC_ACTIVE, "MQDISC", self._connection.qmgr_name, "a callback cannot end it")
-        self.stop()
+        with suppress(MQIError):
+            # A lost connection has nothing to stop. The rest of the disconnect tells.
+            self.stop()
         with self._connection.lock:
             for consumer in list(self._consumers.values()):
                 self.deregister(consumer.handle)
             if self._handler is not None:
                 self.deregister(None)
-            if not self._connection.is_ended:
+            if self._connection.is_ended:
+                self._watch.abandon()
+            else:
                 self._watch.leave()
         self._connection.consumers = None
 
@@ -243,6 +249,8 @@ class Consumers:
         if not self.is_in_callback:
             self._watch.wake()
             self._has_ended.wait()
+            if self._ending == "lost":
+                raise error_for(MQRC.CONNECTION_BROKEN, "MQCTL", self._connection.qmgr_name)
 
     # -- the thread ----------------------------------------------------------------------------------------------------
 
@@ -258,11 +266,14 @@ class Consumers:
                 self._begin_interval(consumer)
             self._has_begun.set()
             while not self._ending:
+                # It may be lost while no consumer makes a call.
+                self._connection.check()
                 if waits and not self._active():
                     self._ending = "none"
                     break
                 self._serve_all()
             with self._connection.lock:
+                self._check_registered()
                 self._watch.rest()
         except MQIError as error:
             reason, self._ending, self._is_stopping = error.reason, "lost", True
@@ -278,6 +289,11 @@ class Consumers:
                 self.is_suspended, self.is_started = self._ending == "suspend", False
                 self._has_begun.set()
                 self._has_ended.set()
+
+    def _check_registered(self) -> None:
+        """Raise 2009 if the group has shut the connection out: news of that may be on their way."""
+        connection = self._connection
+        connection.checked_call(*check_owner_call(connection.group.keys, connection.owner_arguments(), ""))
 
     def _serve_all(self) -> None:
         """Give each consumer that is ready one message; wait when none is."""

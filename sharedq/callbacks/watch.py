@@ -18,6 +18,7 @@ from typing import Protocol, TypeVar
 
 from sharedq.calls.get.get import asked_for
 from sharedq.calls.get.wait import BLOCK_MAX_S
+from sharedq.members.process import release_process
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQGMO, MQMD
@@ -144,7 +145,10 @@ class Watch:
         """The connection is lost, and with it the waiters: the group ends their waits."""
         for place in self._places.values():
             self._end_block(place)
-        self._connection.process.discard(self)
+        process = self._connection.process
+        process.discard(self)
+        # Where it was the last connection of the process, the waiters have kept its registration until now.
+        release_process(process)
 
     def release(self, consumer: Watched) -> None:
         """A consumer is registered no more: its waiter is for others. Raises MQIError: 2009."""
@@ -184,6 +188,9 @@ class Watch:
     def look_again(self) -> None:
         """A structure has failed, or can be used again."""
         self.wake()
+
+    def shut_out(self, token: str) -> None:
+        """Nothing: an operator ends the connection of the program, which wakes this."""
 
     def keep_alive(self) -> None:
         """Nothing: a server closes no connection that blocks."""

@@ -42,6 +42,11 @@ class Member:
     details: dict[str, Any]
 
     @property
+    def token(self) -> str:
+        """``QM.incarnation``."""
+        return f"{self.name}.{self.incarnation}"
+
+    @property
     def is_leaving(self) -> bool:
         """Whether it is being removed from the group."""
         return "removing" in self.details

@@ -24,6 +24,7 @@ from sharedq.members.agreed_settings import contradictions
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
 from sharedq.members.lease import RENEWALS_PER_LEASE, Lease, register
+from sharedq.members.news import LOOK, QUIESCES, News
 from sharedq.members.presence import BEGINS, ENDS, LOSES, address_of, tell_presence
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -49,6 +50,9 @@ class Interruptible(Protocol):
 
     def look_again(self) -> None:
         """Make a wait check whether its structure has failed."""
+
+    def shut_out(self, token: str) -> None:
+        """End a running call with 2009 if *token* is the connection's: an operator has ended the connection."""
 
     def keep_alive(self) -> None:
         """Keep servers from closing the connection as idle. Called in every period."""
@@ -84,6 +88,7 @@ class Process:
         self._lock = threading.Lock()
         self._has_ended = False
         self._nudged = threading.Event()
+        self._news: News | None = None
         #: Notified when the lease was renewed or lost.
         self._settled = threading.Condition()
         after_fork(self._lose_in_child)
@@ -104,6 +109,7 @@ class Process:
         process._manager_address = address_of(registered.address, f"{qmgr}.{process.incarnation}")
         tell_presence(process._manager_address, BEGINS, process.token)
         process._thread.start()
+        process._news = News(group, process.token, process._hear)
         return process
 
     @property
@@ -218,6 +224,8 @@ class Process:
 
     def _end_now(self) -> None:
         self._has_ended = True
+        if self._news is not None:
+            self._news.close()
         with self._settled:
             self._settled.notify_all()
 
@@ -259,15 +267,28 @@ class Process:
             self._lose("the manager or a peer has fenced this process")
             return False
         self._hold(renewal.sent_at_s)
-        if renewal.member.get("state") == "QUIESCING" and not self.is_quiescing:
-            self.is_quiescing = True
-            self._wake_each(lambda connection: connection.notice_quiescing())
+        if renewal.member.get("state") == "QUIESCING":
+            self._notice_quiescing()
         if renewal.failures is not None and renewal.failures != self._failures_told:
             # Something was told about a structure that failed or can be used again, or about the group's settings.
             if self._has_learned_settings():
                 self._failures_told = renewal.failures
             self._wake_each(lambda connection: connection.look_again())
         return True
+
+    def _hear(self, text: str) -> None:
+        """Act on news. Called in the thread that hears them, which must hear the next ones soon."""
+        if text == LOOK:
+            self._nudged.set()
+        elif text == QUIESCES:
+            self._notice_quiescing()
+        else:
+            self._for_each(lambda connection: connection.shut_out(text))
+
+    def _notice_quiescing(self) -> None:
+        if not self.is_quiescing:
+            self.is_quiescing = True
+            self._wake_each(lambda connection: connection.notice_quiescing())
 
     def _has_learned_settings(self) -> bool:
         """Adopt the group's present settings. False if they cannot be read, so that the next renewal tries again."""

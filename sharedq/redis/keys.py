@@ -106,6 +106,8 @@ class AdminKeys:
     orphans: str
     process_definitions: str
     namelists: str
+    #: Prefix: the token of a manager's incarnation or of a process is appended.
+    news: str
 
 
 @lru_cache(maxsize=1024)
@@ -195,4 +197,5 @@ def admin_keys(group: str) -> AdminKeys:
         orphans=f"{tag}:orphans",
         process_definitions=f"{tag}:prc",
         namelists=f"{tag}:nl",
+        news=f"{tag}:news:",
     )

@@ -72,6 +72,15 @@ def member_state_call(keys: AdminKeys, qmgr: str, incarnation: int, changes: str
     return "admin/member_state", (keys.members, keys.fence), (qmgr, incarnation, changes)
 
 
+def tell_news_call(keys: AdminKeys, text: str, kept_s: int, tokens: Sequence[str]) -> ScriptCall:
+    """Tell managers and processes, by their *tokens*, something that their next renewals tell too.
+
+    Args:
+        kept_s: news that no process takes are forgotten after this many seconds.
+    """
+    return "admin/tell_news", (keys.news,), (text, kept_s, *tokens)
+
+
 def agent_state_call(keys: AdminKeys, process: str, state: str) -> ScriptCall:
     """Record the state of the agent that is *process*, for people to see."""
     return "admin/agent_state", (keys.agents, keys.processes, keys.fence), (process, state)

@@ -534,6 +534,11 @@ class Connection:
         """
         self._wake("look")
 
+    def shut_out(self, token: str) -> None:
+        """The group has shut the connection *token* out: if it is this one, end its call with 2009."""
+        if token == self.token:
+            self.interrupt()
+
     def _wake(self, why: str) -> None:
         wake_key = self._waiting_on
         if wake_key is not None:

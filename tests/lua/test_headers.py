@@ -65,6 +65,7 @@ UNFENCED = {
     "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
     "admin/define_named": "a definition, by compare and set: an operator's, not an owner's",
     "admin/tell_change": "that there is something to look at; in vain it costs a look",
+    "admin/tell_news": "that there is something to look at; in vain it costs a look",
     "admin/set_settings": "the group's settings, by compare and set: an operator's, not an owner's",
     "admin/set_authority": "an authority record: an operator's, not an owner's",
     "admin/structure_state": "what was seen of a structure, by compare and set; nothing is decided by it",

@@ -13,6 +13,7 @@ from igq.mqsc.records import Shown, read_request, shown, two_columns
 from igq.output.plural import counted
 from recovery.resolution import Outcome, recover
 from sharedq.calls.handles.connect import connect_to, disconnect
+from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.names import is_generic, matches
@@ -22,9 +23,7 @@ from sharedq.objects.store.connections import (
     ConnectionInfo,
     connections_of,
     handles_of,
-    structures_of,
 )
-from sharedq.scripts.connections import wake_call
 
 #: After the connection and the type of the report, which is an option too.
 _CONNECTION = keywords("CONN", "CONN")[2:]
@@ -39,8 +38,6 @@ _OPEN_OPTIONS = {
     "S": "MQOO_SET",
 }
 _NAME_LENGTH = 12
-#: Seconds after which a wake-up that nobody waits for is forgotten.
-_WAKE_KEPT_S = 60
 
 
 def display_connections(command: Command, repository: Repository) -> list[str]:
@@ -149,15 +146,13 @@ def stop_connection(command: Command, repository: Repository) -> list[str]:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name, f"{qmgr} has no such connection")
     if found.is_own:
         raise error_for(MQRC.OBJECT_IN_USE, "", command.name, "it is the queue manager's own; STOP QMGR ends it")
-    entered = structures_of(group, found.token)
     connection = connect_to(group, qmgr, appl_name="STOP CONN")
     try:
         report = recover(group, connection, found.token, force=True)
     finally:
         disconnect(connection)
-    for keys in entered:
-        # A get that waits would else notice only when its wait ends, or after minutes.
-        group.call(*wake_call(keys.wake + found.token, "stopped", _WAKE_KEPT_S))
+        # A call that waits notices it otherwise only when its wait ends, and a consumer with its next message.
+        tell(group, [found.token.rpartition(".")[0]], found.token)
     if report.outcome is Outcome.NOT_YET:
         return [messages.CONNECTION_ENDING.format(found.token)]
     units = counted(report.units_of_work, "unit of work", "units of work")

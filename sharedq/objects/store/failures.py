@@ -2,7 +2,7 @@
 
 A structure has failed when it has lost its keys (`sharedq.objects.store.losses`). No call checks for that: a script
 finds its caller or its queue missing, and only then the reason is looked up. A process that sees a failure tells the
-group, and so does RECOVER CFSTRUCT. Every renewal of a lease learns whether something was told.
+group, and so does RECOVER CFSTRUCT. Every process is told to look, and so does the next renewal of its lease.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sharedq.members.group import Group
+from sharedq.members.news import tell_everybody
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.store.directory import Directory
@@ -91,7 +92,8 @@ def tell(group: Group, structure: str, *, has_failed: bool, known: Failure | Non
     """Tell the group the state of a structure. *known* is what had been told before the look at it."""
     if has_failed != (known is not None and known.is_failed):
         state = "FAILED" if has_failed else "ACTIVE"
-        group.call(*structure_state_call(group.keys, structure, state, known.text if known else ""))
+        if group.call(*structure_state_call(group.keys, structure, state, known.text if known else "")):
+            tell_everybody(group)
 
 
 def why_not_there(group: Group, structure: str, name: str) -> MQIError | None:

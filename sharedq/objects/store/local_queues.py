@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from sharedq.members.group import Group
+from sharedq.members.news import tell_managers
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.names import queue_of
@@ -131,6 +132,7 @@ class LocalQueues:
         """Tell the managers of the first queue of a structure that is triggered: one of them writes its messages."""
         if queue.is_triggered and not trigger_holder(self._group, self._group.structure(structure)):
             self._group.call(*tell_change_call(self._group.keys))
+            tell_managers(self._group)
 
     def renew_version(self, structure: str, name: str) -> None:
         """Give the queue's definition a new version, so that gets that wait on the queue look at it again."""

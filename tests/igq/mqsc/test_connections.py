@@ -97,6 +97,10 @@ def test_what_cannot_be_stopped_is_refused(shared: TestGroup) -> None:
         token = elsewhere.connection.token
         assert "2085" in mqsc(shared, f"STOP CONN({token})")[1]
         assert mqsc(shared, f"STOP CONN({token}) CMDSCOPE(QM2)")[0] == 0
+        until(lambda: elsewhere.connection._link.is_broken, "the program is told")
+        with pytest.raises(MQIError) as caught:
+            elsewhere.disconnect()
+        assert caught.value.reason == MQRC.CONNECTION_BROKEN
 
 
 def test_a_command_runs_at_every_member(shared: TestGroup) -> None:
