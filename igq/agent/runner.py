@@ -47,7 +47,6 @@ class Agent:
             self._report_movers,
             self.pulses,
             partial(end_process, lambda why: channel.send("ended", error=why)),
-            lambda: channel.send("woken"),
         )
 
     def run(self) -> None:

@@ -29,6 +29,7 @@ from recovery.target import Target
 from recovery.watch import due
 from sharedq.members.group import PASSING
 from sharedq.members.lease import Renewal
+from sharedq.members.news import QUIESCES, News, tell_programs
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
@@ -123,6 +124,7 @@ class Incarnation:
         #: Versions of IGQ: the latest that every structure is known to have, and the one that the worker is sending.
         self._igq_told = self._igq_telling = 0
         self._heartbeat = Heartbeat(membership.lease.lease_ms / 1000)
+        self._news = News(membership.group, membership.token, lambda _: inbox.put(self._heartbeat.hurry))
         self._is_loss_noted = False
         self._deaths = watch_deaths(
             membership.token,
@@ -145,6 +147,7 @@ class Incarnation:
                 self._wait_for_event()
                 self._do_what_is_due()
         finally:
+            self._news.close()
             # The address belongs to this process and is in use while the watch listens.
             if self._deaths is not None:
                 self._deaths.close()
@@ -423,8 +426,6 @@ class Incarnation:
     def _agent_says(self, message: dict[str, Any]) -> None:
         if message["kind"] == "say":
             self._say(message["id"], **message["fields"])
-        elif message["kind"] == "woken":
-            self._inbox.put(self._heartbeat.hurry)
 
     def _agent_ended(self, child: AgentChild) -> None:
         """Queue the event. Called in the thread that listens to the agent."""
@@ -469,6 +470,7 @@ class Incarnation:
             if not stop.is_told:
                 self._membership.tell(state="QUIESCING")
                 stop.is_told = True
+                tell_programs(self._membership.group, self._membership.token, QUIESCES)
             is_over = stop.is_immediate or time.monotonic() >= stop.until_s
             if not is_over and self._membership.programs(self._own_tokens()):
                 return
@@ -477,28 +479,30 @@ class Incarnation:
             return
         stop.is_shutting_down = True
         self._agent_due_s = None
-        self.worker.hurry()
-        self.worker.submit(self._shut_down)
+        self.worker.submit_last(self._shut_down)
 
     def _own_tokens(self) -> list[str]:
         return [self._process.token, *([self._agent.token] if self._agent is not None else [])]
 
     def _shut_down(self) -> None:
-        """End the services, the programs that are left, and the membership. Runs in the worker's thread."""
+        """End the services, the programs that are left, and the membership. It is the last task of the worker."""
         agent, membership = self._agent, self._membership
         try:
-            if self._command_server is not None:
-                self._command_server.stop()
-            if self._triggers is not None:
-                self._triggers.stop()
+            services = [service for service in (self._command_server, self._triggers) if service is not None]
+            has_ended = [service.stop() for service in services]
             if agent is not None:
                 self._say("CSQM051I")
                 if not agent.stop():
                     self.worker.recover_ended(agent.token)
                     self._show_stopped(agent)
             self.worker.disconnect()
-            if not membership.leave(self._own_tokens()):
+            # A connection that was lost just before has no lease before the group is told of it.
+            self._process.tell_abandoned()
+            if not (all(has_ended) and membership.leave(self._own_tokens())):
                 self.worker.recover(Target.parse(membership.token), is_forced=True, state="STOPPED")
+                # The recovery spares the connection that it uses, and its process.
+                self.worker.disconnect()
+                membership.end_process(self._process)
         except MQIError as error:
             # The lease runs out, and the peers do the rest.
             self._say("CSQE015I", target=membership.token, error=str(error))

@@ -16,7 +16,7 @@ from sharedq.members.kept_process import KeptProcess
 from sharedq.members.lease import RENEWALS_PER_LEASE, Lease, Renewal, register
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.scripts.members import join_call, leave_call, member_state_call
+from sharedq.scripts.members import end_process_call, join_call, leave_call, member_state_call
 from sharedq.scripts.reads import lease_holders
 
 #: How many of the leases that run out next a renewal returns when it looks at the group's leases.
@@ -117,6 +117,14 @@ class Membership:
         made = register(self.group, self.qmgr, self.lease.lease_ms, appl, verb="", is_internal=True)
         process = KeptProcess(self.group, self.qmgr, made.incarnation, made.number, made.sent_at_s)
         return process, made.sent_at_s
+
+    def end_process(self, process: KeptProcess) -> None:
+        """Give back the registration of a process of the manager itself, after the recovery of this incarnation.
+
+        Raises:
+            MQIError: 2009, Redis cannot be reached.
+        """
+        self.group.call(*end_process_call(self.group.keys, process.token, ()))
 
     def programs(self, own: Sequence[str]) -> list[str]:
         """Return the tokens of the programs that still use this incarnation.

@@ -74,6 +74,7 @@ class QueueManager:
         self._console: ConsoleChild | None = None
         self._events: EventWriter | None = None
         self._logs: RecoveryLogs | None = None
+        self._backups: ScheduledBackups | None = None
         self._metrics: MetricsEndpoint | None = None
         self._signals = 0
         self._log: structlog.typing.FilteringBoundLogger
@@ -147,6 +148,8 @@ class QueueManager:
             self._incarnation = self._events = None
             if self._logs is not None:
                 self._logs.end()
+            if self._backups is not None:
+                self._backups.end()
             membership.close()
             if scheduler.running:
                 scheduler.shutdown(wait=False)
@@ -198,7 +201,7 @@ class QueueManager:
         look = partial(worker.submit, self._events.look)
         scheduler.add_job(look, "interval", seconds=EVENTS_LOOK_S, max_instances=1)
         if self._settings.backup_schedule:
-            backups = ScheduledBackups(self._settings, self.name, self._say)
+            backups = self._backups = ScheduledBackups(self._settings, self.name, self._say)
             scheduler.add_job(backups.run, backups.trigger, max_instances=1)
         if self._settings.recovery_log:
             self._logs = RecoveryLogs(self._group, self._settings, self._say)

@@ -31,6 +31,9 @@ class RecoveryLogs:
         # It only reads, so it waits for no replica.
         self._settings = settings.model_copy(update={"wait_replicas": 0})
         self._kept: dict[str, tuple[RecoveryLog, threading.Thread]] = {}
+        self._is_over = False
+        #: A look may be under way in another thread when all logs end.
+        self._lock = threading.Lock()
 
     def look(self) -> None:
         """Begin the logs of structures that have none; end those of structures that are not recoverable any more."""
@@ -39,15 +42,20 @@ class RecoveryLogs:
         except MQIError as error:
             structlog.get_logger().warning("structures_not_looked_at", error=str(error))
             return
-        for name in wanted:
-            # Another process of this machine may have kept it, and have ended.
-            if name not in self._kept or not self._kept[name][1].is_alive():
-                self._begin(name)
-        for name in self._kept.keys() - wanted:
-            self._kept.pop(name)[0].end()
+        with self._lock:
+            if self._is_over:
+                return
+            for name in wanted:
+                # Another process of this machine may have kept it, and have ended.
+                if name not in self._kept or not self._kept[name][1].is_alive():
+                    self._begin(name)
+            for name in self._kept.keys() - wanted:
+                self._kept.pop(name)[0].end()
 
     def end(self) -> None:
         """End every log. A thread that waits for Redis is not waited for, and does not keep the process."""
+        with self._lock:
+            self._is_over = True
         for log, _ in self._kept.values():
             log.end()
         for _, thread in self._kept.values():

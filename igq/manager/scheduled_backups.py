@@ -46,6 +46,11 @@ class ScheduledBackups:
     def __init__(self, settings: Settings, qmgr: str, say: Callable[..., None]) -> None:
         self._settings, self._qmgr, self._say = settings, qmgr, say
         self.trigger = trigger_of(settings.backup_schedule)
+        self._is_over = False
+
+    def end(self) -> None:
+        """Begin no more backups: the manager stops, and its process must not wait for all of them."""
+        self._is_over = True
 
     def run(self) -> None:
         """Make the backups that are due, unless another manager makes them."""
@@ -56,6 +61,8 @@ class ScheduledBackups:
                 return
             born = group.born()
             for structure in Repository(group, self._qmgr).structures():
+                if self._is_over:
+                    return
                 if structure.is_recoverable:
                     self._back_up(group, structure.name, born)
             self._export(group, born)

@@ -23,6 +23,7 @@ from sharedq.calls.handles.connect import disconnect
 from sharedq.calls.handles.subscriptions import delete_orphans, end_expired, topics_of
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
+from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.scripts.members import claim_job_call
 from sharedq.scripts.reads import fields_named
@@ -48,7 +49,7 @@ class Worker:
         self._backlog = Backlog()
         #: The task to run after recoveries are resolved.
         self._then: Task = lambda: None
-        self._is_stopping = False
+        self._is_stopping = self._is_over = False
         #: Jobs whose sweep is under way.
         self._sweeps: set[str] = set()
         self._trim_due_s = 0.0
@@ -57,8 +58,14 @@ class Worker:
         self._thread.start()
 
     def submit(self, task: Task) -> None:
-        """Run *task* after those already queued."""
+        """Run *task* after those already queued. A task that comes after the last one (`submit_last`) never runs."""
         self._tasks.put(task)
+
+    def submit_last(self, task: Task) -> None:
+        """Run *task* after those already queued, and no task after it: *task* gives back what tasks need."""
+        self.hurry()
+        self._tasks.put(task)
+        self._tasks.put(None)
 
     def recover_soon(self, targets: Sequence[Target], then: Task) -> None:
         """Recover *targets*, whose leases have run out. Do *then* when some of them are resolved."""
@@ -216,7 +223,9 @@ class Worker:
             return sweep.go_on(self.connection())
         except MQIError as error:
             # A structure that cannot be used now, or is being recovered, does not delay the others.
-            self._say("IGQ0012E", error=str(error))
+            if error.reason != MQRC.CF_STRUC_ERROR:
+                # Otherwise it was deleted after it was listed.
+                self._say("IGQ0012E", error=str(error))
             return False
 
     def _end_subscriptions(self) -> None:
@@ -263,10 +272,11 @@ class Worker:
 
     def end(self) -> None:
         """Run no task after the current one."""
+        self._is_over = True
         self._tasks.put(None)
 
     def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
+        while (task := self._tasks.get()) is not None and not self._is_over:
             try:
                 task()
             except MQIError as error:

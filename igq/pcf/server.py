@@ -65,8 +65,8 @@ class CommandServer:
         self._thread = threading.Thread(target=self._keep, name="command server", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """End after the current command. If that lasts too long, the unit of work is left to recovery."""
+    def stop(self) -> bool:
+        """End after the current command. False if that lasts too long: its connection is left to recovery."""
         self._is_over.set()
         connection = self._connection
         if connection is not None:
@@ -75,6 +75,7 @@ class CommandServer:
             except MQIError as error:
                 structlog.get_logger().debug("command_server_not_told", error=str(error))
         self._thread.join(_STOP_S)
+        return not self._thread.is_alive()
 
     def _keep(self) -> None:
         delay_s = 0.0

@@ -53,13 +53,17 @@ class Triggers:
             if is_triggered:
                 self._by_structure[name] = _Thread(self._group, self._process, name)
 
-    def stop(self) -> None:
-        """End every thread. Another manager finishes their work, or this one does after its next start."""
+    def stop(self) -> bool:
+        """End every thread. Another manager finishes their work, or this one does after its next start.
+
+        Returns:
+            False if a thread lasts too long: its connection is left to recovery.
+        """
         threads, self._by_structure = list(self._by_structure.values()), {}
         for each in threads:
             each.stop()
-        for each in threads:
-            each.join()
+        has_ended = [each.join() for each in threads]
+        return all(has_ended)
 
 
 class _Thread:
@@ -75,8 +79,9 @@ class _Thread:
         if self._link is not None:
             self._link.interrupt()
 
-    def join(self) -> None:
+    def join(self) -> bool:
         self._thread.join(_STOP_S)
+        return not self._thread.is_alive()
 
     def _keep(self) -> None:
         # Links of its own, over which nobody else has to wait.

@@ -19,7 +19,6 @@ from sharedq.mqi.constants import MQCC, MQRC, GetOption
 from sharedq.mqi.constants.callbacks import FULL_MSG_LENGTH, CallbackOption, CallType, ConsumerState
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQGMO, MQMD, copied
-from sharedq.scripts.connections import check_owner_call
 from sharedq.session.call_lock import Turns
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -273,7 +272,6 @@ class Consumers:
                     break
                 self._serve_all()
             with self._connection.lock:
-                self._check_registered()
                 self._watch.rest()
         except MQIError as error:
             reason, self._ending, self._is_stopping = error.reason, "lost", True
@@ -289,11 +287,6 @@ class Consumers:
                 self.is_suspended, self.is_started = self._ending == "suspend", False
                 self._has_begun.set()
                 self._has_ended.set()
-
-    def _check_registered(self) -> None:
-        """Raise 2009 if the group has shut the connection out: news of that may be on their way."""
-        connection = self._connection
-        connection.checked_call(*check_owner_call(connection.group.keys, connection.owner_arguments(), ""))
 
     def _serve_all(self) -> None:
         """Give each consumer that is ready one message; wait when none is."""

@@ -137,7 +137,11 @@ class Watch:
             self._end_block(place)
             waiting = [waiter for waiter in place.waiters if waiter.waits_for is not None]
             if waiting and not self._connection.is_ended and not place.access.has_failed:
-                self._connection.call_many([self._unwait_call(waiter) for waiter in waiting])
+                calls = [self._unwait_call(waiter) for waiter in waiting]
+                # The connection itself does not wait: if it was shut out, and the news of that are on their way, the
+                # answer is 2009.
+                calls.append(self._unwait_call(waiting[0], self._connection.token))
+                self._connection.call_many(calls)
             for waiter in waiting:
                 waiter.waits_for = None
 
@@ -269,10 +273,11 @@ class Watch:
             place.link.interrupt()
         return waiter
 
-    def _unwait_call(self, waiter: Waiter) -> ScriptCall:
+    def _unwait_call(self, waiter: Waiter, token: str = "") -> ScriptCall:
+        """The call that ends the wait of *waiter*, or another owner's wait for the same queue."""
         assert waiter.waits_for is not None
         handle = waiter.waits_for
-        return unwait_call(handle.structure.keys, handle.queue, waiter.token, waiter.journal_max)
+        return unwait_call(handle.structure.keys, handle.queue, token or waiter.token, waiter.journal_max)
 
     # -- blocking ------------------------------------------------------------------------------------------------------
 

@@ -74,7 +74,6 @@ class Movers:
         report: called with the states of all movers when one has changed.
         pulses: the pulses of this process. The pool begins and ends one for each mover.
         end: ends this process with a reason and an exit status, because a mover cannot go on.
-        on_wake: called when something may be new for this manager.
     """
 
     def __init__(
@@ -85,10 +84,9 @@ class Movers:
         report: Callable[[tuple[MoverState, ...]], None],
         pulses: Pulses,
         end: Callable[[str, int], None],
-        on_wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._group, self._process, self._tell = group, process, tell
-        self._report, self._pulses, self._end, self._on_wake = report, pulses, end, on_wake
+        self._report, self._pulses, self._end = report, pulses, end
         self._pulse = pulses.begin("the watch for transmission queues")
         self._sleep = WakeableSleep(group, movers_wake_key(group, process.qmgr))
         self._movers: dict[Served, _Serving] = {}
@@ -137,7 +135,6 @@ class Movers:
                 self._sleep(rest_s)
             if self._sleep.woken_by is not None:
                 is_due = True
-                self._on_wake()
                 self._nudge(self._sleep.woken_by)
 
     def _list(self) -> None:

@@ -84,8 +84,7 @@ def sweep_with(worker: Worker, *, found_only: bool = False) -> None:
 
 
 def end(worker: Worker) -> None:
-    worker.submit(worker.disconnect)
-    worker.end()
+    worker.submit_last(worker.disconnect)
     worker._thread.join(PATIENCE_S)
 
 
