@@ -198,6 +198,7 @@ class TriggerWriter:
         """Leave a mark in a structure; *count*: add so many times."""
         if self._group.call(*owe_trigger_call(keys, mark.field, count)):
             self._group.call(*tell_change_call(self._group.keys))
+            tell_managers(self._group)
 
     def _warn(self, queue: str, error: MQIError) -> None:
         """Say once why a trigger message could not be written."""
