@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from redis.client import Pipeline
 
@@ -17,6 +18,7 @@ from sharedq.members.group import Group
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.directory import Directory
 from sharedq.objects.store.parts import parts_of
+from sharedq.redis.keys import QueueKeys
 
 #: Queues that are read in one round trip.
 _QUEUES_PER_CALL = 200
@@ -77,12 +79,16 @@ def _copy_structure(source: Group, structure: str, names: Sequence[str], out: Pi
     client = source.client(keys.sequence)
     for start in range(0, len(names), _QUEUES_PER_CALL):
         chunk = [keys.queue(name) for name in names[start : start + _QUEUES_PER_CALL]]
-        reading = client.pipeline(transaction=False)
-        for queue in chunk:
-            reading.hgetall(queue.queue)
-            reading.zcard(queue.available)
-            reading.hgetall(queue.handles)
-        replies = reading.execute()
+
+        def read(chunk: Sequence[QueueKeys] = chunk) -> list[Any]:
+            reading = client.pipeline(transaction=False)
+            for queue in chunk:
+                reading.hgetall(queue.queue)
+                reading.zcard(queue.available)
+                reading.hgetall(queue.handles)
+            return reading.execute()
+
+        replies = client.following(read)
         for queue, kept, available, handles in zip(chunk, replies[::3], replies[1::3], replies[2::3], strict=True):
             if kept:
                 # Without the messages themselves, these count with the members of groups.

@@ -27,7 +27,15 @@ _WAIT = int(GetOption.WAIT)
 _BROWSE_FIRST, _BROWSE_NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 _BROWSES = _BROWSE_FIRST | _BROWSE_NEXT
 #: After these reasons a consumer is tried again, in this many seconds; after the second, a program has to act.
-_PASSES = frozenset({MQRC.GET_INHIBITED, MQRC.SYNCPOINT_LIMIT_REACHED, MQRC.CF_STRUC_IN_USE, MQRC.STORAGE_MEDIUM_FULL})
+_PASSES = frozenset(
+    {
+        MQRC.GET_INHIBITED,
+        MQRC.SYNCPOINT_LIMIT_REACHED,
+        MQRC.CF_STRUC_IN_USE,
+        MQRC.CF_NOT_AVAILABLE,
+        MQRC.STORAGE_MEDIUM_FULL,
+    }
+)
 RETRY_S = 5.0
 #: A wait says that there is something, and the get finds nothing: then it is asked for again after so many seconds.
 _VAIN_PAUSE_S, _VAIN_PAUSE_MAX_S = 0.05, 5.0

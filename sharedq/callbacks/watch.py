@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
@@ -136,14 +137,7 @@ class Watch:
         for place in self._places.values():
             self._end_block(place)
             waiting = [waiter for waiter in place.waiters if waiter.waits_for is not None]
-            if waiting and not self._connection.is_ended and not place.access.has_failed:
-                calls = [self._unwait_call(waiter) for waiter in waiting]
-                # The connection itself does not wait: if it was shut out, and the news of that are on their way, the
-                # answer is 2009.
-                calls.append(self._unwait_call(waiting[0], self._connection.token))
-                self._connection.call_many(calls)
-            for waiter in waiting:
-                waiter.waits_for = None
+            self._end_waits(place.access, waiting)
 
     def abandon(self) -> None:
         """The connection is lost, and with it the waiters: the group ends their waits."""
@@ -160,11 +154,10 @@ class Watch:
         if waiter is None:
             return
         access = consumer.handle.structure
-        if waiter.waits_for is not None and not access.has_failed and not self._connection.is_ended:
-            self._connection.call(*self._unwait_call(waiter))
-        waiter.waits_for = None
+        if waiter.waits_for is not None:
+            self._end_waits(access, [waiter])
         place = self._places.get(access.keys.name)
-        if place is not None and place.access is access:
+        if place is not None and place.access is access and waiter.waits_for is None:
             place.free.append(waiter)
 
     def leave(self) -> None:
@@ -273,6 +266,24 @@ class Watch:
             place.link.interrupt()
         return waiter
 
+    def _end_waits(self, access: StructureAccess, waiters: Sequence[Waiter]) -> None:
+        """Take waiters off their queues. They stay if the structure cannot be used now: that costs a look in vain."""
+        if waiters and not self._connection.is_ended and not access.has_failed:
+            calls = [self._unwait_call(waiter) for waiter in waiters]
+            # The connection itself does not wait: if it was shut out, and the news of that are on their way, the answer
+            # is 2009.
+            calls.append(self._unwait_call(waiters[0], self._connection.token))
+            try:
+                replies = self._connection.call_many(calls)
+            except MQIError:
+                if self._connection.is_ended:
+                    raise
+                return
+            if any(reply[0] for reply in replies):
+                return
+        for waiter in waiters:
+            waiter.waits_for = None
+
     def _unwait_call(self, waiter: Waiter, token: str = "") -> ScriptCall:
         """The call that ends the wait of *waiter*, or another owner's wait for the same queue."""
         assert waiter.waits_for is not None
@@ -299,7 +310,7 @@ class Watch:
         """The thread: tell which waiter was woken, until the waits end."""
         base = place.access.keys.wake
         while not is_over.is_set():
-            link = place.link
+            link, begun_s = place.link, time.monotonic()
             assert link is not None
             try:
                 woken = link.block_any([base + waiter.token for waiter in list(place.waiters)], BLOCK_MAX_S)
@@ -308,9 +319,8 @@ class Watch:
                 link.close()
                 place.link = self._connection.group.new_link()
                 self.wake()
-                if not link.turn:
-                    # It has not even reached the server.
-                    is_over.wait(_PAUSE_S)
+                # Nothing pauses it if the server refuses the wait, or cannot be reached.
+                is_over.wait(max(0.0, begun_s + _PAUSE_S - time.monotonic()))
                 continue
             if woken is not None:
                 self._wake_ups.put(woken.decode()[len(base) :])

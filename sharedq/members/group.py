@@ -16,12 +16,13 @@ from sharedq.members.agreed_settings import AGREED, AT_ONCE, FIELD, with_record
 from sharedq.members.forks import after_fork
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.redis.deployment import Deployment, DeploymentError
+from sharedq.redis.deployment import Deployment, DeploymentError, SlotClient
 from sharedq.redis.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.redis.keepalive import silence_of
 from sharedq.redis.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply
 from sharedq.redis.links import Links, Place
+from sharedq.redis.patience import LOOK_S, little_patience
 from sharedq.settings.values import Settings
 
 #: Reasons that pass by themselves: Redis or a node of the Cluster is away, or a slot is moving.
@@ -211,25 +212,8 @@ class Group:
         return found.path or f"{found.host}:{found.port}"
 
     def can_reach(self, structure: str) -> bool:
-        """Whether the server of a structure answers, if each structure may have its own server.
-
-        Callers ask first where the loss of a connection would cost more than one call. A server that was silent is not
-        tried again for the length of a lease.
-        """
-        if not self.deployment().is_cluster:
-            # There is only one server, so the call itself soon shows whether it answers.
-            return True
-        key = self.structure(structure).sequence
-        if time.monotonic() < self._silent_until_s.get(self._links.place(key), 0.0):
-            return False
-        try:
-            self.command(key, "EXISTS", key)
-        except MQIError as error:
-            if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
-                raise
-            self._silent_until_s[self._links.place(key)] = time.monotonic() + self.settings.lease_ms / 1000
-            return False
-        return True
+        """Whether a structure can be used now, as far as its place goes: see `require_reachable`."""
+        return self._why_out_of_reach(structure) is None
 
     def may_pass(self, error: BaseException) -> bool:
         """Whether *error* means that a part of Redis is away for now: a node, a primary, or a required replica.
@@ -244,15 +228,40 @@ class Group:
         return is_away and self.deployment().has_answered
 
     def require_reachable(self, structure: str) -> None:
-        """Raise unless `can_reach`.
+        """Raise unless the server of a structure answers, if each structure may have its own server.
+
+        Callers ask first where the loss of a connection would cost more than one call. A server that was silent is not
+        tried again for the length of a lease.
 
         Raises:
-            MQIError: 2345, its server does not answer.
+            MQIError: 2345, its server does not answer; 2346, it is moving to another server.
         """
-        if not self.can_reach(structure):
-            raise error_for(MQRC.CF_NOT_AVAILABLE, "", structure, "its server cannot be reached")
+        error = self._why_out_of_reach(structure)
+        if error is not None:
+            raise error
 
-    def client(self, key: str = "") -> redis.Redis:
+    def _why_out_of_reach(self, structure: str) -> MQIError | None:
+        if not self.deployment().is_cluster:
+            # There is only one server, so the call itself soon shows whether it answers.
+            return None
+        keys = self.structure(structure)
+        key = keys.sequence
+        is_silent = time.monotonic() < self._silent_until_s.get(self._links.place(key), 0.0)
+        try:
+            if not is_silent:
+                with little_patience(LOOK_S):
+                    # The node of a slot that moves answers for keys that it still has, so ask for one that is nowhere.
+                    self.command(key, "EXISTS", f"{keys.tag}:nothing")
+                return None
+        except MQIError as error:
+            if error.reason == MQRC.CF_STRUC_IN_USE:
+                return error
+            if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
+                raise
+            self._silent_until_s[self._links.place(key)] = time.monotonic() + self.settings.lease_ms / 1000
+        return error_for(MQRC.CF_NOT_AVAILABLE, "", structure, "its server cannot be reached")
+
+    def client(self, key: str = "") -> SlotClient:
         """Return an ordinary client of the server that holds *key* (default: the administration structure)."""
         return self.deployment().client(key or self.keys.group)
 

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sharedq.members.group import Group, Member, members_of
+from sharedq.members.group import PASSING, Group, Member, members_of
 from sharedq.messages.record import PRIORITY_STEP
-from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.definitions.queues import QueueLocal
@@ -23,6 +22,7 @@ from sharedq.objects.store.directory import Entry, parse_attributes, parse_entry
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.redis.keys import ADMIN_STRUCTURE, QueueKeys, StructureKeys, private_structure, qmgr_of
+from sharedq.redis.patience import LOOK_S, little_patience
 from sharedq.scripts.reading import oldest_call
 
 #: Queues, and bytes of records, of one call that looks for the oldest messages: well below a millisecond of Redis.
@@ -217,10 +217,11 @@ class FigureReader:
         keys, node = group.structure(name), group.node(name)
         try:
             if group.can_reach(name):
-                return self._figures(keys, node, places, states, found)
+                with little_patience(LOOK_S):
+                    return self._figures(keys, node, places, states, found)
         except MQIError as error:
-            # In a Cluster one server may go at any moment; the others still answer.
-            if not group.deployment().is_cluster or error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
+            # In a Cluster one server may go at any moment, or one slot; the others still answer.
+            if not group.deployment().is_cluster or error.reason not in PASSING:
                 raise
         return StructureFigures(name, node, is_reachable=False)
 

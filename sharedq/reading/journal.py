@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 import redis
 
+from sharedq.members.group import PASSING
 from sharedq.messages.record import DEAD_LETTER, PERSISTENT
 from sharedq.objects.definitions.names import queue_of
+from sharedq.redis.answers import reason_of
 from sharedq.redis.deployment import Deployment, DeploymentError
 from sharedq.redis.keys import StructureKeys, admin_keys, qmgr_of
 from sharedq.redis.outage import ride_out
@@ -353,8 +355,7 @@ class errors_named:  # noqa: N801 - reads as a statement: with errors_named(): .
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, redis.RedisError | OSError):
             line = " ".join(str(error).split()) or type(error).__name__
-            is_away = isinstance(error, redis.ConnectionError | redis.TimeoutError | OSError)
-            is_away = is_away and not isinstance(error, redis.AuthenticationError)
+            is_away = reason_of(error) in PASSING and not isinstance(error, redis.AuthenticationError)
             why = "Redis cannot be reached" if is_away else "Redis refuses that"
             raise JournalError(f"the journal cannot be read, {why}: {line}") from error
         if isinstance(error, DeploymentError):

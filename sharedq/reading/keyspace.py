@@ -9,8 +9,8 @@ from typing import Any
 import redis
 
 from sharedq.members.group import Group
-from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.redis.answers import reason_of
 
 #: How a key is read whole, by what it holds; of ``heads`` the first element, of ``fields`` no values.
 _READ_WHOLE: dict[str, tuple[bytes, *tuple[str | int, ...]]] = {
@@ -51,15 +51,20 @@ def read_at_once(group: Group, key: str, asked: Sequence[tuple[str, str]]) -> li
             ask whether it is there), and the key, in Latin-1.
 
     Raises:
-        MQIError: 2009, its server cannot be reached.
+        MQIError: 2009, its server cannot be reached; 2345, 2346, its slot of the Cluster is away or being moved; 2035.
     """
     with _troubles_named(group), group.client(key) as client:
-        pipe = client.pipeline(transaction=True)
-        for kind, each in asked:
-            command, *more = _READ_WHOLE[kind]
-            # Without a command name that the client knows, it leaves the reply as it is.
-            pipe.execute_command(command, each.encode("latin-1"), *more)
-        replies: list[Any] = pipe.execute()
+
+        def read() -> list[Any]:
+            pipe = client.pipeline(transaction=True)
+            for kind, each in asked:
+                command, *more = _READ_WHOLE[kind]
+                # Without a command name that the client knows, it leaves the reply as it is.
+                pipe.execute_command(command, each.encode("latin-1"), *more)
+            found: list[Any] = pipe.execute()
+            return found
+
+        replies: list[Any] = client.following(read)
     return replies
 
 
@@ -70,4 +75,4 @@ def _troubles_named(group: Group) -> Iterator[None]:
     except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
         raise error_for(MQRC.NOT_AUTHORIZED, "", group.name, f"Redis refused us: {error}") from error
     except (redis.RedisError, OSError) as error:
-        raise error_for(MQRC.CONNECTION_BROKEN, "", group.name, str(error)) from error
+        raise error_for(reason_of(error), "", group.name, str(error)) from error

@@ -7,22 +7,27 @@ does, and send writes again.
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import redis
 from redis.backoff import NoBackoff
 from redis.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection, parse_url
 from redis.crc import key_slot
+from redis.exceptions import AskError, MovedError, TryAgainError
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
 from sharedq.redis.keepalive import keepalive_options
 from sharedq.redis.packing import Packer
+from sharedq.redis.patience import move_limit_s, pause_s
 from sharedq.settings.redis_mask import mask_password
 from sharedq.settings.redis_url import check_redis_url
 
+T = TypeVar("T")
 #: Seconds to wait for a connection. Calls have no time limit here: a lease bounds them.
 CONNECT_TIMEOUT_S = 5.0
 #: Seconds of silence after which a server is gone, for users that know no lease.
@@ -62,6 +67,27 @@ class _Url:
     options: dict[str, Any] = field(default_factory=dict, repr=False)
     #: For the Sentinels alone. Empty: they have no password, or the URL's.
     sentinel_credentials: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+class SlotClient(redis.Redis):
+    """An ordinary client of the server of one slot, for readers. It follows the slot to another node of a Cluster."""
+
+    follow: Callable[[redis.ResponseError], None] | None = None
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """As redis-py has it."""
+        return self.following(lambda: super(SlotClient, self).execute_command(*args, **options))  # type: ignore[no-untyped-call]
+
+    def following(self, read: Callable[[], T]) -> T:
+        """Read, and repeat that at the right node: one that refuses a read because of its slot has done nothing."""
+        end_s = time.monotonic() + move_limit_s()
+        while True:
+            try:
+                return read()
+            except (MovedError, AskError, TryAgainError) as error:
+                if self.follow is None or time.monotonic() > end_s:
+                    raise
+                self.follow(error)
 
 
 class Deployment:
@@ -131,9 +157,21 @@ class Deployment:
         self.has_answered = True
         return connection
 
-    def client(self, key: str = "") -> redis.Redis:
+    def client(self, key: str = "") -> SlotClient:
         """Return an ordinary client of the server that holds *key*: for reports and streams, not for the hot paths."""
-        return self._client(self.locate(key))
+        client = self._client(self.locate(key))
+
+        def follow(error: redis.ResponseError) -> None:
+            if not isinstance(error, MovedError):
+                time.sleep(pause_s())
+                return
+            self.note_move()
+            client.connection_pool.disconnect()
+            client.connection_pool = self._pool(self.locate(key))
+
+        if self.is_cluster:
+            client.follow = follow
+        return client
 
     def clients(self) -> list[redis.Redis]:
         """Return an ordinary client of each server that holds keys: every primary of a Cluster, or the only one."""
@@ -153,10 +191,14 @@ class Deployment:
         except redis.RedisError:
             return None
 
-    def _client(self, endpoint: Endpoint) -> redis.Redis:
+    def _client(self, endpoint: Endpoint) -> SlotClient:
+        client = SlotClient(connection_pool=self._pool(endpoint))
+        client.auto_close_connection_pool = True
+        return client
+
+    def _pool(self, endpoint: Endpoint) -> redis.ConnectionPool:
         maker, where = self._way_to(endpoint)
-        pool = redis.ConnectionPool(connection_class=maker, **where, **self._connection_options(None))
-        return redis.Redis.from_pool(pool)
+        return redis.ConnectionPool(connection_class=maker, **where, **self._connection_options(None))
 
     def _way_to(self, endpoint: Endpoint) -> tuple[type[AbstractConnection], dict[str, Any]]:
         """Return the class of a connection to *endpoint*, and the options that say where it is."""

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import select
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, NoReturn
 
 import redis
-from redis.exceptions import AskError, MovedError, NoScriptError, TryAgainError
+from redis.exceptions import AskError, MovedError, NoScriptError
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_exponential
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.redis.answers import REFUSALS, UNDONE, Meaning, meaning_of, word_of
 from sharedq.redis.channel import Channel
 from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.keys import ADMIN_STRUCTURE
 from sharedq.redis.packing import Word, pack
+from sharedq.redis.patience import PAUSE_MAX_S, move_limit_s, pause_s
 from sharedq.redis.script_source import load_script, mark_of_all, script_names
 
 Argument = Word
@@ -32,42 +35,10 @@ ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 #: The calls of one write: a channel, what is sent over it, and the number of replies.
 _Exchange = tuple[Channel, bytes, int]
 
-#: Redis' refusals of a write, and the reason that an MQ program gets for each.
-_REFUSALS = {
-    "OOM": MQRC.STORAGE_MEDIUM_FULL,
-    "MISCONF": MQRC.STORAGE_MEDIUM_FULL,
-    "NOPERM": MQRC.NOT_AUTHORIZED,
-    "WRONGPASS": MQRC.NOT_AUTHORIZED,
-    # Another script has been running for too long.
-    "BUSY": MQRC.UNEXPECTED_ERROR,
-}
 _NO_PASSWORD = "Redis asks for a password, which is part of its URL: redis://USER:PASSWORD@HOST:6379"
 IS_CLUSTER = "this server is a node of a Cluster, whose URL begins with redis+cluster://"
-_WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
-    (redis.exceptions.OutOfMemoryError, "OOM"),
-    (redis.exceptions.ReadOnlyError, "READONLY"),
-    (redis.exceptions.NoPermissionError, "NOPERM"),
-    (redis.exceptions.MasterDownError, "MASTERDOWN"),
-    (redis.exceptions.ClusterDownError, "CLUSTERDOWN"),
-)
-#: The errors of Redis (7.2 and later, then 7.0) when it stops a script halfway, because the user has lost a right or
-#: a slot of the Cluster was leaving.
-_STOPPED = (
-    "ACL failure in script",
-    "The user executing the script can't",
-    "Script attempted to access a non local key",
-)
-#: Redis' errors when the server is no longer (or not yet) the right one.
-_WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED", "NOREPLICAS")
-#: Redis' error, after CLUSTERDOWN, when no node of the Cluster serves the slot of a call. The node has done nothing.
-_SLOT_NOT_SERVED = "Hash slot not served"
-#: Redis' errors when it has done nothing of a call, for a reason that passes: it does not know the script, or a slot of
-#: the Cluster has moved (the first) or is about to.
-_UNDONE = (NoScriptError, MovedError, AskError, TryAgainError)
-#: Seconds that a call waits for a slot to arrive at its new node. The keys of a structure are never separated: its
-#: scripts run on the old node until the first key leaves, and on the new one when the last has come.
-MOVE_LIMIT_S = 10.0
-_MOVE_PAUSE_MAX_S = 0.1
+#: Seconds that a wait lasts at least: a time rounded down to 0 would wait for ever.
+_BLOCK_LEAST_S = 0.01
 #: Writes of equal calls that are under way at the same time: Redis works at one while we read the replies to another.
 _WRITES_AHEAD = 2
 #: A command without words.
@@ -103,13 +74,8 @@ def _pack_calls(calls: Sequence[ScriptCall]) -> bytes:
     return _pack_call(*calls[0]) if len(calls) == 1 else b"".join([_pack_call(*call) for call in calls])
 
 
-def _word_of(error: redis.ResponseError) -> str:
-    """Return the first word of Redis' error. redis-py takes it off the errors for which it has a class."""
-    return next((known for kind, known in _WORDS if isinstance(error, kind)), str(error).partition(" ")[0])
-
-
 def _is_undone(replies: Sequence[Reply]) -> bool:
-    return isinstance(replies[0], _UNDONE)
+    return isinstance(replies[0], UNDONE)
 
 
 def _is_withheld(reply: Reply) -> bool:
@@ -117,10 +83,6 @@ def _is_withheld(reply: Reply) -> bool:
     return isinstance(reply, redis.exceptions.NoPermissionError) or (
         isinstance(reply, redis.ResponseError) and str(reply).lower().startswith("unknown ")
     )
-
-
-def _is_without_node(error: redis.ResponseError) -> bool:
-    return _word_of(error) == "CLUSTERDOWN" and _SLOT_NOT_SERVED in str(error)
 
 
 class _Steps(threading.local):
@@ -211,7 +173,7 @@ class Link:
             if wait is not None:
                 self._check_consent(its, wait)
             replies += its
-        done = [reply for reply in replies if not isinstance(reply, _UNDONE)] or replies[:1]
+        done = [reply for reply in replies if not isinstance(reply, UNDONE)] or replies[:1]
         return self._mended(key, [call] * len(done), done)
 
     def _mended(self, key: str, calls: Sequence[ScriptCall], replies: list[Reply]) -> list[Reply]:
@@ -225,21 +187,33 @@ class Link:
         return replies
 
     def block(self, wake_key: str, timeout_s: float) -> bytes | None:
-        """Wait for a push to *wake_key* and take the value. None if *timeout_s* passed or a slot moved."""
-        (woken,) = self._send(wake_key, pack("BLPOP", wake_key, timeout_s), 1)
-        if isinstance(woken, _UNDONE):
-            # When a slot moves away, its node wakes blocked callers; the next call goes to the new node.
-            return None
-        woken = self._checked(woken)
-        return None if woken is None else bytes(woken[1])
+        """Wait for a push to *wake_key* and take the value. None if *timeout_s* passed."""
+        woken = self._block((wake_key,), timeout_s)
+        return None if woken is None else woken[1]
 
     def block_any(self, wake_keys: Sequence[str], timeout_s: float) -> bytes | None:
         """Wait for a push to any of these keys of one structure, and take the value; see `block`. Returns the key."""
+        woken = self._block(wake_keys, timeout_s)
+        return None if woken is None else woken[0]
+
+    def _block(self, wake_keys: Sequence[str], timeout_s: float) -> tuple[bytes, bytes] | None:
+        """Wait for a push. The wait follows the slot to its new node, and the pushes that are there already go with it.
+
+        Raises:
+            MQIError: as `call`, but not 2346: this waits until the slot has arrived.
+        """
+        end_s = time.monotonic() + timeout_s
         (woken,) = self._send(wake_keys[0], pack("BLPOP", *wake_keys, timeout_s), 1)
-        if isinstance(woken, _UNDONE):
-            return None
+        while isinstance(woken, UNDONE) and not self._is_told_to_go_elsewhere(woken):
+            self._learn_from(woken, wake_keys[0])
+            if not isinstance(woken, MovedError):
+                time.sleep(pause_s())
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                return None
+            (woken,) = self._send(wake_keys[0], pack("BLPOP", *wake_keys, max(left_s, _BLOCK_LEAST_S)), 1)
         woken = self._checked(woken)
-        return None if woken is None else bytes(woken[0])
+        return None if woken is None else (bytes(woken[0]), bytes(woken[1]))
 
     def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
         """Run scripts of several structures, in one write to each server. On one server they run in order.
@@ -284,20 +258,25 @@ class Link:
         Returns:
             Whether a push woke us (false: *timeout_s* passed), and the scripts' replies as for `call_many`.
         """
+        end_s = time.monotonic() + timeout_s
         packed = pack("BLPOP", wake_key, timeout_s) + _pack_calls(calls)
         woken, *replies = self._send(wake_key, packed, 1 + len(calls))
         replies = self._mended(wake_key, calls, replies)
-        # When a slot moves away, its node wakes blocked callers; the next look at the queue goes to the new node. If
-        # the wait was refused but the scripts ran, the caller must get what they found.
-        if not isinstance(woken, _UNDONE) and all(reply[0] == MQRC.NO_MSG_AVAILABLE for reply in replies):
-            self._checked(woken)
+        # If the wait was refused but the scripts ran, the caller must get what they found.
+        if isinstance(woken, redis.ResponseError) and all(reply[0] == MQRC.NO_MSG_AVAILABLE for reply in replies):
+            if not isinstance(woken, UNDONE):
+                self._refuse(woken)
+            # When a slot moves away, its node wakes blocked callers. A slot that is moving has no place to wait at.
+            is_woken = self._block((wake_key,), max(end_s - time.monotonic(), _BLOCK_LEAST_S)) is not None
+            return is_woken, self.call_many(calls)
         return woken is not None, replies
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run one plain read command on the server that holds *key*."""
-        packed = pack(*args)
-        replies = self._exchange(self._channel(key), packed, 1)
-        return self._checked(self._mend(key, packed, replies)[0])
+        return self._checked(self._read(key, pack(*args)))
+
+    def _read(self, key: str, packed: bytes) -> Reply:
+        return self._mend(key, packed, self._exchange(self._channel(key), packed, 1))[0]
 
     def commands(self, key: str, commands: Sequence[Sequence[bytes]], *, may_be_refused: bool = False) -> list[Reply]:
         """Run plain read commands of one structure, in order, in one write.
@@ -307,9 +286,9 @@ class Link:
         """
         packed = b"".join([_pack_many(args) for args in commands])
         replies = self._exchange(self._channel(key), packed, len(commands))
-        if any(isinstance(reply, _UNDONE) for reply in replies):
+        if any(isinstance(reply, UNDONE) for reply in replies):
             # The slot moved during them, or is about to. They only read, so all may be sent again.
-            return [self.command(key, *args) for args in commands]
+            replies = [self._read(key, _pack_many(args)) for args in commands]
         if may_be_refused:
             replies = [None if _is_withheld(reply) else reply for reply in replies]
         return [self._checked(reply) for reply in replies]
@@ -364,7 +343,13 @@ class Link:
                 if self.is_broken:
                     # `interrupt` came while this connected, so it did not see the channel.
                     self._break(redis.ConnectionError("interrupted"))
-                self._make_scripts_known(channel)
+                try:
+                    self._make_scripts_known(channel)
+                except BaseException:
+                    # The server reads its data still, or has gone again. Nothing that matters was sent.
+                    self._by_endpoint.pop(endpoint, None)
+                    channel.close()
+                    raise
             return channel
         except SlotNotServedError as error:
             # Nothing was sent, and everything else on this link uses other servers.
@@ -390,7 +375,7 @@ class Link:
     def _make_scripts_known(self, channel: Channel) -> None:
         """Load the scripts unless the server knows them."""
         # One name stands for all: to have every name, a program would put every script together.
-        (known,) = self._exchange(channel, pack("SCRIPT", "EXISTS", mark_of_all().sha), 1)
+        ((known,),) = self._attempt_all(((channel, pack("SCRIPT", "EXISTS", mark_of_all().sha), 1),))
         if not self._checked(known)[0]:
             self._load_scripts(channel)
 
@@ -421,6 +406,19 @@ class Link:
             ahead: send only so many of *exchanges* before that, and one more whenever the replies to one are read.
             goes_on: not even then if it says no to those replies.
         """
+        try:
+            return self._attempt_all(exchanges, ahead, goes_on)
+        except (redis.RedisError, OSError, ValueError, AttributeError) as error:
+            # ValueError, AttributeError: another thread closed a TLS socket.
+            self._break(error)
+
+    def _attempt_all(
+        self,
+        exchanges: Sequence[_Exchange],
+        ahead: int | None = None,
+        goes_on: Callable[[Sequence[Reply]], bool] = lambda _: True,
+    ) -> list[list[Reply]]:
+        """Do so, and leave it to the caller what a lost reply means: see `_exchange_all`."""
         if self.turn & 1:
             # A signal handler calls in the middle of a call of its own thread, and would read the reply to that.
             raise error_for(MQRC.CALL_IN_PROGRESS, "", "", "this thread is in the middle of another call")
@@ -441,15 +439,15 @@ class Link:
                         under_way.append(exchanges[len(under_way)])
                         to, packed, _ = under_way[-1]
                         to.send(packed)
+        except (redis.RedisError, OSError, ValueError, AttributeError):
             self.turn += 1
-            return found
-        except (redis.RedisError, OSError, ValueError, AttributeError) as error:
-            # ValueError, AttributeError: another thread closed a TLS socket.
-            self._break(error)
+            raise
         except BaseException:
             # Interrupted between a call and its reply: the next reply would belong to this call.
             self.close()
             raise
+        self.turn += 1
+        return found
 
     def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
         """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent."""
@@ -467,22 +465,18 @@ class Link:
 
         def send_anew() -> list[Reply]:
             nonlocal replies
-            if not all(isinstance(reply, _UNDONE) for reply in replies):
+            if not all(isinstance(reply, UNDONE) for reply in replies):
                 # A later call ran without an earlier one: the result is unknown.
                 self._break(replies[0])
-            if isinstance(replies[0], NoScriptError):
-                self._load_scripts(self._channel(key))
-            elif isinstance(replies[0], MovedError):
-                self._deployment.note_move()
-                self._by_key.clear()
+            self._learn_from(replies[0], key)
             replies = self._send(key, packed, len(replies))
             return replies
 
         # At once, and then at growing intervals: a slot that has moved is there, one that is moving needs time.
         mended: list[Reply] = Retrying(
             retry=retry_if_result(_is_undone),
-            wait=wait_random_exponential(multiplier=0.005, max=_MOVE_PAUSE_MAX_S),
-            stop=stop_after_delay(MOVE_LIMIT_S),
+            wait=wait_random_exponential(multiplier=0.005, max=PAUSE_MAX_S),
+            stop=stop_after_delay(move_limit_s()),
             retry_error_callback=lambda _: replies,
         )(send_anew)
         forgotten = next((reply for reply in mended if isinstance(reply, NoScriptError)), None)
@@ -490,6 +484,18 @@ class Link:
             # Forgotten again and again, or between two of the calls. Some of them may have run.
             self._break(forgotten)
         return mended
+
+    def _learn_from(self, error: redis.ResponseError, key: str) -> None:
+        """Do what the next attempt needs, after one that did nothing for a reason that passes."""
+        if isinstance(error, NoScriptError):
+            self._load_scripts(self._channel(key))
+        elif isinstance(error, MovedError):
+            self._forget_places()
+
+    def _forget_places(self) -> None:
+        """Look for the slots anew: one of them has moved, or lost its node."""
+        self._deployment.note_move()
+        self._by_key.clear()
 
     def _mend_or_refuse(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
         """Do the same for a part of several calls. If it cannot be sent again, the reason is the answer to each."""
@@ -520,8 +526,7 @@ class Link:
         try:
             self._refuse(reply)
         except MQIError as refusal:
-            is_refusal = _word_of(reply) in _REFUSALS or isinstance(reply, _UNDONE) or _is_without_node(reply)
-            if self.is_broken or not is_refusal:
+            if self.is_broken or meaning_of(reply) not in (Meaning.REFUSED, Meaning.UNDONE, Meaning.NOT_SERVED):
                 raise
             return [int(refusal.reason)]
 
@@ -540,25 +545,23 @@ class Link:
             self._break(NotReplicatedError(f"{acknowledged} of {wanted} replicas acknowledged"))
 
     def _refuse(self, error: redis.ResponseError) -> NoReturn:
-        text, word = str(error), _word_of(error)
-        if any(words in text for words in _STOPPED):
+        text, meaning = str(error), meaning_of(error)
+        if meaning is Meaning.STOPPED:
             # Scripts, or structure/attach for them, check their rights before they write, so a right was lost since.
             self._break(error, "a script was stopped in its middle, what it had done stays")
-        # The second is Redis' error for a long command before authentication.
-        if word == "NOAUTH" or "unauthenticated" in text:
+        if meaning is Meaning.NO_PASSWORD:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", _NO_PASSWORD) from error
-        if word in _REFUSALS:
-            raise error_for(_REFUSALS[word], "", "", text) from error
+        if meaning is Meaning.REFUSED:
+            raise error_for(REFUSALS[word_of(error)], "", "", text) from error
         if self._is_told_to_go_elsewhere(error):
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER) from error
-        if _is_without_node(error):
+        if meaning is Meaning.NOT_SERVED:
             # Everything else on this link may be served. The next call looks for the slot anew.
-            self._deployment.note_move()
-            self._by_key.clear()
+            self._forget_places()
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", f"no node of the Cluster serves it: {text}") from error
-        if isinstance(error, _UNDONE):
+        if meaning is Meaning.UNDONE:
             raise error_for(MQRC.CF_STRUC_IN_USE, "", "", f"its slot of the Cluster is being moved: {text}") from error
-        if word in _WRONG_SERVER or isinstance(error, redis.exceptions.ClusterError):
+        if meaning is Meaning.LOST:
             self._break(error)
         raise MQIError("", "", f"Redis: {text}") from error
 

@@ -131,7 +131,7 @@ def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:
             # No error if a DEFINE or a DELETE was cut off.
             why = why_not_there(finder.group, structure, of_structure[0])
         except MQIError as error:
-            if error.reason != MQRC.CF_NOT_AVAILABLE:
+            if error.reason not in (MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE):
                 raise
             why = error
         if why is not None:
