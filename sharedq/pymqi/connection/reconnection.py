@@ -41,6 +41,8 @@ _LEASES_UNTIL_RECOVERED = 3
 _PAUSE_FOR_RECOVERY_S = 0.1
 
 _LOST = (MQRC.CONNECTION_BROKEN, MQRC.Q_MGR_STOPPING, MQRC.CONNECTION_STOPPING)
+#: A node of a Cluster is away, or a structure is moving to another node.
+_AWAY = (MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
 #: Why a manager may take a connection later, or another one may take it.
 LATER = (
     MQRC.Q_MGR_NOT_AVAILABLE,
@@ -48,6 +50,7 @@ LATER = (
     MQRC.Q_MGR_NAME_ERROR,
     MQRC.CONN_TAG_IN_USE,
     MQRC.CONN_TAG_NOT_USABLE,
+    *_AWAY,
     *_LOST,
 )
 #: Why a queue or a subscription may be opened later: the broken connection is not recovered yet.
@@ -207,11 +210,14 @@ class ReconnectableHconn(Hconn):
 
     def _reopen(self, connection: Connection) -> None:
         """Open again what was open, under the same numbers; later handles get numbers that were never used."""
-        recovered_by_s = time.monotonic() + _LEASES_UNTIL_RECOVERED * self._group.settings.lease_ms / 1000
+        begun_s = time.monotonic()
+        # Until when each reason may pass.
+        until_s = dict.fromkeys(_NOT_YET, begun_s + _LEASES_UNTIL_RECOVERED * self._group.settings.lease_ms / 1000)
+        until_s |= dict.fromkeys(_AWAY, begun_s + TIMEOUT_S)
         lost = self.connection
         connection.number_handles_after(lost.last_handle_number)
         for opened in self._open_on(lost):
-            while (reason := _opened_again(connection, opened, lost)) in _NOT_YET and time.monotonic() < recovered_by_s:
+            while time.monotonic() < until_s.get(reason := _opened_again(connection, opened, lost), 0.0):
                 time.sleep(_PAUSE_FOR_RECOVERY_S)
             if reason in _LOST:
                 # This manager has gone, too.
@@ -220,7 +226,7 @@ class ReconnectableHconn(Hconn):
             if reason != MQRC.NONE:
                 # Every call from now on learns that the connection is lost.
                 verbs.mqdisc(connection)
-                _fail(MQRC.RECONNECT_FAILED)
+                _fail(MQRC.RECONNECT_TIMED_OUT if reason in _AWAY else MQRC.RECONNECT_FAILED)
         # Message handles are this process's own.
         connection.message_handles = lost.message_handles
         connection.free_handle_numbers.clear()
