@@ -314,6 +314,6 @@ def _delete_made(connection: Connection, access: StructureAccess, owner: DeadOwn
                 if error.reason != MQRC.Q_NOT_EMPTY:
                     recoverer.give_up(owner.target, keys.name, error)
                     return
-                # Another program has something uncommitted on the queue, so it stays.
-                log.warning("temporary_queue_not_deleted", queue=name, owner=owner.token, error=str(error))
-                repository.forget_made(keys.name, name, owner.token)
+                # Another program has something uncommitted on the queue. A manager deletes it after that.
+                log.info("temporary_queue_left", queue=name, owner=owner.token, error=str(error))
+                repository.orphan_made(keys.name, name, owner.token)

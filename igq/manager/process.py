@@ -50,6 +50,8 @@ from sharedq.settings.values import Settings
 #: Seconds between two scans for expired messages if EXPRYINT gives no interval, and the longest time until messages
 #: that were found expired are reported.
 EXPIRY_SCAN_S = 60
+#: Seconds between two looks for queues that nobody owns any more.
+ORPHANS_LOOK_S = 5
 
 T = TypeVar("T")
 
@@ -193,6 +195,7 @@ class QueueManager:
         jobs = [(worker.discard_expired, interval_s)]
         if interval_s > EXPIRY_SCAN_S:
             jobs.append((worker.report_expired, EXPIRY_SCAN_S))
+        jobs.append((worker.delete_orphans, ORPHANS_LOOK_S))
         for job, seconds in jobs:
             scheduler.add_job(
                 worker.submit, "interval", (partial(job, seconds * 1000),), seconds=seconds, max_instances=1

@@ -20,11 +20,15 @@ from recovery.resolution import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryRepo
 from recovery.target import Target
 from sharedq.admin.journal_limit import trim_journal
 from sharedq.calls.handles.connect import disconnect
-from sharedq.calls.handles.subscriptions import delete_orphans, end_expired, topics_of
+from sharedq.calls.handles.orphans import delete_orphans
+from sharedq.calls.handles.subscriptions import end_expired, topics_of
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
+from sharedq.members.lease import RENEWALS_PER_LEASE
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.store.orphans import orphans_of
+from sharedq.redis.patience import little_patience
 from sharedq.scripts.members import claim_job_call
 from sharedq.scripts.reads import fields_named
 from sharedq.session.connection import Connection
@@ -236,6 +240,16 @@ class Worker:
             self._say("IGQ0012E", error=str(error))
         delete_orphans(self._group)
 
+    def delete_orphans(self, interval_ms: int) -> None:
+        """Delete queues that nobody owns any more, unless another manager tried that within *interval_ms*."""
+        group = self._group
+        try:
+            # Most often there is none, and a read costs less than a claim.
+            if any(orphans_of(group)) and group.call(*claim_job_call(group.keys, "orphans", interval_ms)):
+                delete_orphans(group)
+        except MQIError as error:
+            structlog.get_logger().debug("orphans_not_looked_at", error=str(error))
+
     def _go_on(self, steps: Iterator[None]) -> None:
         """Run one step of a long task, and queue the rest after the tasks that wait by then, such as recoveries."""
         for _ in steps:
@@ -276,9 +290,12 @@ class Worker:
         self._tasks.put(None)
 
     def _work(self) -> None:
+        # A structure whose slot of the Cluster is being moved must not keep the tasks for the others waiting.
+        patience_s = self._group.settings.lease_ms / 1000 / RENEWALS_PER_LEASE
         while (task := self._tasks.get()) is not None and not self._is_over:
             try:
-                task()
+                with little_patience(patience_s):
+                    task()
             except MQIError as error:
                 # Redis may fail over just now. Tasks that nobody submits again submit themselves.
                 structlog.get_logger().warning("task_failed", error=str(error))

@@ -133,6 +133,12 @@ class Members:
         return {number: json.loads(text.encode("latin-1")) for number, text in self.contents.hash("subs").items()}
 
     @cached_property
+    def orphans(self) -> set[tuple[str, str, str]]:
+        """Structure, name and maker of temporary queues that are to be deleted after others' units of work."""
+        fields = ((*field.partition("\n"), maker) for field, maker in self.contents.hash("orphans").items())
+        return {(structure, name, maker) for structure, separator, name, maker in fields if separator}
+
+    @cached_property
     def managed_queues(self) -> set[str]:
         """Managed queues of subscriptions, and of those that have ended, which are being deleted."""
         managed = (each for each in self.subscriptions.values() if each["destination_class"] == "MANAGED")

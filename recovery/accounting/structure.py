@@ -134,6 +134,7 @@ class Structure:
         # Others' dynamic queues may stay. One that was made for a subscription goes with it.
         is_temporary |= name.startswith(MANAGED) and bool(definition)
         is_temporary &= name not in self._members.managed_queues
+        is_temporary &= (self.contents.name, name, queue.get("by", "")) not in self._members.orphans
         if is_temporary and name not in self.contents.values.get(("made:", queue.get("by", "")), ()):
             yield self._found(Kind.TEMPORARY, "q:", name)
         # One that is deleted logically goes with the connection that closed the last handle.

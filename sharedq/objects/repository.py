@@ -46,6 +46,7 @@ from sharedq.objects.store.failures import why_not_there
 from sharedq.objects.store.finder import Chosen, Finder, Located
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.named_objects import NamedObjects
+from sharedq.objects.store.orphans import add_orphan
 from sharedq.objects.store.parts import Place, own_part, part_in, parts_of
 from sharedq.objects.store.structures import ManagerAttributes, Structures, announce, holder_field
 from sharedq.objects.store.topics import Topics
@@ -326,6 +327,15 @@ class Repository:
     def forget_made(self, structure: str, name: str, maker: str) -> None:
         """Keep the queue when *maker* goes. Raises MQIError: 2009, the caller was shut out."""
         self._finder.queues.forget_made(structure, maker, [name])
+
+    def orphan_made(self, structure: str, name: str, maker: str) -> None:
+        """Leave a queue that *maker* made to the managers: they delete it when nothing uncommitted is on it any more.
+
+        Raises:
+            MQIError: 2009, the caller was shut out.
+        """
+        add_orphan(self.group, structure, name, maker)
+        self._finder.queues.forget_made(structure, maker, [name], are_orphans=True)
 
     def wake_waiters(self, structure: str, queue: str) -> None:
         """Make the gets that wait on *queue* look at its definition again."""

@@ -9,6 +9,7 @@ from typing import Any
 import redis
 
 from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.redis.answers import reason_of
 
@@ -72,7 +73,7 @@ def read_at_once(group: Group, key: str, asked: Sequence[tuple[str, str]]) -> li
 def _troubles_named(group: Group) -> Iterator[None]:
     try:
         yield
-    except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
-        raise error_for(MQRC.NOT_AUTHORIZED, "", group.name, f"Redis refused us: {error}") from error
     except (redis.RedisError, OSError) as error:
-        raise error_for(reason_of(error), "", group.name, str(error)) from error
+        reason = reason_of(error)
+        refused = "Redis refused us: " if reason == MQRC.NOT_AUTHORIZED else ""
+        raise error_for(reason, "", group.name, f"{refused}{error}") from error

@@ -97,6 +97,8 @@ def meaning_of(error: redis.RedisError) -> Meaning:
         return Meaning.STOPPED
     if isinstance(error, UNDONE):
         return Meaning.UNDONE
+    if isinstance(error, redis.AuthenticationError):
+        return Meaning.NO_PASSWORD
     if word in _MEANINGS:
         return _MEANINGS[word]
     is_lost = isinstance(error, (redis.exceptions.ClusterError, redis.ConnectionError, redis.TimeoutError))

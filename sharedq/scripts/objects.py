@@ -198,6 +198,11 @@ def note_delivered_call(keys: AdminKeys, caller: str, counts: Iterable[tuple[str
     return "admin/note_delivered", script_keys, (caller, *(value for each in counts for value in each))
 
 
-def forget_orphan_call(keys: AdminKeys, queue: str) -> ScriptCall:
-    """Note that a managed queue without a subscription is gone."""
-    return "admin/forget_orphan", (keys.orphans,), (queue,)
+def add_orphan_call(keys: AdminKeys, structure: str, queue: str, maker: str) -> ScriptCall:
+    """Note that a temporary queue is to be deleted, although its *maker* ends before that."""
+    return "admin/add_orphan", (keys.orphans,), (f"{structure}\n{queue}", maker)
+
+
+def forget_orphan_call(keys: AdminKeys, field: str, maker: str) -> ScriptCall:
+    """Note that an orphan is gone. *field* and *maker* are as `orphans_of` has them."""
+    return "admin/forget_orphan", (keys.orphans,), (field, maker)

@@ -103,10 +103,16 @@ def discard_call(keys: StructureKeys, number: str, count: int, journal_max: str,
     return "structure/discard", script_keys, (number, count, journal_max, author)
 
 
-def forget_made_call(keys: StructureKeys, maker: str, caller: str, names: Sequence[str]) -> ScriptCall:
-    """Let these queues stay when the connection *maker*, whose MQOPEN made them, ends."""
+def forget_made_call(
+    keys: StructureKeys, maker: str, caller: str, names: Sequence[str], *, are_orphans: bool = False
+) -> ScriptCall:
+    """Let these queues stay when the connection *maker*, whose MQOPEN made them, ends.
+
+    Args:
+        are_orphans: they are to be deleted later, as queues that *maker* made.
+    """
     script_keys = (keys.owners, keys.made + maker, keys.queue("").queue)
-    return "structure/forget_made", script_keys, (caller, maker, *names)
+    return "structure/forget_made", script_keys, (caller, maker, int(are_orphans), *names)
 
 
 def wake_all_call(keys: StructureKeys, queue: QueueKeys, count: int, last: bytes, begun_at: bytes) -> ScriptCall:

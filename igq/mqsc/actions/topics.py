@@ -18,7 +18,7 @@ from igq.mqsc.language.parser import Command, MqscSyntaxError
 from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.connect import connect_to
-from sharedq.calls.handles.subscriptions import delete_orphans
+from sharedq.calls.handles.orphans import delete_orphans
 from sharedq.calls.topics.retained import all_retained, clear
 from sharedq.calls.topics.subscribe import define_managed_subscription, define_subscription
 from sharedq.logical.topic_strings import ancestors_of, is_matched, literal_levels

@@ -552,7 +552,7 @@ def delete_temporary_queues(connection: Connection, *, is_last: bool = False) ->
     stays until the next close, or the end of the connection.
 
     Args:
-        is_last: the connection ends; one that has uncommitted messages stays from now on.
+        is_last: the connection ends; one that has uncommitted messages is left to the managers.
     """
     repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
     left = []
@@ -563,7 +563,7 @@ def delete_temporary_queues(connection: Connection, *, is_last: bool = False) ->
                 repository.delete_made(structure, name, connection.token)
         except MQIError as error:
             if is_last and error.reason == MQRC.Q_NOT_EMPTY:
-                repository.forget_made(structure, name, connection.token)
+                repository.orphan_made(structure, name, connection.token)
             elif error.reason != MQRC.CONNECTION_BROKEN:
                 left.append((access, name))
             elif not connection.has_lost(access):

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from sharedq.calls.handles.orphans import delete_orphans
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
 from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CloseOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import CLOSE_CHOICES
-from sharedq.objects.definitions.queues import QueueLocal
-from sharedq.objects.repository import Repository
 from sharedq.objects.store.topics import Match, Topics
 from sharedq.session.connection import Connection
 from sharedq.session.topics import SubscriptionHandle
@@ -80,36 +79,3 @@ def end_expired(group: Group, matches: Iterable[Match]) -> None:
                 has_ended = True
     if has_ended:
         delete_orphans(group)
-
-
-def delete_orphans(group: Group) -> int:
-    """Delete the managed queues whose subscriptions have ended, with what is on them.
-
-    One that is open, or has something uncommitted, or cannot be reached now, stays until the next look: a manager looks
-    from time to time.
-
-    Returns:
-        How many stay.
-    """
-    topics, left = topics_of(group), 0
-    try:
-        orphans = topics.orphans()
-    except MQIError as error:
-        log.warning("managed_queues_not_deleted", error=str(error))
-        return 1
-    for queue, qmgr in orphans.items():
-        try:
-            _delete(group, queue, qmgr)
-            topics.forget_orphan(queue)
-        except MQIError as error:
-            log.debug("managed_queue_not_deleted", queue=queue, error=str(error))
-            left += 1
-    return left
-
-
-def _delete(group: Group, queue: str, qmgr: str) -> None:
-    try:
-        Repository(group, qmgr).delete(QueueLocal.kind, queue, purge=True)
-    except MQIError as error:
-        if error.reason != MQRC.UNKNOWN_OBJECT_NAME:
-            raise

@@ -233,14 +233,17 @@ class LocalQueues:
         key = self._group.structure(structure).queue(name).queue
         return bool(self._group.command(key, "HEXISTS", key, "del"))
 
-    def forget_made(self, structure: str, maker: str, names: Sequence[str]) -> None:
+    def forget_made(self, structure: str, maker: str, names: Sequence[str], *, are_orphans: bool = False) -> None:
         """Keep these queues when *maker* goes.
+
+        Args:
+            are_orphans: they are to be deleted later, as queues that *maker* made.
 
         Raises:
             MQIError: 2009, the caller was shut out.
         """
         keys = self._group.structure(structure)
-        (reason,) = self._group.call(*forget_made_call(keys, maker, self._caller, names))
+        (reason,) = self._group.call(*forget_made_call(keys, maker, self._caller, names, are_orphans=are_orphans))
         if reason:
             raise error_for(MQRC(reason), "MQCLOSE", names[0])
 

@@ -23,7 +23,6 @@ from sharedq.redis.link import Argument, Reply
 from sharedq.scripts.objects import (
     define_topic_call,
     end_subscription_call,
-    forget_orphan_call,
     hold_subscription_call,
     subscribe_call,
 )
@@ -243,15 +242,6 @@ class Topics:
         reply = via.call(*end_subscription_call(self._keys, caller, number, mode, holder))
         if reply[0]:
             raise error_for(MQRC(reply[0]), "MQCLOSE", "")
-
-    def orphans(self) -> dict[str, str]:
-        """Return the managed queues whose subscription has ended, each with the manager that it was made at."""
-        found = pairs_like(self._group, "HSCAN", self._keys.orphans)
-        return {queue.decode(): qmgr.decode() for queue, qmgr in found}
-
-    def forget_orphan(self, queue: str) -> None:
-        """Note that a managed queue is deleted."""
-        self._group.call(*forget_orphan_call(self._keys, queue))
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,11 +17,13 @@ from recovery.resolution import recover
 from sharedq import Queue
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.open import open_queue
+from sharedq.calls.handles.orphans import delete_orphans
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, IntSelector, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQOD
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueModel
 from sharedq.objects.store.local_queues import LocalQueues
+from sharedq.objects.store.orphans import add_orphan, forget_orphan, orphans_of
 from sharedq.scripts.handles import close_call
 from tests.support.accounts import assert_accounted
 from tests.support.groups import BOTH, LMIG, MIG, put_member
@@ -222,6 +225,71 @@ def test_a_temporary_queue_that_others_have_open(models: TestGroup, end: str, la
         other.disconnect()
     else:
         kill(models, other, models.connect())
+    is_gone(models)
+
+
+@pytest.mark.parametrize("end", ["disconnect", "dies"])
+@pytest.mark.parametrize("work", ["put", "get"])
+@pytest.mark.parametrize("last", ["commit", "backout", "dies"])
+def test_it_goes_after_the_last_unit_of_work_of_others(models: TestGroup, end: str, work: str, last: str) -> None:
+    maker, other = models.connect(process=models.process()), models.connect(process=models.process())
+    made(maker, "TEMP").put(b"before")
+    theirs = other.open(NAME, BOTH)
+    if work == "put":
+        theirs.put(b"x", options=PutOption.SYNCPOINT)
+    else:
+        theirs.get(GetOption.SYNCPOINT)
+    theirs.close()
+    if end == "disconnect":
+        assert maker.disconnect() == MQRC.NONE
+    else:
+        kill(models, maker, models.connect())
+    # The managers know of it, and of nothing that is not explained.
+    assert (delete_orphans(models.group), there(models)) == (1, True)
+    assert_accounted(models.group)
+    if last == "dies":
+        # The recovery of the last one deletes it.
+        kill(models, other, models.connect())
+    else:
+        (other.commit if last == "commit" else other.backout)()
+        assert delete_orphans(models.group) == 0
+    is_gone(models)
+
+
+def test_an_orphan_that_is_open_is_deleted_logically(models: TestGroup) -> None:
+    maker, other = models.connect(process=models.process()), models.connect()
+    made(maker, "TEMP")
+    theirs = other.open(NAME, BOTH)
+    theirs.put(b"x", options=PutOption.SYNCPOINT)
+    kill(models, maker, models.connect())
+    other.commit()
+    assert delete_orphans(models.group) == 0
+    assert reason_of(theirs.get) == MQRC.Q_DELETED
+    assert_accounted(models.group)
+    theirs.close()
+    is_gone(models)
+
+
+def test_an_orphan_leaves_a_later_queue_of_its_name_alone(models: TestGroup) -> None:
+    maker, other = models.connect(process=models.process()), models.connect()
+    made(maker, "TEMP")
+    theirs = other.open(NAME, BOTH)
+    theirs.put(b"x", options=PutOption.SYNCPOINT)
+    kill(models, maker, models.connect())
+    (orphan,) = orphans_of(models.group)
+    other.backout()
+    theirs.close()
+    models.repository("QM1").delete(QueueLocal.kind, NAME)
+    made(other, "TEMP").put(b"kept")
+    assert delete_orphans(models.group) == 0
+    assert other.open(NAME, BOTH).get().body == b"kept"
+    # A manager that comes late with the first one does not forget the second one.
+    later = replace(orphan, maker=other.connection.token)
+    add_orphan(models.group, later.structure, later.queue, later.maker)
+    forget_orphan(models.group, orphan)
+    assert list(orphans_of(models.group)) == [later]
+    other.disconnect()
+    assert delete_orphans(models.group) == 0
     is_gone(models)
 
 

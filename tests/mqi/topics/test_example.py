@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recovery.resolution import recover
+from sharedq.objects.store.orphans import orphans_of
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
@@ -71,4 +72,4 @@ def test_a_subscriber_that_is_killed(programs: TestGroup) -> None:
     assert [match.subscription.name for match in topics.subscriptions()] == ["PRICES"]
     assert len(programs.repository("QM1").display_queues("SYSTEM.MANAGED.*")) == 1
     assert run("subscribe", "QM1", "price/#", "--name", "PRICES", "--remove") == "subscribed to price/#\n1.20\n"
-    assert topics.orphans() == {}
+    assert list(orphans_of(programs.group)) == []
