@@ -20,7 +20,7 @@ from recovery.report import Recovery, from_record, is_unfencing
 from recovery.structure import dead_under, fence, resolve_dead, unfence
 from recovery.subscriptions import end_subscriptions
 from recovery.target import Target, Targets
-from sharedq.calls.handles.subscriptions import delete_orphans
+from sharedq.calls.handles.orphans import delete_orphans
 from sharedq.calls.unit.in_doubt import complete
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
@@ -28,6 +28,7 @@ from sharedq.members.lease import RENEWALS_PER_LEASE
 from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.redis.patience import little_patience
 from sharedq.scripts.objects import remove_structure_call
 from sharedq.scripts.reads import fields_named, has_owners
 from sharedq.session.connection import Connection
@@ -142,7 +143,8 @@ def recover_all(
 ) -> list[RecoveryReport]:
     """Recover dead incarnations, programs or connections. Call it for the targets that `watch.due` names.
 
-    One search covers all targets. A target that cannot be resolved delays no other.
+    One search covers all targets. A target that cannot be resolved delays no other, and a structure that cannot be used
+    now delays no work in another one.
 
     Every structure is recovered, and so are the private queues of a dead manager. On z/OS the private queues wait for
     the manager's restart; here any peer can reach them.
@@ -160,13 +162,16 @@ def recover_all(
         A report for each target. A claim lost to another recoverer is an outcome, not an error.
 
     Raises:
-        MQIError: one of `STRUCTURE_TROUBLES` if none of them can use a structure now; 2009, the connection broke or its
-            process was fenced. The claims end with their leases, and this or another manager takes over.
+        MQIError: one of `STRUCTURE_TROUBLES` if none of them can use a structure now, after the work in all others;
+            2009, the connection broke or its process was fenced. The claims end with their leases, and this or another
+            manager takes over.
     """
     reports = {target.token: RecoveryReport(target.token, connection.qmgr_name) for target in targets}
     recoverer = _Recoverer(group, connection, targets, reports, on_phase or _ignore)
     try:
-        recoverer.run(force=force, state=state)
+        # The claims must not run out while a call waits for a structure whose slot of the Cluster is being moved.
+        with little_patience(group.settings.lease_ms / 1000 / RENEWALS_PER_LEASE):
+            recoverer.run(force=force, state=state)
     except ClaimLostError as error:
         log.info("recovery_taken_over", failed=targets[0].token, targets=len(targets), why=str(error))
     for report in reports.values():
@@ -184,7 +189,11 @@ class _Recoverer:
     on_phase: OnPhase
     claims: Claims = field(init=False)
     seen_units: set[str] = field(default_factory=set)
-    unreachable: MQIError | None = None
+    #: Structures that cannot be used now, and why. Their work is left to the next attempt.
+    away: dict[str, MQIError] = field(default_factory=dict)
+    #: Targets that something prevents from being resolved in the present structure.
+    stuck_here: set[str] = field(default_factory=set)
+    phase: Phase = Phase.CLAIMED
     #: Structures that were deleted while connections were registered in them.
     deleted: list[StructureAccess] = field(default_factory=list)
     #: When all claims were last reported, monotonic.
@@ -192,11 +201,11 @@ class _Recoverer:
 
     def run(self, *, force: bool, state: str) -> None:
         self.on_phase(Phase.DETECTED, [*self.reports.values()])
+        self.claims = Claims(self.group, self.connection)
         if any(target.covers(self.connection.token) for target in self.targets):
             # The claim shuts our own incarnation out of every structure that it has not entered, so enter them all
             # first.
             self._accesses()
-        self.claims = Claims(self.group, self.connection)
         self.reported_s = time.monotonic()
         for token, refusal in self.claims.win(self.targets, force=force, state=state).items():
             self.reports[token].wait_ms = refusal.wait_ms
@@ -211,10 +220,10 @@ class _Recoverer:
         end_subscriptions(self.connection, self._held_targets())
         for access in accesses:
             self._resolve(access)
-        if self.unreachable is not None:
-            with self._delayed_by(self.unreachable.object_name, self._held()):
-                raise self.unreachable
+        self._drop_stuck()
         self._complete_decided()
+        self._drop_stuck()
+        self._require_all()
         delete_orphans(self.group)
         self._finish(accesses)
 
@@ -226,18 +235,20 @@ class _Recoverer:
         for report in self.reports.values():
             report.structures = len(accesses)
         for access in accesses:
-            with self._delayed_by(access.keys.name, self._held()):
-                fence(self.connection, access, claims := self._held())
+            claims = self._held()
+            with self._step(access.keys.name):
+                fence(self.connection, access, claims)
             try:
                 self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
             finally:
-                self._take_back_fences(access, [claim.target for claim in claims])
+                with self._step(access.keys.name):
+                    self._take_back_fences(access, [claim.target for claim in claims])
         leases = leases_under(self.connection, self.group, self._held_targets())
         self._progress(Phase.FENCED, leases=leases)
         # Programs that still run end their calls now, and not only when they try to renew their leases.
         tell(self.group, [lease for lease in leases if lease.count(".") == _PROGRAM])
         self._enter(Phase.FENCED)
-        return accesses
+        return [access for access in accesses if access.keys.name not in self.away]
 
     def _take_back_fences(self, access: StructureAccess, fenced: Sequence[Target]) -> None:
         """Take back the fences of targets that were lost before they were fenced, if nobody else will.
@@ -253,20 +264,22 @@ class _Recoverer:
                 unfence(self.connection, access, Targets(over))
 
     def _resolve(self, access: StructureAccess) -> None:
-        with self._delayed_by(access.keys.name, self._held()):
+        self.stuck_here.clear()
+        with self._step(access.keys.name):
             dead = dead_under(self.connection, access, self._held_targets())
             resolve_dead(self.connection, access, dead, self)
 
     def _complete_decided(self) -> None:
         structure = "of a prepared unit of work"
-        with self._delayed_by(structure, self._held()):
-            in_doubt, decided = prepared_under(self.group, self._held_targets())
+        in_doubt, decided = prepared_under(self.group, self._held_targets())
         for claim in self._held():
             token = claim.target.token
             self.reports[token].in_doubt = in_doubt[token]
             try:
                 for unit in decided.get(token, ()):
-                    complete(self.connection, unit, lambda *done, token=token: self.count([(token, *done)]))
+                    # A structure that is away has not set its part apart, and would lose it.
+                    if self.away.keys().isdisjoint(unit.structures):
+                        complete(self.connection, unit, lambda *done, token=token: self.count([(token, *done)]))
             except MQIError as error:
                 self.give_up(token, structure, error)
 
@@ -279,11 +292,12 @@ class _Recoverer:
         first = ("tag", "own")
         self.claims.forget({token: [each for each in found[token] if each[0] in first] for token in found})
         for access in accesses:
-            with self._delayed_by(access.keys.name, self._held()):
+            with self._step(access.keys.name):
                 unfence(self.connection, access, self._held_targets())
         for access in self.deleted:
-            with self._delayed_by(access.keys.name, self._held()):
+            with self._step(access.keys.name):
                 self._leave_deleted(access)
+        self._require_all()
         if not (held := self._held()):
             return
         remains = {
@@ -311,28 +325,44 @@ class _Recoverer:
         return Targets(claim.target for claim in self._held())
 
     def is_held(self, target: str) -> bool:
-        """Whether nobody took the target over and nothing prevents its resolution."""
-        return target in self.claims.held
+        """Whether nobody took the target over and nothing prevents its resolution in the present structure."""
+        return target in self.claims.held and target not in self.stuck_here
 
     def give_up(self, target: str, structure: str, error: MQIError) -> None:
-        """Delay one target. The others go on, unless the error ended our connection."""
+        """Delay one target. It goes on in other structures, and the others go on, unless our connection has ended."""
         if self.connection.is_ended or error.reason == MQRC.CONNECTION_BROKEN:
             raise error
         self._tell_delayed(structure, [self.claims.held[target]], error)
         self.reports[target].error = error
-        self.claims.drop(target)
+        self.stuck_here.add(target)
+
+    def _drop_stuck(self) -> None:
+        """Leave the targets that were given up to a later recovery."""
+        for report in self.reports.values():
+            if report.error is not None:
+                self.claims.drop(report.failed)
 
     @contextmanager
-    def _delayed_by(self, structure: str, claims: Sequence[Claim]) -> Iterator[None]:
-        """Tell the group when a structure delays recoveries: their connection tags stay in use until then."""
+    def _step(self, structure: str) -> Iterator[None]:
+        """Do a step in one structure. If it cannot be used now, the other structures go on."""
         try:
             yield
         except MQIError as error:
-            self._tell_delayed(structure, claims, error)
-            raise
+            if self.connection.is_ended or error.reason not in STRUCTURE_TROUBLES:
+                raise
+            self.away.setdefault(structure, error)
+            self.keep()
+
+    def _require_all(self) -> None:
+        """Raise if a structure was away. Until it is back, the connection tags stay in use."""
+        for structure, error in self.away.items():
+            self._tell_delayed(structure, self._held(), error)
+        for error in self.away.values():
+            raise error
 
     def _tell_delayed(self, structure: str, claims: Sequence[Claim], error: MQIError) -> None:
-        if error.reason in STRUCTURE_TROUBLES:
+        """Tell the group that a structure delays recoveries."""
+        if claims and error.reason in STRUCTURE_TROUBLES:
             self._progress(Phase.DELAYED, {claim.target.token: (0, 0) for claim in claims})
             failed = claims[0].target.token
             log.warning("recovery_delayed", failed=failed, targets=len(claims), structure=structure, why=str(error))
@@ -340,22 +370,19 @@ class _Recoverer:
     def _accesses(self) -> list[StructureAccess]:
         """Enter the structures, except those whose server is unreachable: a call there would break the connection."""
         accesses = []
-        self.unreachable = None
         names = self.group.structure_names()
-        self.deleted = []
+        self.deleted, self.away = [], {}
         # After the defined ones: a structure that is deleted now is among these.
         for name in [*names, *self.group.deleted_structures()]:
             try:
-                self.group.require_reachable(name)
-                if name in names:
-                    accesses.append(self.connection.access(name))
-                else:
-                    accesses.append(self.connection.access_deleted(name))
-                    self.deleted.append(accesses[-1])
+                with self._step(name):
+                    self.group.require_reachable(name)
+                    if name in names:
+                        accesses.append(self.connection.access(name))
+                    else:
+                        accesses.append(self.connection.access_deleted(name))
+                        self.deleted.append(accesses[-1])
             except MQIError as error:
-                if error.reason == MQRC.CF_NOT_AVAILABLE:
-                    self.unreachable = error
-                    continue
                 # It was deleted after it was listed, and only an empty structure can be deleted.
                 if error.reason != MQRC.CF_STRUC_ERROR:
                     raise
@@ -383,8 +410,9 @@ class _Recoverer:
 
     def keep(self) -> None:
         """Report in time, so that no claim runs out while the work of other targets is resolved."""
-        if time.monotonic() - self.reported_s > self.group.settings.lease_ms / 1000 / RENEWALS_PER_LEASE:
-            self._progress(Phase.RESOLVING)
+        is_due = time.monotonic() - self.reported_s > self.group.settings.lease_ms / 1000 / RENEWALS_PER_LEASE
+        if is_due and self.claims.held:
+            self._progress(self.phase)
 
     def _progress(
         self, phase: Phase, done: dict[str, tuple[int, int]] | None = None, *, leases: Sequence[str] = ()
@@ -397,6 +425,7 @@ class _Recoverer:
                 self.reports[claim.target.token].recovery = from_record(claim.record)
 
     def _enter(self, phase: Phase) -> None:
+        self.phase = phase
         if reports := [self.reports[claim.target.token] for claim in self._held()]:
             self.on_phase(phase, reports)
 
