@@ -16,7 +16,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sharedq.calls.handles.open import close_handle, delete_temporary_queues, open_queue
-from sharedq.calls.handles.subscriptions import close_subscription, delete_orphans, topics_of
+from sharedq.calls.handles.orphans import delete_orphans
+from sharedq.calls.handles.subscriptions import close_subscription, topics_of
 from sharedq.calls.topics.authority import check_authority, user_of
 from sharedq.calls.topics.open import topic_string_of
 from sharedq.calls.topics.publish import copy_for, is_selected, put_copies
