@@ -11,7 +11,7 @@ from typing import Final
 #: The conditions of FIRST or DEPTH may hold. Of: the only manager that is meant, or `ALL`, and a former trigger message
 #: does not count; "": all managers, and that message counts.
 LOOK: Final = "L"
-#: As `LOOK`, by an ALTER or MQSET.
+#: As `LOOK`, by an ALTER or MQSET, whose time stands in the place of the count.
 ALTERED: Final = "A"
 #: The trigger message of FIRST or DEPTH is owed: the conditions were claimed, and nothing undoes that.
 WRITE: Final = "W"

@@ -100,8 +100,8 @@ class TriggerWriter:
         self._directory, self._queues = Directory(group), LocalQueues(group, self._qmgr, "")
         self._known = _Known()
         self._pause_s = pause_s
-        #: When the marks of ALTER and MQSET were seen first.
-        self._seen_s: dict[str, float] = {}
+        #: When the marks of ALTER and MQSET were seen first. Each alteration has its own.
+        self._seen_s: dict[Mark, float] = {}
         self._warned: set[tuple[str, int]] = set()
         self._ways: Mapping[str, Callable[[Mark], bool]] = {
             marks.OPENED: self._opened,
@@ -134,8 +134,8 @@ class TriggerWriter:
         for structure, names in _by_structure(found, self._structure).items():
             stored = self._queues.read(structure, names)
             self._known.queues.update({(structure, name): each for name, each in stored.items()})
-        fields = {mark.field for mark in found}
-        self._seen_s = {name: at_s for name, at_s in self._seen_s.items() if name in fields}
+        still = set(found)
+        self._seen_s = {mark: at_s for mark, at_s in self._seen_s.items() if mark in still}
         order = list(self._ways)
         done = 0
         for mark in sorted(found, key=lambda mark: (order.index(mark.kind) if mark.kind in order else 0, mark.of)):
@@ -242,7 +242,7 @@ class TriggerWriter:
     def _altered(self, mark: Mark) -> bool:
         """An ALTER or MQSET may have made the conditions hold. A program that serves the queue opens it after that."""
         now_s = time.monotonic()
-        return now_s >= self._seen_s.setdefault(mark.field, now_s) + self._pause_s and self._look(mark)
+        return now_s >= self._seen_s.setdefault(mark, now_s) + self._pause_s and self._look(mark)
 
     def _is_told(self, mark: Mark) -> bool:
         """Whether the managers that are meant have been told in this look, for another mark of the queue."""

@@ -216,10 +216,35 @@ local function owe_trigger(queue, what, count)
     if redis.call("HINCRBY", owed, what, count) == count then redis.call("XADD", triggers, "MAXLEN", 1, "*", "", "") end
 end
 
+-- What stood `count` times is done; of an alteration, `count` is its time. `is_there` is set to false where another alteration
+-- has come, or has taken away what there was.
+local function settle(owed, field, count, is_there)
+    if string.sub(field, 1, 1) == "A" then
+        is_there = redis.call("HGET", owed, field) == count
+        if is_there then redis.call("HDEL", owed, field) end
+    else
+        local left = redis.call("HINCRBY", owed, field, -count)
+        if left <= 0 then redis.call("HDEL", owed, field) end
+        is_there = left >= 0
+    end
+end
+
 -- Something else than a put may have made the conditions of TRIGTYPE(FIRST) and (DEPTH) hold: a manager looks.
-local function note_look(queue, kind)
+local function note_look(queue)
     if string.find(redis.call("HGET", queue, "ev") or "", " [FD] %d %d+$") then
-        owe_trigger(queue, kind .. string.match(queue, "}:q:(.*)$"), 1)
+        owe_trigger(queue, "L " .. string.match(queue, "}:q:(.*)$"), 1)
+    end
+end
+
+-- The same after an ALTER or MQSET. A look that was due for the former conditions is due no more: it could come between the
+-- MQSET and the MQOPEN of a program that a trigger message has started. The time tells one alteration from the next.
+local function note_altered(queue)
+    if string.find(redis.call("HGET", queue, "ev") or "", " [FD] %d %d+$") then
+        local tag, name, now = string.match(queue, "^{[^}]*}"), string.match(queue, "}:q:(.*)$"), redis.call("TIME")
+        local owed, triggers = tag .. ":owed", tag .. ":triggers"
+        redis.call("HDEL", owed, "L " .. name)
+        redis.call("HSET", owed, "A " .. name, string.format("%.0f", now[1] * 1000000 + now[2]))
+        redis.call("XADD", triggers, "MAXLEN", 1, "*", "", "")
     end
 end
 
@@ -338,6 +363,6 @@ local function note_change(queue, available, name, owner, came, went)
     local armed = redis.call("HGET", queue, "ev")
     if armed then
         note(armed, queue, available, name, owner, came, went, false)
-        if came > 0 then note_look(queue, "L ") end
+        if came > 0 then note_look(queue) end
     end
 end

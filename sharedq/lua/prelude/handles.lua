@@ -15,7 +15,7 @@ local function give_back_handle(queue, handle)
     if not mode then return end
     redis.call("HDEL", queue.h, handle)
     mode = string.match(mode, "^%a*")
-    if string.find(mode, "[IX]") and redis.call("HINCRBY", queue.q, "ip", -1) <= 0 then INLINE.note_look(queue.q, "L ") end
+    if string.find(mode, "[IX]") and redis.call("HINCRBY", queue.q, "ip", -1) <= 0 then INLINE.note_look(queue.q) end
     if string.find(mode, "X", 1, true) then redis.call("HDEL", queue.q, "xo") end
     if string.find(mode, "O", 1, true) then redis.call("HINCRBY", queue.q, "op", -1) end
     return string.find(mode, "C", 1, true) and redis.call("HINCRBY", queue.q, "co", -1) <= 0

@@ -57,6 +57,6 @@ local function unlock(queue, messages, own, expiry, wake_base, handle, marks)
     local items = take_lock_off(queue, messages, expiry, handle, marks)
     tell_waiters(queue, own, wake_base, items)
     -- A program that was started for them may have ended without them.
-    if #items > 0 then INLINE.note_look(queue.q, "L ") end
+    if #items > 0 then INLINE.note_look(queue.q) end
     return #items
 end

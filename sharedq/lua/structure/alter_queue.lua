@@ -33,7 +33,7 @@ local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
 -- Other conditions: what was triggered by the former ones is triggered by these, too.
 if known[4] and known[3] ~= redis.call("HGET", queue.q, "ev") then redis.call("HDEL", queue.q, "tt") end
-INLINE.note_look(queue.q, "A ")
+INLINE.note_altered(queue.q)
 -- Gets that wait know the definition of before: until they are woken (structure/wake_all) none is handed a message.
 if tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then redis.call("HSET", queue.q, "al", 1) end
 return { 0, version }

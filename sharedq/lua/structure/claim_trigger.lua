@@ -26,7 +26,9 @@ USES        fence
 local owed, queue, ANOTHER = KEYS[3], KEYS[4], 1
 if is_fenced(KEYS[1], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 if redis.call("HGET", KEYS[2], "TRIGGER") ~= ARGV[1] then return { ANOTHER } end
-if redis.call("HINCRBY", owed, ARGV[2], -ARGV[3]) <= 0 then redis.call("HDEL", owed, ARGV[2]) end
+local is_there
+INLINE.settle(owed, ARGV[2], ARGV[3], is_there)
+if not is_there then return { 0, 0 } end
 local known = redis.call("HMGET", queue, "def", "ev", "ip", "gm", "tt")
 local letter, least, wanted = string.match(known[2] or "", " ([FD]) (%d) (%d+)$")
 if not letter or tonumber(known[3] or 0) > 0 or not string.find(known[1] or "", "\"get\":\"ENABLED\"", 1, true) then

@@ -36,7 +36,7 @@ local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
 if known[1] then
     redis.call("HDEL", queue.q, "tt")
-    INLINE.note_look(queue.q, "L ")
+    INLINE.note_altered(queue.q)
 end
 if maker then
     redis.call("HSET", queue.q, "by", maker)

@@ -267,7 +267,7 @@ local function settle(reply, items)
     end
     lock(queue, messages, expiry, handle, to_lock, marks)
     tell_waiters(queue, own, KEYS[11], to_free)
-    if armed and #to_free > 0 then INLINE.note_look(queue.q, "L ") end
+    if armed and #to_free > 0 then INLINE.note_look(queue.q) end
     if items then
         local state = redis.call("HMGET", queue.q, "gm", "mk")
         reply[3][2], reply[3][4], reply[3][5] = state[1] or "0", #to_lock, state[2] and 1 or 0

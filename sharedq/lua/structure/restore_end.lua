@@ -21,7 +21,7 @@ local at = 2
 for key = 4, #KEYS do
     INLINE.arm_events(KEYS[key], ARGV[at])
     redis.call("HSET", KEYS[key], "ver", redis.call("INCR", KEYS[2]), "def", ARGV[at])
-    INLINE.note_look(KEYS[key], "L ")
+    INLINE.note_look(KEYS[key])
     if ARGV[at + 1] ~= "" then redis.call("HSET", KEYS[key], "code", ARGV[at + 1]) end
     at = at + 2
 end

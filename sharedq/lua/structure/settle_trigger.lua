@@ -18,5 +18,6 @@ USES        fence
 local ANOTHER = 1
 if is_fenced(KEYS[1], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 if redis.call("HGET", KEYS[2], "TRIGGER") ~= ARGV[1] then return { ANOTHER } end
-if redis.call("HINCRBY", KEYS[3], ARGV[2], -ARGV[3]) <= 0 then redis.call("HDEL", KEYS[3], ARGV[2]) end
+local is_there
+INLINE.settle(KEYS[3], ARGV[2], ARGV[3], is_there)
 return { 0 }

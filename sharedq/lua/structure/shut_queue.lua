@@ -41,7 +41,7 @@ elseif shut then
     version, definition = string.match(shut, "^(%d+)\n(.*)$")
     if version then
         redis.call("HSET", queue.q, "ver", version, "def", definition)
-        INLINE.note_look(queue.q, "L ")
+        INLINE.note_look(queue.q)
     end
     redis.call("HDEL", queue.q, "shut")
 end

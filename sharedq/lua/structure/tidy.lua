@@ -105,7 +105,7 @@ end
 local says = tonumber(redis.call("HGET", queue, name) or 0)
 if says ~= tonumber(ARGV[5]) or there ~= tonumber(ARGV[6]) then return { 0, 0 } end
 if there == 0 then redis.call("HDEL", queue, name) else redis.call("HSET", queue, name, there) end
-if name == "ip" then INLINE.note_look(queue, "L ") end
+if name == "ip" then INLINE.note_look(queue) end
 if name == "pu" or name == "lk" or name == "gm" then
     local came, went = math.max(there - says, 0), math.max(says - there, 0)
     INLINE.note_change(queue, KEYS[3], id, ARGV[1], came, went)

@@ -358,3 +358,31 @@ def test_a_program_that_leaves_messages_is_triggered_again(scene: Scene) -> None
     assert scene.count() == 1
     putter.put(b"x")
     assert scene.count() == 0
+
+
+def test_a_look_from_before_mqset_does_not_trigger_after_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writer has read its marks when the program sets TRIGGER, and opens the queue a moment later."""
+    scene.define(trigger_type="DEPTH", trigger_depth=2)
+    scene.watch("QM1")
+    scene.putter().put(b"x")
+    scene.putter().put(b"x")
+    assert scene.count() == 1
+    scene.group.repository("QM1").alter("QLOCAL", "Q", {"trigger_control": "TRIGGER"})
+    for writer in scene.writers:
+        writer._pause_s = 0
+    read = TriggerWriter._read
+
+    def read_then_set(writer: TriggerWriter) -> object:
+        found = read(writer)
+        scene.group.repository("QM1").alter("QLOCAL", "Q", {"trigger_control": "NOTRIGGER"})
+        scene.group.repository("QM1").alter("QLOCAL", "Q", {"trigger_control": "TRIGGER"})
+        return found
+
+    monkeypatch.setattr(TriggerWriter, "_read", read_then_set)
+    for writer in scene.writers:
+        writer.take()
+    monkeypatch.setattr(TriggerWriter, "_read", read)
+    for writer in scene.writers:
+        writer._pause_s = 3600
+    assert scene.count() == 0
+    assert drained(scene) == 2
