@@ -434,7 +434,7 @@ class AsyncQueue:
         """Put back what a get has taken. In the thread of the connection."""
         connection = self._queue.connection
         with connection.lock:
-            restore(connection, self._queue.handle, kept.taken.messages, kept.taken.properties)
+            restore(connection, self._queue.open_queue(), kept.taken.messages, kept.taken.properties)
 
     async def _take(self, asked: tuple[Any, ...], options: int, get: Callable[[], _Taken]) -> _Taken:
         connection = self._connection

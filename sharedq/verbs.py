@@ -23,6 +23,7 @@ from sharedq.calls.put.distribution import close_list, open_list, put_list
 from sharedq.calls.put.extension import put_message
 from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.topics import open as topics
+from sharedq.calls.topics.alias import open_named
 from sharedq.calls.topics.publish import publish
 from sharedq.calls.topics.subscribe import request, subscribe
 from sharedq.calls.unit.commit import backout, commit
@@ -145,7 +146,7 @@ def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[AnyHandle | 
         if od.object_type in opening.OBJECT_KINDS:
             connection.check()
             return opening.open_object(connection, od, options)
-        return opening.open_queue(connection, od, options)
+        return open_named(connection, od, options)
 
     handle, comp_code, reason = outcome_of(connection, call)
     if isinstance(handle, ListHandle):
@@ -230,7 +231,7 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
         if od.object_type == ObjectType.TOPIC:
             connection.check()
             return topics.open_topic(connection, opened, open_options, is_put1=True), opened, given
-        return opening.open_queue(connection, opened, open_options, may_create=False), opened, given
+        return open_named(connection, opened, open_options, is_put1=True), opened, given
 
     made, comp_code, reason = outcome_of(connection, call)
     if made is None:

@@ -15,6 +15,7 @@ from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.put.distribution import open_list
 from sharedq.calls.topics import open as topics
 from sharedq.calls.topics import subscribe as subscribing
+from sharedq.calls.topics.alias import open_named
 from sharedq.calls.unit import in_doubt
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.members.group import Group
@@ -95,7 +96,7 @@ class QueueManagerConnection:
         dynamic_name: str = "CSQ.*",
         selector: str = "",
     ) -> Queue:
-        """MQOPEN: *name*, at the manager *qmgr_name* or here.
+        """MQOPEN: *name*, at the manager *qmgr_name* or here. An alias with TARGTYPE(TOPIC) is open for publications.
 
         Args:
             dynamic_name: for a model queue: the name of the queue to make, or its beginning and ``*``. The complete
@@ -105,7 +106,7 @@ class QueueManagerConnection:
         """
         text(selector, MQRC.SELECTION_STRING_ERROR, "MQOPEN", "the selector")
         od = MQOD(version=4, dynamic_q_name=_name(dynamic_name), selection_string=selector)
-        return self._open(od, name, qmgr_name, options, may_create=True)
+        return self._open(od, name, qmgr_name, options)
 
     def open_each(self, name: str, options: OpenOption | int) -> list[Queue]:
         """MQOPEN of every queue of an alias with SPREAD, so that a program gets from all; of another name, the one."""
@@ -130,13 +131,13 @@ class QueueManagerConnection:
             raise error_for(refused, "MQPUT1", name)
         refuse_put("MQPUT1", "", md, body)
         open_options, put_options = split_put1_options(given)
-        with self._open(MQOD(), name, qmgr_name, open_options, may_create=False) as queue:
+        with self._open(MQOD(), name, qmgr_name, open_options, is_put1=True) as queue:
             return queue.put(body, md, options=put_options, properties=properties)
 
-    def _open(self, od: MQOD, name: str, qmgr_name: str, options: OpenOption | int, *, may_create: bool) -> Queue:
+    def _open(self, od: MQOD, name: str, qmgr_name: str, options: OpenOption | int, *, is_put1: bool = False) -> Queue:
         od.object_name, od.object_q_mgr_name = _name(name), _name(qmgr_name)
         with self.connection.lock:
-            return Queue(self.connection, opening.open_queue(self.connection, od, options, may_create=may_create))
+            return Queue(self.connection, open_named(self.connection, od, options, is_put1=is_put1))
 
     def open_list(
         self, destinations: Iterable[str | tuple[str, str]], options: OpenOption | int = OpenOption.OUTPUT
@@ -214,7 +215,9 @@ class QueueManagerConnection:
         sd.object_name = _name(topic)
         with self.connection.lock:
             self.connection.check()
-            handle = subscribing.subscribe(self.connection, sd, None if queue is None else queue._open_handle())
+            handle = subscribing.subscribe(
+                self.connection, sd, None if queue is None else queue.open_queue(MQRC.HOBJ_ERROR)
+            )
             return Subscription(self.connection, handle, queue)
 
     def commit(self) -> None:

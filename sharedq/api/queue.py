@@ -15,6 +15,8 @@ from sharedq.calls.handles.inquire import inquire, set_attributes
 from sharedq.calls.put import put as putting
 from sharedq.calls.put.extension import described, put_message, return_fields
 from sharedq.calls.put.properties import put_with_properties
+from sharedq.calls.topics.open import close_topic
+from sharedq.calls.topics.publish import publish
 from sharedq.messages.extension import is_extended
 from sharedq.messages.message import Message
 from sharedq.mqi.arguments import refuse_data, refuse_other, refuse_pair, whole
@@ -35,20 +37,21 @@ from sharedq.mqi.wire import GMO, MD
 from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
+from sharedq.session.topics import TopicHandle
 
 _format_of = attrgetter("format")
 #: The descriptor of a get that matches anything. A get only reads its descriptor, so all such gets share this one.
 _ANY: Final = MQMD(version=2)
 
 
-class Queue(Opened[Handle]):
-    """An open queue.
+class Queue(Opened[Handle | TopicHandle]):
+    """An open queue; or the topic of an alias with TARGTYPE(TOPIC), to which puts publish.
 
     Attributes:
         warning: of the latest ``put`` or ``put_many``, such as 2049; ``NONE`` without a warning.
     """
 
-    def __init__(self, connection: Connection, handle: Handle) -> None:
+    def __init__(self, connection: Connection, handle: Handle | TopicHandle) -> None:
         super().__init__(connection, handle)
         self.warning = MQRC.NONE
         #: Of every put: a program does not see it, and to make one takes a fortieth of an asynchronous put.
@@ -61,8 +64,10 @@ class Queue(Opened[Handle]):
 
     @property
     def resolved_name(self) -> str:
-        """The queue that the name stands for: the target of an alias, or the queue that was made from a model."""
-        return self.handle.destination.decode() or self.handle.name
+        """The queue that the name stands for: the target of an alias, or the queue that was made from a model; empty
+        for a topic."""
+        handle = self.handle
+        return "" if isinstance(handle, TopicHandle) else handle.destination.decode() or handle.name
 
     def put(
         self,
@@ -86,9 +91,9 @@ class Queue(Opened[Handle]):
         refuse_put("MQPUT", self.handle.object_name, md, body)
         md = MQMD() if md is None else md
         with self.connection.lock:
-            handle, pmo = self._open_handle(), self._put_options(options, context)
+            handle, pmo = self._put_handle(), self._put_options(options, context)
             if properties is None and original is None and not (md.format and is_extended(md)):
-                self.warning = putting.put(self.connection, handle, md, pmo, body)
+                self.warning = _send(self.connection, handle, md, pmo, body)
             else:
                 pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
                 self.warning = self._put_with_headers(handle, md, pmo, body, properties, original)
@@ -96,7 +101,7 @@ class Queue(Opened[Handle]):
 
     def _put_with_headers(
         self,
-        handle: Handle,
+        handle: Handle | TopicHandle,
         md: MQMD,
         pmo: MQPMO,
         body: bytes,
@@ -106,7 +111,7 @@ class Queue(Opened[Handle]):
         """Put a message that has properties, or an MQMDE before its data."""
 
         def send(md: MQMD, body: bytes) -> MQRC:
-            return putting.put(self.connection, handle, md, pmo, body)
+            return _send(self.connection, handle, md, pmo, body)
 
         def send_with_properties(md: MQMD, body: bytes) -> MQRC:
             return put_with_properties(send, handle.object_name, md, pmo, body, original=original, new=properties)
@@ -122,7 +127,10 @@ class Queue(Opened[Handle]):
         options: PutOption | int = 0,
         context: Queue | None = None,
     ) -> list[MQMD]:
-        """MQPUT many in few round trips (100 messages or 1 MiB each); arguments as for ``put``."""
+        """MQPUT many in few round trips (100 messages or 1 MiB each); arguments as for ``put``.
+
+        An alias of a topic publishes one after the other, up to the first that is refused.
+        """
         batch, name = list(messages), self.name
         for each in batch:
             # Nearly all are right, so no call is made to see that.
@@ -133,12 +141,17 @@ class Queue(Opened[Handle]):
         mds = [md for md, _ in batch]
         MD.check_all(mds, "MQPUT", name)
         with self.connection.lock:
-            handle, pmo, sent = self._open_handle(), self._put_options(options, context), batch
+            handle, pmo, sent = self._put_handle(), self._put_options(options, context), batch
             # Most messages have no format, and then nothing is asked of each.
             if any(map(_format_of, mds)) and any(map(is_extended, mds)):
                 sent = [described(self.connection, self.name, md, pmo.options, body) for md, body in batch]
             try:
-                self.warning = putting.put_many(self.connection, handle, sent, pmo)
+                if isinstance(handle, Handle):
+                    self.warning = putting.put_many(self.connection, handle, sent, pmo)
+                else:
+                    self.warning = MQRC.NONE
+                    for md, body in sent:
+                        self.warning = publish(self.connection, handle, md, pmo, body) or self.warning
             finally:
                 if sent is not batch:
                     for md, (copy, _) in zip(mds, sent, strict=True):
@@ -184,9 +197,9 @@ class Queue(Opened[Handle]):
         with self.connection.lock:
             if properties is not None or gmo.options & PROPERTY_OPTIONS:
                 return getting.get_with_properties(
-                    self.connection, self._open_handle(), md, gmo, properties, max_length=max_length
+                    self.connection, self.open_queue(), md, gmo, properties, max_length=max_length
                 )
-            return getting.get(self.connection, self._open_handle(), md, gmo, max_length=max_length)
+            return getting.get(self.connection, self.open_queue(), md, gmo, max_length=max_length)
 
     def messages(
         self, options: GetOption | int = 0, *, wait_ms: int = UNLIMITED_WAIT, match: MQMD | None = None
@@ -216,19 +229,19 @@ class Queue(Opened[Handle]):
         """MQGET with MQGMO_UNLOCK: give up what this handle has locked; whether there was anything (else 2209)."""
         gmo = MQGMO(version=2, options=int(GetOption.UNLOCK))
         with self.connection.lock:
-            return locking.unlock(self.connection, self._open_handle(), gmo) == MQRC.NONE
+            return locking.unlock(self.connection, self.open_queue(MQRC.NOT_OPEN_FOR_BROWSE), gmo) == MQRC.NONE
 
     def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """Take up to *count* (1..100) messages in one round trip; at least one, else 2033."""
         gmo = self._gmo(options, wait_ms)
         with self.connection.lock:
-            return getting.get_many(self.connection, self._open_handle(), gmo, self._count(count))
+            return getting.get_many(self.connection, self.open_queue(), gmo, self._count(count))
 
     def take_unseen(self, count: int) -> int:
         """Take up to *count* messages under syncpoint without fetching them; see
         ``sharedq.calls.get.get.take_unseen``."""
         with self.connection.lock:
-            return getting.take_unseen(self.connection, self._open_handle(), self._count(count))
+            return getting.take_unseen(self.connection, self.open_queue(), self._count(count))
 
     def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0, match: MQMD | None = None) -> Message:
         """MQCMIT and the next MQGET in one round trip; a get that waits does so from the moment of the commit.
@@ -243,7 +256,7 @@ class Queue(Opened[Handle]):
         if match is not None:
             MD.check(match, "MQGET", self.name)
         with self.connection.lock:
-            return getting.commit_and_get(self.connection, self._open_handle(), gmo, md=match)[0]
+            return getting.commit_and_get(self.connection, self.open_queue(), gmo, md=match)[0]
 
     def commit_and_get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """MQCMIT and the next up to *count* (1..100) messages in one round trip.
@@ -252,7 +265,7 @@ class Queue(Opened[Handle]):
         """
         gmo = self._gmo(options, wait_ms)
         with self.connection.lock:
-            return getting.commit_and_get(self.connection, self._open_handle(), gmo, self._count(count))
+            return getting.commit_and_get(self.connection, self.open_queue(), gmo, self._count(count))
 
     def inquire(self, *selectors: IntSelector | CharSelector) -> dict[int, int | bytes]:
         """MQINQ: values by selector; character attributes are padded to their length.
@@ -260,12 +273,12 @@ class Queue(Opened[Handle]):
         An attribute that a queue of its type does not have is -1, or asterisks.
         """
         with self.connection.lock:
-            return inquire(self.connection, self._open_handle(), selectors)[0]
+            return inquire(self.connection, self.open_queue(MQRC.NOT_OPEN_FOR_INQUIRE), selectors)[0]
 
     def set(self, values: dict[int, int | bytes]) -> None:
         """MQSET: inhibit get or put, trigger attributes."""
         with self.connection.lock:
-            set_attributes(self.connection, self._open_handle(), values)
+            set_attributes(self.connection, self.open_queue(MQRC.NOT_OPEN_FOR_SET), values)
 
     def close(self, options: CloseOption | int = 0) -> MQRC:
         """MQCLOSE.
@@ -274,9 +287,24 @@ class Queue(Opened[Handle]):
             ``NONE``, or what was left unfinished in logical order (2241, 2242).
         """
         with self.connection.lock:
-            return opening.close_handle(self.connection, self.handle, options)
+            if isinstance(self.handle, Handle):
+                return opening.close_handle(self.connection, self.handle, options)
+            self.connection.check()
+            close_topic(self.connection, self.handle, options)
+            return MQRC.NONE
 
-    def _open_handle(self) -> Handle:
+    def open_queue(self, reason: MQRC = MQRC.NOT_OPEN_FOR_INPUT) -> Handle:
+        """The handle of the queue.
+
+        Raises:
+            MQIError: 2019 it is closed; *reason*: it is the topic of an alias, open for publications only.
+        """
+        handle = self._put_handle()
+        if isinstance(handle, Handle):
+            return handle
+        raise error_for(reason, "", self.name, "it stands for a topic")
+
+    def _put_handle(self) -> Handle | TopicHandle:
         self.connection.check()
         if self.handle.is_closed:
             raise error_for(MQRC.HOBJ_ERROR, "", self.name, "it is closed")
@@ -298,6 +326,12 @@ class Queue(Opened[Handle]):
 
     def _count(self, count: int) -> int:
         return whole(count, MQRC.OPTIONS_ERROR, "MQGET", self.name, "the number of messages")
+
+
+def _send(connection: Connection, handle: Handle | TopicHandle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
+    if isinstance(handle, Handle):
+        return putting.put(connection, handle, md, pmo, body)
+    return publish(connection, handle, md, pmo, body)
 
 
 def context_number(connection: Connection, context: Queue | None, name: str) -> int:

@@ -37,6 +37,8 @@ def find_places(group: Group, queue: str, qmgr: str = "") -> list[Place]:
     repository = Repository(group, qmgr or None)
     named, located = repository.lookup(queue), list[Located | None]()
     if named is not None and isinstance(named.definition, QueueAlias):
+        if named.definition.target_type == "TOPIC":
+            raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "", queue, "it stands for a topic, which has no messages")
         _check_may_get(queue, named.definition)
         for target in named.definition.targets:
             located.append(repository.lookup(target))

@@ -29,6 +29,7 @@ class Route:
         is_temporary: it was made for this open, and goes with its close.
         is_permanent: it was made for this open, and stays once it is open.
         spread: the places of the queues that an alias with SPREAD stands for. ``structure`` and ``queue`` are one.
+        topic: the topic object that an alias with TARGTYPE(TOPIC) names; there is no queue then.
     """
 
     structure: str
@@ -42,6 +43,7 @@ class Route:
     is_temporary: bool = False
     is_permanent: bool = False
     spread: tuple[Place, ...] = ()
+    topic: str = ""
 
     @property
     def checked(self) -> tuple[str, ...]:

@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from sharedq.mqi.structures import MQOD, MQSD
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.session.handle import Handle
+from sharedq.session.route import _Path
 
 
 @dataclass(slots=True)
 class TopicHandle:
-    """A topic that is open for publications (MQOPEN of MQOT_TOPIC). It exists in this process only.
+    """A topic that is open for publications, by MQOPEN of MQOT_TOPIC or of an alias with TARGTYPE(TOPIC).
+
+    It exists in this process only.
 
     Attributes:
+        object_name, object_q_mgr_name: what the program named.
         topic_string: the whole topic string.
         is_counted: the group counts it among the publishers.
         asked: what its MQOPEN asked for, by which it can be opened again.
+        path: the definitions that the name led through, the alias last; empty where the program named the topic.
+        opened_at: the manager whose definitions the name was followed through.
     """
 
     number: int
@@ -26,6 +32,9 @@ class TopicHandle:
     asked: MQOD
     is_closed: bool = False
     is_counted: bool = False
+    path: _Path = ()
+    object_q_mgr_name: str = ""
+    opened_at: str = ""
 
 
 @dataclass(slots=True)

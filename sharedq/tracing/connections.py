@@ -96,8 +96,10 @@ class TracedConnection(api.QueueManagerConnection):
         super().__init__(connection)
         self._spans = spans
 
-    def _open(self, od: MQOD, name: str, qmgr_name: str, options: OpenOption | int, *, may_create: bool) -> api.Queue:
-        opened = super()._open(od, name, qmgr_name, options, may_create=may_create)
+    def _open(
+        self, od: MQOD, name: str, qmgr_name: str, options: OpenOption | int, *, is_put1: bool = False
+    ) -> api.Queue:
+        opened = super()._open(od, name, qmgr_name, options, is_put1=is_put1)
         return TracedQueue(self._spans, self.connection, opened.handle)
 
     def open_topic(
@@ -150,7 +152,7 @@ class TracedConnection(api.QueueManagerConnection):
 class TracedQueue(api.Queue):
     """An open queue whose puts and gets make spans."""
 
-    def __init__(self, spans: Spans, connection: Connection, handle: Handle) -> None:
+    def __init__(self, spans: Spans, connection: Connection, handle: Handle | TopicHandle) -> None:
         super().__init__(connection, handle)
         self._spans = spans
 
@@ -259,7 +261,7 @@ class TracedQueue(api.Queue):
 
     def _hide(self, message: Message, options: int) -> None:
         """Take the header out of the data of a message that has it for its trace only, where PROPCTL is COMPAT."""
-        handle = self.handle
+        handle = self.open_queue()
         if (
             options & PROPERTY_OPTIONS
             or not handle.gets.confirms_delivery

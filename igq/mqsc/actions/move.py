@@ -62,7 +62,7 @@ def move_queue(command: Command, repository: Repository) -> list[str]:
         from_queue = connection.open(source.name, OpenOption.INPUT_EXCLUSIVE | OpenOption.FAIL_IF_QUIESCING)
         options = OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT | OpenOption.FAIL_IF_QUIESCING
         to_queue = connection.open(target.name, options)
-        from_queue.handle.gets.confirms_delivery = False
+        from_queue.open_queue().gets.confirms_delivery = False
         count = _move_all(connection, from_queue, to_queue)
     return [messages.MOVED.format(count, source.name, target.name)]
 

@@ -504,7 +504,7 @@ class _Batch:
 
 
 def _name_of(queue: Queue) -> str:
-    return queue_of(queue.handle.name)
+    return queue_of(queue.open_queue().name)
 
 
 def _claimed_parts(group: Group, unit: PreparedUnit) -> Iterator[ClaimedUnit]:

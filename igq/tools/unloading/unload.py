@@ -135,7 +135,7 @@ def _remove(
         options = OpenOption.INPUT_AS_Q_DEF | OpenOption.FAIL_IF_QUIESCING
         source = stack.enter_context(connection.open(header.queue, options))
         # A message in a file is not delivered.
-        source.handle.gets.confirms_delivery = False
+        source.open_queue().gets.confirms_delivery = False
         series = Series(connection, _series(header))
         keys = _keys(group, places, chosen)
         units = in_units(keys, lambda key: key.length, UNIT_MESSAGES, UNIT_BYTES)

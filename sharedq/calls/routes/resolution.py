@@ -37,10 +37,29 @@ def resolve(connection: Connection, name: str, qmgr_name: str, opened_at: str = 
 
     Raises:
         MQIError: 2085 no such queue, 2082 alias without its target, 2086/2087 no way to that manager,
+            2001 the target of an alias is no local or remote queue, but a topic for one,
             2196, 2091, 2092 the transmission queue is not one, 2197, 2198, 2199 the default one is not,
             2184 a remote definition leads back to itself, or names no queue at that manager,
             2343 private and shared queue of one name, 2057 a definition leads to a model queue.
     """
+    route = _resolve(connection, name, qmgr_name, opened_at)
+    if route.topic:
+        detail = f"its target is the topic {route.topic}"
+        raise error_for(MQRC.ALIAS_BASE_Q_TYPE_ERROR, "MQOPEN", route.path[-1].name, detail)
+    return route
+
+
+def path_to_topic(connection: Connection, name: str, qmgr_name: str, opened_at: str = "") -> _Path:
+    """The definitions that ``name`` leads through to an alias with TARGTYPE(TOPIC); empty: it leads to a queue.
+
+    Raises:
+        MQIError: as for ``resolve``.
+    """
+    route = _resolve(connection, name, qmgr_name, opened_at)
+    return route.path if route.topic else ()
+
+
+def _resolve(connection: Connection, name: str, qmgr_name: str, opened_at: str) -> Route:
     here = opened_at or connection.qmgr_name
     view = _View(connection.group, here, Repository(connection.group, here))
     if qmgr_name in ("", here, connection.group.name):
@@ -102,6 +121,10 @@ def _resolve_here(view: _View, name: str, path: _Path) -> Route:
         raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", name, "its definition leads back to itself")
     if isinstance(definition, QueueAlias) and definition.spread:
         return _any_of(view, definition, (*path, definition))
+    if isinstance(definition, QueueAlias) and definition.target_type == "TOPIC":
+        if not definition.target:
+            raise error_for(MQRC.UNKNOWN_ALIAS_BASE_Q, "MQOPEN", name, "its TARGET is blank")
+        return Route("", "", path=(*path, definition), topic=definition.target)
     if isinstance(definition, QueueAlias):
         target = view.repository.lookup(definition.target)
         if target is None:

@@ -20,6 +20,8 @@ from sharedq.calls.outgoing.descriptor import check_descriptor, check_properties
 from sharedq.calls.outgoing.segments import copy_fields
 from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.routes.refresh import take_definition
+from sharedq.calls.routes.resolution import path_to_topic
+from sharedq.calls.topics.alias import as_put_through, check_alias
 from sharedq.calls.topics.retained import retain
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.put_buffer import flush_pending
@@ -118,17 +120,20 @@ def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, b
         else that of a put to a queue.
 
     Raises:
-        MQIError: 2051, the topic inhibits publications; 2502, a subscription that must get it cannot, and none has;
+        MQIError: 2051, the topic or the alias that was named inhibits them; 2041, such an alias leads elsewhere now;
+            2502, a subscription that must get it cannot, and none has;
             2040, it is not open for output; 2443, a segment; 2024, MAXUMSGS; 2009, its fate is unknown; what a put to a
             queue refuses of a descriptor and its data.
     """
     options = _check(connection, handle, md, int(pmo.options), pmo.pub_level)
+    check_alias(connection, handle)
     in_unit = bool(options & _SYNCPOINT)
     flush_pending(connection)
     known = connection.matcher.match(handle.topic_string, topics_of(connection.group), connection)
     if known.topic.publish == "DISABLED":
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.topic_string, "PUB(DISABLED) of its topic")
-    sent, warning = _completed(connection, handle.topic_string, known.topic, md, options, body)
+    as_put = as_put_through(handle, known.topic)
+    sent, warning = _completed(connection, handle.topic_string, as_put, md, options, body)
     content = Publication(handle.topic_string, sent, body)
     wanted = _wanted(connection, known.matches, options, pmo.pub_level, content)
     if in_unit:
@@ -372,12 +377,21 @@ def _destination(unit: Connection, copy: _Copy) -> Handle:
     key = copy.queue, copy.qmgr
     handle = unit.destinations.get(key)
     if handle is None or handle.structure.has_failed or not unit.has_entered(handle.structure):
-        handle = find_queue(unit, copy.queue.encode(), copy.qmgr.encode(), unit.qmgr_name)
+        handle = _found(unit, copy)
         unit.destinations[key] = handle
     if handle.puts.binding:
         places = places_for(unit, handle, copy.md, 0)
         return put_on_any(unit, handle, places, True, lambda way: way)
     return for_length(unit, handle, len(copy.body)) if handle.is_intra_group else handle
+
+
+def _found(unit: Connection, copy: _Copy) -> Handle:
+    try:
+        return find_queue(unit, copy.queue.encode(), copy.qmgr.encode(), unit.qmgr_name)
+    except MQIError as error:
+        if error.reason == MQRC.ALIAS_BASE_Q_TYPE_ERROR and path_to_topic(unit, copy.queue, copy.qmgr):
+            raise error_for(MQRC.ALIAS_TARGTYPE_CHANGED, "MQPUT", copy.queue, "it stands for a topic now") from error
+        raise
 
 
 def _may_go_elsewhere(unit: Connection, copy: _Copy, reason: int) -> bool:

@@ -15,7 +15,7 @@ def announce_definition(finder: Finder, name: str, version: int, former: AnyQueu
     getters and waiters look at the definitions again.
     """
     announce(finder.group, f"DEF {name}", str(version))
-    if not isinstance(former, QueueAlias):
+    if not isinstance(former, QueueAlias) or former.target_type != "QUEUE":
         return
     for each in former.targets:
         private, shared = finder.directory.find(each, qmgr)

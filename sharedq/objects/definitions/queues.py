@@ -277,7 +277,7 @@ class QueueModel(_Stored):
 
 
 class QueueAlias(_Clustered):
-    """Another name for a queue; with ``spread``, for several local queues that share the messages."""
+    """Another name for a queue or a topic; with ``spread``, for several local queues that share the messages."""
 
     kind: ClassVar[str] = "QALIAS"
 
@@ -288,7 +288,7 @@ class QueueAlias(_Clustered):
     def_bind: Annotated[Literal["OPEN", "NOTFIXED", "GROUP"], Mqsc("DEFBIND", Int.DEF_BIND, words.BIND)] = "OPEN"
     target_type: Annotated[
         Literal["QUEUE", "TOPIC"],
-        Mqsc("TARGTYPE", Int.BASE_TYPE, words.TARGET_TYPE, instead="the target of an alias is a queue"),
+        Mqsc("TARGTYPE", Int.BASE_TYPE, words.TARGET_TYPE),
     ] = "QUEUE"
     def_read_ahead: ReadAhead = "NO"
     property_control: PropertyControl = "COMPAT"
