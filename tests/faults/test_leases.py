@@ -184,6 +184,9 @@ def test_a_connection_that_misses_the_quiesce_does_not_end_the_renewals(group: T
         def look_again(self) -> None:
             told.append("structures")
 
+        def shut_out(self, token: str) -> None:
+            told.append(f"shut out {token}")
+
         def keep_alive(self) -> None:
             told.append("kept alive")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from sharedq import MQIError
 from sharedq.api import Queue, QueueManagerConnection
@@ -39,7 +40,7 @@ def group(tmp_path: Path) -> Iterator[TestGroup]:
 
 def commands_of(group: TestGroup, act: Callable[[], object]) -> list[list[str]]:
     """The commands that Redis ran for *act*, also in scripts, with their arguments."""
-    client = group.group.client()
+    client: redis.Redis = group.group.client()
     with client.monitor() as monitor:
         act()
         client.echo("the end")
