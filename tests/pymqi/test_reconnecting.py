@@ -20,6 +20,7 @@ from sharedq.pymqi.connection import reconnection
 from sharedq.pymqi.connection.addresses import names_at
 from sharedq.pymqi.connection.reconnection import mode_of
 from tests.support.backups import lose as lose_structure
+from tests.support.backups import mqsc
 from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
 from tests.support.scenes import on_queue, recover_lost, until
@@ -485,6 +486,18 @@ def test_a_durable_subscription_loses_nothing(qsg: TestGroup) -> None:
         topic.publish(b"meanwhile")
     assert get_from(subscription) == b"meanwhile"
     subscription.close(CMQC.MQCO_REMOVE_SUB, close_sub_queue=True)
+
+
+def test_an_alias_of_a_topic_is_opened_again(qsg: TestGroup) -> None:
+    qsg.define("QM1", QueueAlias(name="PRICES", target="PRICE", target_type="TOPIC"))
+    mqsc(qsg, "DEFINE TOPIC(PRICE) TOPICSTR('T')")
+    qmgr = pymqi.connect("QM1", cno_options=SAME)
+    subscription = pymqi.Topic(qmgr, topic_string="T").sub()
+    queue = pymqi.Queue(qmgr, "PRICES", CMQC.MQOO_OUTPUT)
+    lose(qmgr)
+    queue.put(b"again")
+    assert subscription.get(None) == b"again"
+    queue.close()
 
 
 def test_a_topic_that_the_program_has_dropped_is_not_opened_again() -> None:

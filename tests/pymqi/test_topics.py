@@ -8,6 +8,7 @@ import pytest
 
 from sharedq import pymqi
 from sharedq.pymqi import CMQC, SD, PYIFError, QueueManager
+from tests.support.backups import mqsc
 from tests.support.members import TestGroup
 
 pytestmark = pytest.mark.usefixtures("qsg")
@@ -156,3 +157,15 @@ def test_the_alternate_user_of_a_subscription(qsg: TestGroup, qmgr: QueueManager
     subscription = pymqi.Subscription(qmgr, descriptor)
     assert [each.subscription.user_id for each in qsg.repository("QM1").topics.subscriptions()] == ["anna"]
     subscription.close(close_sub_queue=True)
+
+
+def test_puts_through_an_alias_of_a_topic_publish(qsg: TestGroup, qmgr: QueueManager) -> None:
+    mqsc(qsg, "DEFINE TOPIC(PRICE) TOPICSTR('price/apples')\nDEFINE QALIAS(PRICES) TARGET(PRICE) TARGTYPE(TOPIC)")
+    subscription = pymqi.Topic(qmgr, topic_string="price/#").sub()
+    queue = pymqi.Queue(qmgr, "PRICES")
+    queue.put(b"1")
+    qmgr.put1("PRICES", b"2")
+    assert [subscription.get(None), subscription.get(None)] == [b"1", b"2"]
+    assert reason_of(lambda: queue.get(None)) == CMQC.MQRC_NOT_OPEN_FOR_INPUT
+    queue.close()
+    assert reason_of(lambda: pymqi.Queue(qmgr, "PRICES").get(None)) == CMQC.MQRC_OPTION_NOT_VALID_FOR_TYPE

@@ -25,6 +25,7 @@ from sharedq.pymqi.structures.queueing import GMO, MD, OD
 from sharedq.pymqi.structures.rfh2 import RFH2, take_rfh2_headers
 from sharedq.pymqi.text import ensure_not_unicode
 from sharedq.session.handle import Handle, ObjectHandle
+from sharedq.session.topics import TopicHandle
 
 
 class Queue:
@@ -72,7 +73,8 @@ class Queue:
         hconn, od = self.__qMgr._hconn(), object_descriptor(self.__od)
         handle, comp, reason = hconn.call(verbs.mqopen, od, options)
         check(comp, reason)
-        if not isinstance(handle, Handle | ObjectHandle):
+        # The topic of an alias with TARGTYPE(TOPIC) is a queue for the program.
+        if not (isinstance(handle, Handle | ObjectHandle) or (isinstance(handle, TopicHandle) and handle.path)):
             raise PYIFError("a Queue is for queues, not for topics")
         return_to(self.__od, OD_LAYOUT, od)
         self.__hconn, self.__handle = hconn, handle.number
