@@ -19,7 +19,7 @@ _ATTRIBUTES = {each.name: each.shows for each in OBJECTS}
 
 def command_table() -> str:
     """Each command with its number, the same command of MQSC, and the parameters that name the object."""
-    rows = [(code("MQCMD_PING_Q_MGR"), "40", "", "")]
+    rows = []
     for each in COMMANDS:
         objects = "|".join(each.objects)
         mqsc = code(f"{each.verb} {objects}")

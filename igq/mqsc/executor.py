@@ -247,6 +247,7 @@ class Executor:
             ("DELETE", "AUTHREC"): lambda each: authority.delete_authority(each, self._repository),
             ("BACKUP", "CFSTRUCT"): lambda each: backup.backup_structure(each, self._repository),
             ("RECOVER", "CFSTRUCT"): lambda each: backup.recover_structure(each, self._repository),
+            ("PING", "QMGR"): self._ping,
             ("REFRESH", "QMGR"): self._refresh,
             ("RESET", "QSTATS"): lambda reset: displays.reset_queue_counts(reset, self._repository),
             ("RESOLVE", "INDOUBT"): lambda resolve: resolve_in_doubt(resolve, self._repository),
@@ -303,6 +304,10 @@ class Executor:
     def _alter_qmgr(self, command: Command) -> list[str]:
         values = read_values(command, QueueManagerAttributes, ("FORCE", "CMDSCOPE"))
         self._repository.alter_qmgr(self._repository.qmgr or "", values)
+        return []
+
+    def _ping(self, command: Command) -> list[str]:
+        command.check_keywords(("CMDSCOPE",))
         return []
 
     def _refresh(self, command: Command) -> list[str]:

@@ -95,8 +95,6 @@ class Processor:
         repository = SessionRepository(self._group, self._qmgr, giver=giver)
         representation = Representation(md.coded_char_set_id, md.encoding)
         request = read_request(message, representation, lambda name: _kind_of(repository, name))
-        if request.command is None:
-            return [Answered(self._qmgr)], ""
         scope = _scope(request, request.command, repository)
         names = active_members(repository) if scope == EVERYWHERE else [scope]
         note = CommandNote(

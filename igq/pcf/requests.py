@@ -19,7 +19,7 @@ from igq.mqsc.language.words import COMMANDS, OBJECTS, CommandWords
 from igq.pcf.faults import RequestError, invalid, missing, repeated, unknown
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import CharSelector, IntSelector
-from sharedq.mqi.constants.pcf import MQRCCF, FilterOperator, PCFCommand, PCFParameter
+from sharedq.mqi.constants.pcf import MQRCCF, FilterOperator, PCFParameter
 from sharedq.mqi.pcf.structures import (
     MQCFBF,
     MQCFBS,
@@ -64,13 +64,12 @@ class Request:
     """A command, and the form of its answer.
 
     Attributes:
-        command: None for a ping.
         names: the parameter of a list of names, where only these are asked for; 0 otherwise.
         scope: CMDSCOPE; empty for the manager that has the request.
         given: the keywords of the request, with the parameters that they come from.
     """
 
-    command: Command | None
+    command: Command
     names: int = 0
     scope: str = ""
     given: Mapping[str, Parameter] = field(default_factory=dict)
@@ -128,11 +127,6 @@ def read_request(message: PCFMessage, representation: Representation, kind_of: C
         PCFError: a string cannot be decoded.
     """
     number = message.header.command
-    if number == PCFCommand.PING_Q_MGR:
-        for parameter in message.parameters:
-            if parameter.parameter != PCFParameter.COMMAND_SCOPE:
-                raise unknown(parameter)
-        return Request(None)
     asked = _BY_NUMBER.get(number)
     if asked is None:
         raise RequestError(MQRCCF.CFH_COMMAND_ERROR, f"there is no command {number} here")

@@ -65,7 +65,6 @@ class Answered:
 def answered(qmgr: str, request: Request, answer: Answer) -> Answered:
     """Return the answer of *qmgr* to a command that was given there."""
     command = request.command
-    assert command is not None
     responses = [*_items(command, request, answer.lines), *_texts(answer)]
     fault = None
     if answer.fault:

@@ -63,6 +63,7 @@ VERBS = (
     Word("DELETE", 3),
     Word("DISPLAY", 3),
     Word("MOVE", 3),
+    Word("PING", 4),
     Word("RECOVER", 3),
     Word("REFRESH", 3),
     Word("RESET", 5),
@@ -188,6 +189,7 @@ COMMANDS = (
         names=(PCFCommand.INQUIRE_NAMELIST_NAMES, Param.NAMELIST_NAMES),
     ),
     CommandWords("MOVE", ("QLOCAL",), PCFCommand.MOVE_Q, named_by=Param.FROM_Q_NAME),
+    CommandWords("PING", ("QMGR",), PCFCommand.PING_Q_MGR),
     CommandWords("RECOVER", ("CFSTRUCT",), PCFCommand.RECOVER_CF_STRUC),
     CommandWords("REFRESH", ("QMGR",), PCFCommand.REFRESH_Q_MGR),
     CommandWords("RESET", ("QSTATS",), PCFCommand.RESET_Q_STATS),
@@ -209,7 +211,7 @@ TAKES = {
 
 #: IBM MQ commands that igq does not have: verbs, and objects of verbs that it has.
 OTHER_VERBS = (
-    *(Word("ARCHIVE", 3), Word("PING", 4), Word("PURGE", 3)),
+    *(Word("ARCHIVE", 3), Word("PURGE", 3)),
     *(Word("RESUME", 4), Word("RVERIFY", 3), Word("SUSPEND", 3)),
 )
 OTHER_OBJECTS = (

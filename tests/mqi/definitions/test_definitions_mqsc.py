@@ -139,7 +139,7 @@ def test_cmdscope_runs_a_command_at_another_member(group: TestGroup) -> None:
 @pytest.mark.parametrize(
     ("command", "named"),
     [
-        ("PING QMGR", "PING QMGR"),
+        ("PING CHANNEL(TO.X)", "PING CHANNEL"),
         ("DEFINE CHANNEL(TO.X) CHLTYPE(SVRCONN)", "DEFINE CHANNEL"),
         ("def chl(X) chltype(SDR)", "DEFINE CHL"),
         ("RESET SMDS(*) ACCESS(ENABLED)", "RESET SMDS"),
@@ -152,6 +152,13 @@ def test_ibm_commands_that_igq_lacks_are_named_as_such(group: TestGroup, command
     output = failed(group, command)
     assert f"IGQ1001E: {named} is not supported here; igq mqsc --help lists the supported commands.\n" in output
     assert "No MQSC commands with a syntax error." in output
+
+
+def test_a_ping_is_answered_by_each_manager_of_its_scope(group: TestGroup) -> None:
+    group.add_member("QM2")
+    assert "CSQ9022I: PING QMGR QM1 normal completion." in done(group, "PING QMGR")
+    assert "CSQ9022I: PING QMGR QM2 normal completion." in done(group, "PING QMGR CMDSCOPE(QM2)")
+    assert "CSQ9031E" in failed(group, "PING QMGR DESCR(X)")
 
 
 @pytest.mark.parametrize("command", ["PONG QMGR", "DEFINE QSTATUS(A)", "DEFINE NONSENSE(A)", "ARC"])
