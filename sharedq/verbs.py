@@ -567,6 +567,11 @@ def mqstat(connection: Connection, sts: MQSTS, status_type: int = ASYNC_ERROR) -
         sts.comp_code = int(MQCC.FAILED if failure else MQCC.OK)
         sts.reason = int(failure.reason if failure else MQRC.NONE)
         sts.object_name = failure.object_name.encode() if failure else b""
+        sts.object_type, sts.put_warning_count = int(ObjectType.Q), 0
+        sts.object_q_mgr_name = connection.origin if failure else b""
+        sts.resolved_object_name, sts.resolved_q_mgr_name = status.resolved
+        # They are about a reconnection.
+        sts.open_options = sts.sub_options = 0
 
     return _locked(connection, call)
 

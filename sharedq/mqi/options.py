@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from sharedq.mqi.constants.options import CloseOption, GetOption, MatchOption, OpenOption, PutOption
+from sharedq.mqi.constants.options import CloseOption, ConnectOption, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.constants.reasons import MQRC
 
-_G, _P, _O = GetOption, PutOption, OpenOption
+_G, _P, _O, _C = GetOption, PutOption, OpenOption, ConnectOption
 
 #: An option, and the options that it is not valid with. Each pair stands once.
 Pairs = tuple[tuple[int, int], ...]
@@ -111,11 +111,38 @@ _CLOSE_DELETES: Final = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
 _CLOSE_OF_SUBSCRIPTIONS: Final = int(CloseOption.KEEP_SUB | CloseOption.REMOVE_SUB)
 
 
+#: Options of which a connect may have one.
+CONNECT_CHOICES: Final[tuple[tuple[int, ...], ...]] = (
+    (_C.FASTPATH_BINDING, _C.SHARED_BINDING, _C.ISOLATED_BINDING),
+    (_C.LOCAL_BINDING, _C.CLIENT_BINDING),
+    (_C.HANDLE_SHARE_NONE, _C.HANDLE_SHARE_BLOCK, _C.HANDLE_SHARE_NO_BLOCK),
+    (_C.RECONNECT, _C.RECONNECT_DISABLED, _C.RECONNECT_Q_MGR),
+    (_C.NO_CONV_SHARING, _C.ALL_CONVS_SHARE),
+    (_C.CD_FOR_OUTPUT_ONLY, _C.USE_CD_SELECTION),
+    (_C.ACCOUNTING_MQI_ENABLED, _C.ACCOUNTING_MQI_DISABLED),
+    (_C.ACCOUNTING_Q_ENABLED, _C.ACCOUNTING_Q_DISABLED),
+    (_C.ACTIVITY_TRACE_ENABLED, _C.ACTIVITY_TRACE_DISABLED),
+    (
+        _C.SERIALIZE_CONN_TAG_Q_MGR,
+        _C.SERIALIZE_CONN_TAG_QSG,
+        _C.RESTRICT_CONN_TAG_Q_MGR,
+        _C.RESTRICT_CONN_TAG_QSG,
+    ),
+)
+
 #: Every bit that a class names.
 _KNOWN: Final = {
     flags: sum({int(member) for member in flags})
-    for flags in (GetOption, MatchOption, PutOption, OpenOption, CloseOption)
+    for flags in (GetOption, MatchOption, PutOption, OpenOption, CloseOption, ConnectOption)
 }
+
+
+@lru_cache(maxsize=64)
+def check_connect_options(options: int) -> MQRC:
+    """NONE, or 2046 when MQCONNX refuses these options. A tag that the queue manager makes is not there."""
+    if options & (~_KNOWN[ConnectOption] | int(_C.GENERATE_CONN_TAG)) or _is_ambiguous(options, CONNECT_CHOICES):
+        return MQRC.OPTIONS_ERROR
+    return MQRC.NONE
 
 
 @lru_cache(maxsize=1024)

@@ -236,6 +236,12 @@ class Handle:
         """From now on go by this *definition*; whether anything is checked decides the keys of a put."""
         self.definition, self.puts.keys = definition, ()
 
+    def resolved_names(self, *, is_local_wanted: bool = False) -> tuple[bytes, bytes]:
+        """Return the queue and manager that a call tells; for RESOLVE_LOCAL_Q those of the transmission queue."""
+        if self.destination and not is_local_wanted:
+            return self.destination, self.resolved_q_mgr
+        return self.name.encode(), self.opened_at.encode() if self.destination else self.resolved_q_mgr
+
 
 @dataclass(slots=True)
 class ObjectHandle:

@@ -14,8 +14,10 @@ class PutStatus:
     successes: int = 0
     failures: int = 0
     first_failure: MQIError | None = None
+    resolved: tuple[bytes, bytes] = b"", b""
 
-    def failed(self, puts: int, why: MQIError) -> None:
-        """So many were not stored."""
+    def failed(self, puts: int, why: MQIError, resolved: tuple[bytes, bytes]) -> None:
+        """So many were not stored, on the queue of this name at this manager."""
         self.failures += puts
-        self.first_failure = self.first_failure or why
+        if self.first_failure is None:
+            self.first_failure, self.resolved = why, resolved

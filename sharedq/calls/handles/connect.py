@@ -11,6 +11,7 @@ from sharedq.mqi.arguments import text, whole
 from sharedq.mqi.constants import MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import CONN_TAG_LENGTH
+from sharedq.mqi.options import check_connect_options
 from sharedq.session.connection import Connection
 from sharedq.session.refusals import note_refused_connection
 
@@ -51,6 +52,9 @@ def connect_to(
 
 
 def _connect_to(group: Group, name: str, tag: bytes, options: ConnectOption | int, appl_name: str) -> Connection:
+    refused = check_connect_options(int(options))
+    if refused:
+        raise error_for(refused, "MQCONNX", name, f"options {int(options):#x}")
     tag_text = tag_argument(name, tag, ConnectOption(options))
     if tag_text and tag[: len(RESERVED_TAG)].upper() == RESERVED_TAG:
         raise error_for(MQRC.CONN_TAG_NOT_USABLE, "MQCONNX", name, "tags that begin with MQ are the queue manager's")

@@ -147,8 +147,8 @@ def _open_queue(
     handle.gets.selector = selector
     if options & OpenOption.ALTERNATE_USER_AUTHORITY:
         handle.puts.alternate_user = _text(od.alternate_user_id).encode()[:12]
-    od.resolved_q_name = handle.destination or handle.name.encode()
-    od.resolved_q_mgr_name = handle.resolved_q_mgr
+    is_local_wanted = bool(options & OpenOption.RESOLVE_LOCAL_Q)
+    od.resolved_q_name, od.resolved_q_mgr_name = handle.resolved_names(is_local_wanted=is_local_wanted)
     return handle
 
 

@@ -13,7 +13,7 @@ from sharedq.calls.routes.refresh import refresh_definition, take_definition, un
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.context import MESSAGE_NUMBER_BYTES, generated_msg_id
 from sharedq.messages.record import PutArguments
-from sharedq.mqi.constants import MQRC
+from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD, MQPMO, copied
@@ -311,5 +311,5 @@ def _return_identifiers(connection: Connection, handle: Handle, messages: Messag
 
 
 def _return_names(handle: Handle, pmo: MQPMO) -> None:
-    pmo.resolved_q_name = handle.destination or handle.name.encode()
-    pmo.resolved_q_mgr_name = handle.resolved_q_mgr
+    is_local_wanted = bool(int(pmo.options) & PutOption.RESOLVE_LOCAL_Q)
+    pmo.resolved_q_name, pmo.resolved_q_mgr_name = handle.resolved_names(is_local_wanted=is_local_wanted)

@@ -60,6 +60,7 @@ _FAIL_IF_QUIESCING: Final = int(PutOption.FAIL_IF_QUIESCING)
 _PASSES: Final = int(PutOption.PASS_IDENTITY_CONTEXT | PutOption.PASS_ALL_CONTEXT)
 _SET_IDENTITY, _SET_ALL = int(PutOption.SET_IDENTITY_CONTEXT), int(PutOption.SET_ALL_CONTEXT)
 _NO_CONTEXT: Final = int(PutOption.NO_CONTEXT)
+_SUPPRESS_REPLYTO: Final = int(PutOption.SUPPRESS_REPLYTO)
 _NEW_MSG_ID, _NEW_CORREL_ID = int(PutOption.NEW_MSG_ID), int(PutOption.NEW_CORREL_ID)
 _OUTPUT: Final = int(OpenOption.OUTPUT)
 _SEGMENTED: Final = int(MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT | MsgFlag.SEGMENTATION_ALLOWED)
@@ -190,8 +191,9 @@ def _completed(
     refuse_structure(MQMD, MQRC.MD_ERROR, md, "MQPUT", name)
     refuse_data("MQPUT", name, body)
     check_properties(connection, name, md, body)
-    warning = check_descriptor(md, name, for_transmission=False)
-    sent = copied(md, expiry=lowest_cap(md.expiry, topic.cap_expiry))
+    given = copied(md, reply_to_q=b"", reply_to_q_mgr=b"") if options & _SUPPRESS_REPLYTO else md
+    warning = check_descriptor(given, name, for_transmission=False)
+    sent = copied(given, expiry=lowest_cap(md.expiry, topic.cap_expiry))
     if md.priority == PRIORITY_AS_Q_DEF:
         sent.priority = topic.def_priority
     if md.persistence == _AS_DEFINED:

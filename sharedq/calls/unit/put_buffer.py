@@ -144,7 +144,7 @@ def _note_failure(connection: Connection, sending: Sending, why: MQIError) -> No
     connection.put_failure = connection.put_failure or why
     # An ALTER since the open counts from the next put on.
     sending.handle.puts.may_be_stale = True
-    connection.put_status.failed(sending.puts, why)
+    connection.put_status.failed(sending.puts, why, sending.handle.resolved_names())
 
 
 def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
