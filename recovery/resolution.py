@@ -28,7 +28,7 @@ from sharedq.members.lease import RENEWALS_PER_LEASE
 from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from sharedq.redis.patience import little_patience
+from sharedq.redis.answers import little_patience
 from sharedq.scripts.objects import remove_structure_call
 from sharedq.scripts.reads import fields_named, has_owners
 from sharedq.session.connection import Connection

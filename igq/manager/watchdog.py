@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sharedq.redis.patience import MOVE_LIMIT_S
+from sharedq.redis.answers import MOVE_LIMIT_S
 from sharedq.settings.values import Settings
 
 #: Leases without progress that count as a hang: a call waits at most one lease for Redis, and one for its own renewal.

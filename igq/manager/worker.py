@@ -28,7 +28,7 @@ from sharedq.members.lease import RENEWALS_PER_LEASE
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.store.orphans import orphans_of
-from sharedq.redis.patience import little_patience
+from sharedq.redis.answers import little_patience
 from sharedq.scripts.members import claim_job_call
 from sharedq.scripts.reads import fields_named
 from sharedq.session.connection import Connection

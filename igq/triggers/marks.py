@@ -1,6 +1,6 @@
-"""What a manager has to look at for trigger messages, as the scripts and the managers note it in a structure.
+"""Marks that scripts and managers leave in a structure: a manager has to look there for trigger messages.
 
-It stands in a hash until it is done, and counts how often it came, so nothing that waits there is lost.
+A mark stands in a hash until it is done, and counts how often it came, so no mark is lost.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class _Targets:
 
 @dataclass(slots=True)
 class _Known:
-    """What one look has read: it serves all marks of the look."""
+    """The facts that one look has read: they serve all marks of the look."""
 
     queues: dict[tuple[str, str], StoredQueue] = field(default_factory=dict)
     managers: list[str] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import Final
+from typing import Final, cast
 
 from sharedq.api.open_objects import Opened
 from sharedq.calls.get import get as getting
@@ -44,7 +44,7 @@ _format_of = attrgetter("format")
 _ANY: Final = MQMD(version=2)
 
 
-class Queue(Opened[Handle | TopicHandle]):
+class Queue(Opened[Handle]):
     """An open queue; or the topic of an alias with TARGTYPE(TOPIC), to which puts publish.
 
     Attributes:
@@ -52,7 +52,9 @@ class Queue(Opened[Handle | TopicHandle]):
     """
 
     def __init__(self, connection: Connection, handle: Handle | TopicHandle) -> None:
-        super().__init__(connection, handle)
+        # Readers of `handle` have a queue: an alias of a topic is for puts alone.
+        super().__init__(connection, cast(Handle, handle))
+        self._opened = handle
         self.warning = MQRC.NONE
         #: Of every put: a program does not see it, and to make one takes a fortieth of an asynchronous put.
         self._pmo = MQPMO()
@@ -66,7 +68,7 @@ class Queue(Opened[Handle | TopicHandle]):
     def resolved_name(self) -> str:
         """The queue that the name stands for: the target of an alias, or the queue that was made from a model; empty
         for a topic."""
-        handle = self.handle
+        handle = self._opened
         return "" if isinstance(handle, TopicHandle) else handle.destination.decode() or handle.name
 
     def put(
@@ -287,10 +289,10 @@ class Queue(Opened[Handle | TopicHandle]):
             ``NONE``, or what was left unfinished in logical order (2241, 2242).
         """
         with self.connection.lock:
-            if isinstance(self.handle, Handle):
-                return opening.close_handle(self.connection, self.handle, options)
+            if isinstance(self._opened, Handle):
+                return opening.close_handle(self.connection, self._opened, options)
             self.connection.check()
-            close_topic(self.connection, self.handle, options)
+            close_topic(self.connection, self._opened, options)
             return MQRC.NONE
 
     def open_queue(self, reason: MQRC = MQRC.NOT_OPEN_FOR_INPUT) -> Handle:
@@ -306,9 +308,9 @@ class Queue(Opened[Handle | TopicHandle]):
 
     def _put_handle(self) -> Handle | TopicHandle:
         self.connection.check()
-        if self.handle.is_closed:
+        if self._opened.is_closed:
             raise error_for(MQRC.HOBJ_ERROR, "", self.name, "it is closed")
-        return self.handle
+        return self._opened
 
     def _put_options(self, options: PutOption | int, context: Queue | None) -> MQPMO:
         pmo = self._pmo

@@ -208,7 +208,7 @@ local function arm_events(queue, text)
     end
 end
 
--- What a manager has to look at for trigger messages stands in a hash until that is done (igq/triggers/marks.py): a letter, a
+-- The things that a manager has to look at for trigger messages stand in a hash until they are done (igq/triggers/marks.py): a letter, a
 -- blank and a name, and how often it came. Nothing is dropped there. The stream only rings: its one entry ends a wait.
 local function owe_trigger(queue, what, count)
     local tag = string.match(queue, "^{[^}]*}")
@@ -216,8 +216,8 @@ local function owe_trigger(queue, what, count)
     if redis.call("HINCRBY", owed, what, count) == count then redis.call("XADD", triggers, "MAXLEN", 1, "*", "", "") end
 end
 
--- What stood `count` times is done; of an alteration, `count` is its time. `is_there` is set to false where another alteration
--- has come, or has taken away what there was.
+-- A mark that stood `count` times is done; of an alteration, `count` is its time. `is_there` is set to false if another
+-- alteration has come since, or has taken the mark away.
 local function settle(owed, field, count, is_there)
     if string.sub(field, 1, 1) == "A" then
         is_there = redis.call("HGET", owed, field) == count

@@ -16,13 +16,13 @@ from sharedq.members.agreed_settings import AGREED, AT_ONCE, FIELD, with_record
 from sharedq.members.forks import after_fork
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.redis.answers import LOOK_S, little_patience
 from sharedq.redis.deployment import Deployment, DeploymentError, SlotClient
 from sharedq.redis.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.redis.keepalive import silence_of
 from sharedq.redis.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply
 from sharedq.redis.links import Links, Place
-from sharedq.redis.patience import LOOK_S, little_patience
 from sharedq.settings.values import Settings
 
 #: Reasons that pass by themselves: Redis or a node of the Cluster is away, or a slot is moving.

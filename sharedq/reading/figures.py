@@ -21,8 +21,8 @@ from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.directory import Entry, parse_attributes, parse_entry
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place, own_part, part_in
+from sharedq.redis.answers import LOOK_S, little_patience
 from sharedq.redis.keys import ADMIN_STRUCTURE, QueueKeys, StructureKeys, private_structure, qmgr_of
-from sharedq.redis.patience import LOOK_S, little_patience
 from sharedq.scripts.reading import oldest_call
 
 #: Queues, and bytes of records, of one call that looks for the oldest messages: well below a millisecond of Redis.

@@ -1,7 +1,14 @@
-"""What Redis' error means for the call, the wait or the read that got it. It is decided here, and nowhere else."""
+"""The meaning of an error of Redis for a call, a wait or a read, and how long each waits for a slot that moves.
+
+Both are decided here, and nowhere else.
+"""
 
 from __future__ import annotations
 
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 import redis
@@ -41,7 +48,7 @@ UNDONE = (NoScriptError, MovedError, AskError, TryAgainError)
 
 
 class Meaning(Enum):
-    """What an error means."""
+    """The meaning of an error."""
 
     #: Nothing was done, for a reason that passes: send it again, maybe elsewhere.
     UNDONE = "undone"
@@ -103,3 +110,41 @@ def meaning_of(error: redis.RedisError) -> Meaning:
         return _MEANINGS[word]
     is_lost = isinstance(error, (redis.exceptions.ClusterError, redis.ConnectionError, redis.TimeoutError))
     return Meaning.LOST if is_lost else Meaning.UNEXPECTED
+
+
+# -- patience -------------------------------------------------------------------------------------------------------
+
+#: Seconds that a call waits for a slot to arrive at its new node. The keys of a structure are never separated: its
+#: scripts run on the old node until the first key leaves, and on the new one when the last has come.
+MOVE_LIMIT_S = 10.0
+#: The same for a look at many structures: one that moves is left out.
+LOOK_S = 0.5
+#: The longest pause between two attempts, seconds.
+PAUSE_MAX_S = 0.1
+
+
+class _Patience(threading.local):
+    limit_s = float("inf")
+
+
+_patience = _Patience()
+
+
+def move_limit_s() -> float:
+    """Return how long a call of this thread waits for a slot, seconds."""
+    return min(MOVE_LIMIT_S, _patience.limit_s)
+
+
+def pause_s() -> float:
+    """Return how long to wait until the next attempt, seconds."""
+    return random.uniform(0, PAUSE_MAX_S)
+
+
+@contextmanager
+def little_patience(limit_s: float) -> Iterator[None]:
+    """Within, this thread's calls wait no longer than *limit_s* for a slot that moves: other slots have work, too."""
+    before, _patience.limit_s = _patience.limit_s, min(limit_s, _patience.limit_s)
+    try:
+        yield
+    finally:
+        _patience.limit_s = before

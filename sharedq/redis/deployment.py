@@ -21,9 +21,9 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
+from sharedq.redis.answers import move_limit_s, pause_s
 from sharedq.redis.keepalive import keepalive_options
 from sharedq.redis.packing import Packer
-from sharedq.redis.patience import move_limit_s, pause_s
 from sharedq.settings.redis_mask import mask_password
 from sharedq.settings.redis_url import check_redis_url
 

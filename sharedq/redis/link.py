@@ -20,12 +20,11 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_ex
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.redis.answers import REFUSALS, UNDONE, Meaning, meaning_of, word_of
+from sharedq.redis.answers import PAUSE_MAX_S, REFUSALS, UNDONE, Meaning, meaning_of, move_limit_s, pause_s, word_of
 from sharedq.redis.channel import Channel
 from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.keys import ADMIN_STRUCTURE
 from sharedq.redis.packing import Word, pack
-from sharedq.redis.patience import PAUSE_MAX_S, move_limit_s, pause_s
 from sharedq.redis.script_source import load_script, mark_of_all, script_names
 
 Argument = Word

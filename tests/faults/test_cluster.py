@@ -172,7 +172,7 @@ def test_call_while_a_slot_moves(cluster: Cluster, group: TestGroup) -> None:
 
 def test_slot_that_does_not_arrive(cluster: Cluster, group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """2346 after a while, with nothing done and the connection unchanged."""
-    monkeypatch.setattr("sharedq.redis.patience.MOVE_LIMIT_S", 0.2)
+    monkeypatch.setattr("sharedq.redis.answers.MOVE_LIMIT_S", 0.2)
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
     queue.put(b"before", options=PutOption.SYNCPOINT)

@@ -53,7 +53,7 @@ def heard(connection: QueueManagerConnection) -> bool:
     return connection.connection.is_quiescing
 
 
-@pytest.mark.rule("mqi/waits", "After a manager begins to quiesce, each call that asks to fail then says 2161 at once.")
+@pytest.mark.rule("mqi/waiting", "After a manager begins to quiesce, each call that asks to fail says 2161 at once.")
 def test_every_program_knows_at_once_that_the_manager_quiesces(shared: TestGroup) -> None:
     idle, waiting = shared.connect(), shared.connect()
     queue = idle.open("Q", BOTH)

@@ -138,7 +138,7 @@ def test_consumers_can_be_stopped_while_their_slot_is_half_moved(
 ) -> None:
     consumer, program = Consumer(group.connect()), group.connect()
     until_waiting(cluster, group)
-    monkeypatch.setattr("sharedq.redis.patience.MOVE_LIMIT_S", 0.1)
+    monkeypatch.setattr("sharedq.redis.answers.MOVE_LIMIT_S", 0.1)
     with cluster.moving(key_of(group), other_node(cluster, key_of(group))):
         assert consumer.stop() == MQRC.NONE
     program.put1("SHARED", b"after")
@@ -216,7 +216,7 @@ def test_a_program_reconnects_when_its_structure_is_back(
     cluster: Cluster, group: TestGroup, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """2345 and 2346 mean "not yet" to a program that opens its queues again."""
-    monkeypatch.setattr("sharedq.redis.patience.MOVE_LIMIT_S", 0.1)
+    monkeypatch.setattr("sharedq.redis.answers.MOVE_LIMIT_S", 0.1)
     settings = group.settings
     for name, value in (("GROUP", settings.group), ("REDIS_URL", settings.redis_url), ("DATA_DIR", settings.data_dir)):
         monkeypatch.setenv(f"IGQ_{name}", str(value))
@@ -303,7 +303,7 @@ def test_readers_of_the_journal_and_the_keys_follow_a_slot(cluster: Cluster, gro
 def test_a_reader_of_keys_says_that_a_slot_is_half_moved(
     cluster: Cluster, group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sharedq.redis.patience.MOVE_LIMIT_S", 0.1)
+    monkeypatch.setattr("sharedq.redis.answers.MOVE_LIMIT_S", 0.1)
     keys = group.group.structure("APPL1")
     with cluster.moving(key_of(group), other_node(cluster, key_of(group))):
         asked = [("nothing", each) for each in (keys.sequence, f"{keys.tag}:nothing")]

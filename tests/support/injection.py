@@ -62,7 +62,7 @@ class Injection:
             return self._do(link, exchanges, lambda: exchange_all(link, exchanges, **how))
 
         monkeypatch.setattr(Link, "_exchange_all", exchange)
-        monkeypatch.setattr("sharedq.redis.patience.MOVE_LIMIT_S", 0.0)
+        monkeypatch.setattr("sharedq.redis.answers.MOVE_LIMIT_S", 0.0)
 
     def end(self) -> None:
         """Disarm the fault."""

@@ -47,7 +47,7 @@ def known_users() -> Users:
 
 
 def recorder() -> Callable[[str], None]:
-    """What logs a change. To be had before the change: no right is given that no log tells of."""
+    """Return the function that logs a change. Call this before the change: each right that is given is in the log."""
     from igq.web.console_log import record_changes
     from sharedq.settings.loader import load_settings
 

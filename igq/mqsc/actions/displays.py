@@ -187,17 +187,17 @@ def display_group(command: Command, repository: Repository) -> list[str]:
         lines += two_columns(
             [
                 shown("QMNAME", member.name),
-                shown("QMNUM", number),
-                shown("CPF", ""),
                 shown("QMSTATUS", status),
-                shown("CMDLEVEL", attributes.command_level),
-                # Redis has the part of Db2: a member that runs is connected to it.
-                shown("DB2NAME", ""),
-                shown("DB2STAT", status),
                 shown("HOST", member.host),
                 shown("PID", "" if member.state == "STOPPED" else member.pid),
                 shown("QSGNAME", group.name),
                 shown("IGQ", attributes.igq),
+                shown("QMNUM", number),
+                shown("CPF", ""),
+                shown("CMDLEVEL", attributes.command_level),
+                # Redis has the part of Db2: a member that runs is connected to it.
+                shown("DB2NAME", ""),
+                shown("DB2STAT", status),
             ]
         )
     return lines

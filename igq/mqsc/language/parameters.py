@@ -207,16 +207,16 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
     "GROUP": {
         "": (
             _QMNAME,
-            _number("QMNUM", Param.Q_MGR_NUMBER),
-            _text("CPF", Param.Q_MGR_CPF, 8),
             _words("QMSTATUS", Param.Q_MGR_STATUS, words.MEMBER_STATUS),
-            _number("CMDLEVEL", Int.COMMAND_LEVEL),
-            _text("DB2NAME", Param.DB2_NAME, 4),
-            _words("DB2STAT", Param.DB2_CONN_STATUS, words.MEMBER_STATUS),
             _text("HOST", Param.HOST_NAME),
             _number("PID", Param.PROCESS_ID),
             _text("QSGNAME", Char.QSG_NAME, 4),
             _words("IGQ", Int.INTRA_GROUP_QUEUING, words.EVENT),
+            _number("QMNUM", Param.Q_MGR_NUMBER),
+            _text("CPF", Param.Q_MGR_CPF, 8),
+            _number("CMDLEVEL", Int.COMMAND_LEVEL),
+            _text("DB2NAME", Param.DB2_NAME, 4),
+            _words("DB2STAT", Param.DB2_CONN_STATUS, words.MEMBER_STATUS),
         )
     },
     "CONN": {
@@ -331,7 +331,7 @@ class Area:
 
 #: The word that asks for an area, in DISPLAY QMGR.
 AREAS: Final[Mapping[str, Area]] = {
-    "SYSTEM": Area(Param.Q_MGR_SYSTEM, frozenset({*by_keyword(MODELS["QMGR"]), "VERSION"}) - _OTHER_AREAS),
+    "SYSTEM": Area(Param.Q_MGR_SYSTEM, frozenset({*by_keyword(MODELS["QMGR"]), "VERSION", "ADVCAP", "CPILEVEL"}) - _OTHER_AREAS),
     "EVENT": Area(Param.Q_MGR_EVENT, frozenset(_EVENTS.split())),
     "CHINIT": Area(Param.Q_MGR_DQM, frozenset(_INITIATOR.split())),
     "CLUSTER": Area(Param.Q_MGR_CLUSTER, frozenset(_CLUSTERS.split())),

@@ -36,6 +36,7 @@ from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.reading.plan import count_available, find_places
 from sharedq.reading.queue import Place
+from sharedq.scripts.reads import fields_named
 from sharedq.settings.values import Settings
 
 log = LibraryLogger(__name__)
@@ -177,7 +178,7 @@ class Claims:
         group, end_s = group_for(self.settings), time.monotonic() + WAIT_S
         while self._lost:
             tokens = sorted(self._lost)
-            registered = group.command(group.keys.owners, "HMGET", group.keys.owners, *tokens)
+            registered = fields_named(group, group.keys.owners, tokens)
             self._lost = {token for token, text in zip(tokens, registered, strict=True) if text is not None}
             if self._lost:
                 if time.monotonic() > end_s:

@@ -122,7 +122,7 @@ class Connection(asyncio.Protocol):
         self.waits_since_s: float | None = time.monotonic()
         self._until_s, self._is_idle = time.monotonic() + HEADERS_S, False
         self._transport: asyncio.Transport | None = None
-        #: What HTTP is read from and written to: the same, or TLS over it, and None until that has begun.
+        #: HTTP is read from it and written to it: the same transport, or TLS over it, and None until that has begun.
         self._http_transport: asyncio.Transport | None = None
         self._early, self._task = bytearray(), None  # type: tuple[bytearray, asyncio.Task[None] | None]
         self._is_over, self._ended = False, asyncio.Event()

@@ -9,7 +9,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.orphans import Orphan, forget_orphan, orphans_of
-from sharedq.redis.patience import LOOK_S, little_patience
+from sharedq.redis.answers import LOOK_S, little_patience
 
 log = LibraryLogger(__name__)
 

@@ -308,7 +308,7 @@ def copy_for(subscription: Subscription, content: Publication) -> _Copy:
 def put_copies(connection: Connection, copies: Sequence[_Copy], topic_string: str) -> None:
     """Put copies in a unit of work of their own; each that cannot be put has its failure.
 
-    What the topic has dead-lettered if its queue does not take it goes to the dead-letter queue.
+    A publication that its queue does not take goes to the dead-letter queue if the topic says so.
 
     Raises:
         MQIError: 2009; the unit of work cannot be committed.

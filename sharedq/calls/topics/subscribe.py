@@ -64,7 +64,7 @@ _RECEIVES: Final = int(
 )
 #: Prefixes of the names of managed queues.
 _DURABLE, _NON_DURABLE = f"{MANAGED}DURABLE.*", f"{MANAGED}NDURABLE.*"
-#: What is retained is published at PubLevel 1 again, so subscriptions of higher levels do not get it.
+#: A retained publication is published at PubLevel 1 again, so subscriptions of higher levels do not get it.
 _LEVEL_OF_RETAINED: Final = 1
 #: Bytes of SubName and SubUserData, at most.
 _LONGEST_STRING: Final = 10_240

@@ -780,7 +780,7 @@ local function selector_of(text, structure)
         end))
     end
 
-    -- What a value is widened to; false, if it is ASCII; nil, if there are no steps left for it.
+    -- The text that a value is widened to; false, if it is ASCII; nil, if there are no steps left for it.
     local function wide_of(value)
         local wide = wide_values[value]
         if wide ~= nil or spend(2 * #value) then return wide end

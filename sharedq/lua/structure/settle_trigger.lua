@@ -1,5 +1,5 @@
 --[[
-structure/settle_trigger.lua - what a manager had to look at for trigger messages is done. What has come meanwhile stays.
+structure/settle_trigger.lua - a manager has done a mark for trigger messages. A mark that has come meanwhile stays.
 
 KEYS
   1  own        hash  registered owners (the fence)

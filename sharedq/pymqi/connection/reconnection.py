@@ -148,7 +148,7 @@ class ReconnectableHconn(Hconn):
         return verb(self.connection, *[self._current(each) for each in args], **kwargs)
 
     def _current(self, argument: Any) -> Any:
-        """What a handle that the program uses is on this connection: perhaps it was opened on one that is lost."""
+        """Return the handle of this connection for one of the program, which a lost connection may have opened."""
         if not isinstance(argument, Opened | SubscriptionHandle) or argument.is_closed:
             return argument
         is_queue_or_object = isinstance(argument, Opened)
@@ -233,8 +233,10 @@ class ReconnectableHconn(Hconn):
         self.connection = connection
 
     def _open_on(self, lost: Connection) -> list[Opened | SubscriptionHandle]:
-        """What the program has open there, in the order of its opening. A subscription brings the queue that it opened;
-        a handle of the connection's own is opened again by the call that needs it; nobody needs what was dropped.
+        """Return what the program has open there, in the order of opening.
+
+        A subscription brings the queue that it opened. The call that needs a handle of the connection's own opens it
+        again. A queue that the program has dropped is left out.
         """
         others = {id(each) for each in (*lost.destinations.values(), *self._dropped)}
         others |= {id(each.queue) for each in lost.subscriptions.values()}

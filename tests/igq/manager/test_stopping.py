@@ -61,7 +61,7 @@ class Manager:
         assert not self.incarnation.worker._thread.is_alive()
 
     def left(self) -> list[str]:
-        """What the group still has under its incarnation."""
+        """Return the entries that the group still has under its incarnation."""
         keys, client = self.group.group.keys, self.group.group.client()
         found = [*client.hkeys(keys.owners), *client.hkeys(keys.processes), *client.zrange(keys.leases, 0, -1)]
         return [name.decode() for name in found if self.membership.token in name.decode()]

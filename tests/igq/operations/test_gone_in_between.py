@@ -118,7 +118,7 @@ def while_they_go(group: TestGroup, monkeypatch: pytest.MonkeyPatch, read: Calla
     pytest.fail("it makes ever more calls")
 
 
-@pytest.mark.rule("igq/commands", "A display leaves out an object that is deleted while it runs, and shows the others.")
+@pytest.mark.rule("igq/routes", "A display leaves out an object that is deleted while it runs, and shows the others.")
 @pytest.mark.parametrize("command", commands())
 def test_a_display_goes_on_when_an_object_goes(group: TestGroup, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     def read() -> None:

@@ -220,7 +220,7 @@ MISSING = [
 ]
 
 
-@pytest.mark.rule("mqi/triggers", "What is missing for a trigger message may come later: the message comes then.")
+@pytest.mark.rule("mqi/triggers", "A trigger message comes later if the process or the initiation queue comes later.")
 @pytest.mark.parametrize("kind", ["FIRST", "DEPTH"])
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "private"])

@@ -65,9 +65,7 @@ CALLS: dict[str, Callable[[Connection, Opened], Any]] = {
 }
 
 
-@pytest.mark.rule(
-    "mqi/handles", "A handle belongs to the connection that opened it: another one's calls end with 2019."
-)
+@pytest.mark.rule("mqi/open", "A handle belongs to the connection that opened it: another one's calls end with 2019.")
 def test_no_call_takes_a_handle_of_another_connection(group: TestGroup) -> None:
     group.define_shared("Q")
     one, other = Opened(group.connect().connection), Opened(group.connect().connection)

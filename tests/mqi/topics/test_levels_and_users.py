@@ -159,7 +159,7 @@ def test_an_expired_subscription(group: TestGroup) -> None:
     assert known(group).topic_string == "b"
 
 
-@pytest.mark.rule("mqi/topics", "What is retained and cannot be delivered ends MQSUB with 2526, and leaves nothing.")
+@pytest.mark.rule("mqi/topics", "A retained publication that cannot be delivered ends MQSUB with 2526.")
 def test_retained_publications_that_cannot_be_delivered(group: TestGroup) -> None:
     group.define_private("QM1", "Q", max_depth=0)
     connection = group.connect()

@@ -382,7 +382,7 @@ def test_a_named_job_that_was_done_before_says_so(
 
 
 class Task:
-    """What Spark tells a task of a streaming query."""
+    """The properties that Spark gives a task of a streaming query."""
 
     def __init__(self, query: str, number: int) -> None:
         self._told = {"sql.streaming.queryId": query, "streaming.sql.batchId": str(number)}
