@@ -331,7 +331,9 @@ class Area:
 
 #: The word that asks for an area, in DISPLAY QMGR.
 AREAS: Final[Mapping[str, Area]] = {
-    "SYSTEM": Area(Param.Q_MGR_SYSTEM, frozenset({*by_keyword(MODELS["QMGR"]), "VERSION", "ADVCAP", "CPILEVEL"}) - _OTHER_AREAS),
+    "SYSTEM": Area(
+        Param.Q_MGR_SYSTEM, frozenset({*by_keyword(MODELS["QMGR"]), "VERSION", "ADVCAP", "CPILEVEL"}) - _OTHER_AREAS
+    ),
     "EVENT": Area(Param.Q_MGR_EVENT, frozenset(_EVENTS.split())),
     "CHINIT": Area(Param.Q_MGR_DQM, frozenset(_INITIATOR.split())),
     "CLUSTER": Area(Param.Q_MGR_CLUSTER, frozenset(_CLUSTERS.split())),
