@@ -10,10 +10,10 @@ from enum import EnumType
 from functools import cache
 from pathlib import Path
 from textwrap import fill
+from types import MappingProxyType
 from typing import Any, Final
 
 from docs.generator.markdown import code, table
-from docs.generator.verb_reasons import VERB_REASONS, read_names
 from sharedq.mqi import structures
 from sharedq.mqi.constants import MQRC, callbacks, options, properties
 
@@ -31,6 +31,17 @@ STRUCTURES: Final[tuple[type[Any], ...]] = tuple(
     for name, each in vars(structures).items()
     if name.startswith("MQ") and isinstance(each, type) and each.__module__ == structures.__name__
 )
+
+
+def read_names(text: str) -> Mapping[str, tuple[str, ...]]:
+    """Read lines of a word or sentence, a colon and names. A line that is indented goes on with the line before."""
+    lines = text.strip().replace("\n  ", " ").splitlines()
+    entries = (line.partition(": ") for line in lines)
+    return MappingProxyType({about: tuple(names.split()) for about, _, names in entries})
+
+
+#: Call -> the reasons that IBM's reference lists for it ("Reason code" of each call), by name without MQRC_.
+VERB_REASONS: Final = read_names(Path(__file__).with_name("verb_reasons.txt").read_text("utf-8"))
 
 
 @cache

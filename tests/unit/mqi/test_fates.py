@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import pytest
 
 from docs.generator import fates
-from docs.generator.verb_reasons import VERB_REASONS
 from sharedq.mqi.constants import MQRC
 
 
@@ -27,7 +26,7 @@ def test_each_listed_reason_is_given_or_has_a_cause() -> None:
 
 
 def test_each_listed_reason_is_one_of_ibms() -> None:
-    assert {name for names in VERB_REASONS.values() for name in names} <= set(MQRC.__members__)
+    assert {name for names in fates.VERB_REASONS.values() for name in names} <= set(MQRC.__members__)
 
 
 @pytest.mark.parametrize("table", [fates.OPTION_FATES, fates.FIELD_FATES, fates.NEVER])
