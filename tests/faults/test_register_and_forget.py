@@ -238,7 +238,7 @@ PAIRS = {
     "publish": Pair(
         publish,
         (
-            *("admin/subscribe", "admin/match", "structure/put", "structure/get"),
+            *("admin/subscribe", "admin/match", "structure/put"),
             *("admin/decide", "structure/commit", "admin/end_subscription"),
         ),
     ),

@@ -19,8 +19,15 @@ from tests.support.server import Server
 FEW, MANY = 100, 5_000
 CORREL = b"C" * 24
 
-#: Commands that every server runs by itself.
-_ALWAYS = ("cmdstat_info", "cmdstat_config")
+#: Commands of the count itself, and of the link by which the process waits for news: its thread may connect meanwhile.
+_ALWAYS = (
+    "cmdstat_info",
+    "cmdstat_config",
+    "cmdstat_script|exists",
+    "cmdstat_client",
+    "cmdstat_hello",
+    "cmdstat_blpop",
+)
 
 
 @pytest.fixture(scope="module")
