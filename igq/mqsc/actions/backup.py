@@ -9,7 +9,7 @@ from typing import Final
 from igq.mqsc import messages
 from igq.mqsc.language.attribute_values import find_parameter, read_choice
 from igq.mqsc.language.parameters import REPORTS, keywords
-from igq.mqsc.language.parser import Command, MqscSyntaxError
+from igq.mqsc.language.parser import Command
 from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
 from igq.output.plural import counted
 from sharedq.admin.backup.capture import backup
@@ -191,10 +191,8 @@ def display_data_sets(command: Command, repository: Repository) -> list[str]:
     kind = command.object_type
     request = read_request(command, ("CFSTRUCT", "CMDSCOPE"), keywords(kind), all_by_default=True)
     structure = find_parameter(command, "CFSTRUCT")
-    if structure is None or structure.values is None:
-        raise MqscSyntaxError(command.line, command.shown, "CFSTRUCT(structure name)")
     lines: list[str] = []
-    for name, attributes in _offloaded(repository, structure.value):
+    for name, attributes in _offloaded(repository, structure.value if structure and structure.values else "*"):
         record = [shown(kind, name), attributes["CFSTRUCT"], *_DATA_SET[kind](attributes)]
         if matches(command.name, name) and request.where(record):
             lines += [messages.details(command), *two_columns(request.select(record, always=2))]
