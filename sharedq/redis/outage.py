@@ -37,7 +37,10 @@ _T = TypeVar("_T")
 
 def is_away(error: BaseException | None) -> bool:
     """Whether *error*, or an error that caused it, means that Redis or a queue manager is away for now."""
-    while error is not None:
+    seen: set[int] = set()
+    # A failure that is told instead of its consequence is the cause of its own cause.
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         if isinstance(error, MQIError) and error.reason in _AWAY:
             return True
         if isinstance(error, redis.ConnectionError | redis.TimeoutError):

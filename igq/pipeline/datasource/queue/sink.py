@@ -206,7 +206,7 @@ class _Puts:
             failed = connection.connection.take_put_status().first_failure
             if failed is not None and error.reason == MQRC.BACKED_OUT:
                 # Tell why a put was refused, which says more than that the unit was backed out.
-                raise failed from error
+                raise failed from None
             raise
         self.xids.append(xid)
 
