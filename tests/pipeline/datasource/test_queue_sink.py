@@ -128,7 +128,7 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, group: TestGroup, 
         ({"qmgr": "QM7"}, r"QM7: MQRC_Q_MGR_NAME_ERROR \(2058\)"),
         ({"jobId": "a/b"}, "jobId=a/b: allowed"),
         ({"job": "a"}, "unknown option job; allowed: group, url, queue, qmgr, jobId"),
-        ({"url": "unix:///nowhere/at/all"}, r"MQRC_CONNECTION_BROKEN \(2009\)"),
+        ({"url": "unix:///nowhere/at/all"}, r"MQRC_Q_MGR_NOT_AVAILABLE \(2059\), Redis cannot be reached"),
     ],
 )
 def test_an_impossible_write_is_one_clear_error(
