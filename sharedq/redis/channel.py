@@ -1,7 +1,7 @@
 """A channel: the connected socket to one server, on which a link writes commands and reads replies.
 
-redis-py opens the connection: it knows TLS, passwords and timeouts. Its own way to write and read takes twice as many
-calls of functions for an exchange, and connects anew where another thread has closed the connection. This never does.
+redis-py opens the connection: redis-py knows TLS, passwords and timeouts. The methods of redis-py that write and read
+connect anew where another thread has closed the connection; a channel never does (decision 23).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Channel:
         # Kept, because it closes the socket when it is collected.
         self._connection = connection
         self._is_ended, self._pid = False, os.getpid()
-        # To redis-py's types it is never there.
+        # redis-py's types do not name this attribute; tests/unit/redis/test_borrowed_names.py fails if it goes.
         sock: Any = connection._sock
         self._socket: socket.socket = sock
         reader = hiredis.Reader(

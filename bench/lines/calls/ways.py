@@ -1,16 +1,20 @@
-"""The ways to put: each script for a common case beside the general one, which would do the same."""
+"""Second ways beside the general one: scripts for common puts, and reads and writes without redis-py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 from unittest.mock import patch
+
+import redis
 
 from bench.harness import BODY, Contender, compare
 from bench.rows import Row
 from bench.site import Site, drain, fill, persistent
 from sharedq.calls.unit import put_buffer
 from sharedq.mqi.constants import GetOption, PutOption
+from sharedq.redis.channel import Channel
 from sharedq.scripts import put
 
 #: The least that a second way has to bring.
@@ -45,9 +49,11 @@ def measure(site: Site) -> list[Row]:
         drain(queue)
         fill(source, count)
 
-    def row(name: str, run: Callable[[int], None], without: tuple[Any, str], *, each: int = 1) -> Row:
+    def row(
+        name: str, run: Callable[[int], None], without: Callable[[], AbstractContextManager[Any]], *, each: int = 1
+    ) -> Row:
         def run_without(count: int) -> None:
-            with patch.object(*without, lambda *_, **__: False):
+            with without():
                 run(count)
 
         ways = {"with": Contender(prepare, run), "without": Contender(prepare, run_without)}
@@ -63,12 +69,40 @@ def measure(site: Site) -> list[Row]:
 
     # A put that the general script would have to make comes along with no commit.
     return [
-        row("put by put_plain : by put", put_alone, (put, "are_plain")),
+        row("put by put_plain : by put", put_alone, lambda: _never(put, "are_plain")),
         row(
             "50 puts that come along with the commit : that are recorded",
             put_later,
-            (put_buffer, "may_come_along"),
+            lambda: _never(put_buffer, "may_come_along"),
             each=BATCH,
         ),
-        row("get and put by commit_put : put, then commit", pass_on, (put_buffer, "may_come_along")),
+        row(
+            "get and put by commit_put : put, then commit",
+            pass_on,
+            lambda: _never(put_buffer, "may_come_along"),
+        ),
+        row("put over igq's own reads and writes : over redis-py's", put_alone, _over_redis_py),
     ]
+
+
+def _never(module: Any, condition: str) -> AbstractContextManager[Any]:
+    """The function *condition* of *module* says no: the general way is taken."""
+    return patch.object(module, condition, lambda *_, **__: False)
+
+
+def _over_redis_py() -> AbstractContextManager[Any]:
+    """The connection of redis-py sends and receives by its public methods, which igq does without (decision 23)."""
+
+    def send(channel: Channel, packed: bytes) -> None:
+        channel._connection.send_packed_command([packed], check_health=False)
+
+    def receive(channel: Channel) -> Any:
+        try:
+            return channel._connection.read_response()
+        except redis.ResponseError as error:
+            return error
+
+    both = ExitStack()
+    both.enter_context(patch.object(Channel, "send", send))
+    both.enter_context(patch.object(Channel, "receive", receive))
+    return both
