@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from sharedq.redis.script_source import commands_of, script_names
 from tests.lua.after_first_write import BEGIN, END, PAGE, after_first_write, events, listing
 from tests.lua.commands import READS, WRITES
+from tests.support.each import for_each
 
 #: The calls for which docs/reference/scripts.md says why they cannot fail.
 REASONED = READS | WRITES | {"unpack"}
@@ -25,13 +24,13 @@ def test_the_page_has_the_list_of_the_sources() -> None:
     )
 
 
-@pytest.mark.parametrize("name", script_names())
+@for_each(script_names())
 def test_nothing_without_a_reason_comes_after_the_first_write(name: str) -> None:
     allowed = REASONED | ({"cjson.decode"} if name in DECODES_LATE else set())
     assert set(after_first_write(name)[1]) <= allowed
 
 
-@pytest.mark.parametrize("name", script_names())
+@for_each(script_names())
 def test_each_command_of_a_script_that_can_run_is_seen(name: str) -> None:
     """Only functions that a script has but does not call may be left out."""
     seen = {event for event in events(name) if event.isupper()}

@@ -13,6 +13,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.redis.pasted_text import definitions, pasted
 from sharedq.redis.script_source import load_script, script_names, script_text, uses
 from tests.lua.commands import READS, WRITES
+from tests.support.each import for_each
 
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "sharedq" / "lua"
@@ -164,12 +165,14 @@ def with_their_own(pieces: tuple[str, ...]) -> set[str]:
     return found
 
 
+@cache
 def functions_of(piece: str) -> dict[str, str]:
     """Text of each function of a prelude piece."""
     parts = re.split(r"^local function (\w+)", read(f"prelude/{piece}").code, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+@cache
 def reached_code(name: str) -> str:
     """A script's code and that of the prelude functions which it reaches."""
     source = read(name)
@@ -212,7 +215,7 @@ def is_unbounded(call: str) -> bool:
     return command in ("SMEMBERS", "HGETALL", "HKEYS", "HVALS", "KEYS", "SORT")
 
 
-@pytest.mark.parametrize("name", script_names())
+@for_each(script_names())
 def test_the_header_is_complete(name: str) -> None:
     source = read(name)
     assert [section for section in SECTIONS if section not in source.sections] == []
@@ -220,10 +223,18 @@ def test_the_header_is_complete(name: str) -> None:
     assert (LUA / f"{name}.lua").read_text("utf-8").startswith(f"--[[\n{name}.lua - ")
 
 
-@pytest.mark.parametrize("name", script_names())
-@pytest.mark.parametrize("section", ["KEYS", "ARGV"])
-def test_keys_and_arguments_are_those_of_the_header(name: str, section: str) -> None:
-    source = read(name)
+@for_each(script_names())
+def test_keys_are_those_of_the_header(name: str) -> None:
+    check_numbers(read(name), "KEYS")
+
+
+@for_each(script_names())
+def test_arguments_are_those_of_the_header(name: str) -> None:
+    check_numbers(read(name), "ARGV")
+
+
+def check_numbers(source: Source, section: str) -> None:
+    """The numbers that a script uses are those that its header lists."""
     listed, variadic = source.numbered(section)
     used = {int(number) for number in re.findall(rf"\b{section}\[(\d+)\]", source.code)}
     assert {number for number in used - listed if variadic is None or number < variadic} == set()
@@ -232,7 +243,7 @@ def test_keys_and_arguments_are_those_of_the_header(name: str, section: str) -> 
         assert variadic is not None, "used by position, and the header lists no sequence"
 
 
-@pytest.mark.parametrize("name", [*script_names(), *(f"prelude/{piece}" for piece in PIECES)])
+@for_each([*script_names(), *(f"prelude/{piece}" for piece in PIECES)])
 def test_no_key_is_made_up(name: str) -> None:
     """Keys come from KEYS, or are a declared base with a suffix: Redis Cluster finds the node by KEYS."""
     bases = {
@@ -250,7 +261,7 @@ def test_no_key_is_made_up(name: str) -> None:
         assert ".." not in key or base or re.match(r"\w*_base \.\.", key), f"{command} {key}"
 
 
-@pytest.mark.parametrize("name", script_names())
+@for_each(script_names())
 def test_commands_are_known(name: str) -> None:
     """So a command that writes cannot be taken for one that reads."""
     assert commands(reached_code(name)) <= WRITES | READS
@@ -258,7 +269,7 @@ def test_commands_are_known(name: str) -> None:
 
 
 @pytest.mark.invariant(2)
-@pytest.mark.parametrize("name", script_names())
+@for_each(script_names())
 def test_scripts_look_their_caller_up_before_they_write(name: str) -> None:
     code = reached_code(name)
     if not commands(code) & WRITES:
@@ -277,7 +288,7 @@ def test_reasons_for_writing_unfenced_are_for_scripts_that_exist() -> None:
     assert {name for name, _ in UNBOUNDED} <= set(script_names())
 
 
-@pytest.mark.parametrize("name", script_names())
+@for_each(script_names())
 def test_reasons_are_those_of_the_header(name: str) -> None:
     text = read(name).sections["REASONS"]
     told = dict(re.findall(r"\b(\d{4}) ([A-Z][A-Z0-9_]+)\b", text))
@@ -287,7 +298,7 @@ def test_reasons_are_those_of_the_header(name: str) -> None:
     assert returned == set(told.values())
 
 
-@pytest.mark.parametrize("name", [*script_names(), *(f"prelude/{piece}" for piece in PIECES)])
+@for_each([*script_names(), *(f"prelude/{piece}" for piece in PIECES)])
 def test_pieces_of_the_prelude_are_used_and_named(name: str) -> None:
     source = read(name)
     assert set(source.uses) <= set(PIECES)
@@ -319,7 +330,7 @@ def test_pasted_text_is_used_at_least_twice() -> None:
     assert [name for known in definitions() for name in known if used.count(name) < 2] == []
 
 
-@pytest.mark.parametrize("name", definitions()[1])
+@for_each(definitions()[1])
 def test_no_argument_has_the_name_of_a_local_of_what_is_pasted(name: str) -> None:
     """The pasted local would hide the script's own variable."""
     own = set(re.findall(r"\b(?:local|for) (\w+)", definitions()[1][name].text))
@@ -343,19 +354,24 @@ def test_every_piece_of_the_prelude_is_used() -> None:
 
 
 @pytest.mark.invariant(4)
-@pytest.mark.parametrize("name", script_names())
+@for_each(script_names())
 def test_no_work_without_a_limit(name: str) -> None:
     found = {call.split('"')[1] for call in calls(reached_code(name)) if is_unbounded(call)}
     assert {(name, command) for command in found} == {known for known in UNBOUNDED if known[0] == name}
 
 
-@pytest.mark.parametrize("name", script_names())
+@cache
+def product_code() -> str:
+    """All Python of the product."""
+    packages = ("sharedq", "recovery", "igq")
+    return "".join(path.read_text("utf-8") for package in packages for path in (ROOT / package).rglob("*.py"))
+
+
+@for_each(script_names())
 def test_it_is_loaded_whole_and_called(name: str) -> None:
     script = load_script(name)
     assert not re.search(r"\b(MQRC|CONST|INLINE)\.", script.source)
     assert ("flags=allow-oom" in script.source) != ("MEMORY" in read(name).sections)
-    code = "".join(
-        path.read_text("utf-8") for package in ("sharedq", "recovery", "igq") for path in (ROOT / package).rglob("*.py")
-    )
+    code = product_code()
     folder, _, stem = name.partition("/")
     assert f'"{name}"' in code or (stem in ("commit", "backout") and f'f"{folder}/{{how}}"' in code)
