@@ -319,6 +319,7 @@ class AsyncQueue:
         properties: MessageHandle | None = None,
     ) -> MQMD:
         """MQPUT one message; returns its descriptor with the identifiers it was given."""
+        refuse_other(AsyncQueue, MQRC.CONTEXT_HANDLE_ERROR, context, "MQPUT", self.name)
         source = None if context is None else context._queue
         put = partial(self._queue.put, options=options, context=source, properties=properties)
         return await self._connection.call(partial(put, body, md))

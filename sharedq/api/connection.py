@@ -40,7 +40,12 @@ _groups_lock = threading.Lock()
 
 
 def group_for(settings: Settings | None = None) -> Group:
-    """The group of these settings (default: environment and file), one for the process."""
+    """The group of these settings (default: environment and file), one for the process.
+
+    Raises:
+        MQIError: 2139, these are no settings.
+    """
+    refuse_other(Settings, MQRC.CNO_ERROR, settings, "MQCONNX")
     settings = settings or load_settings()
     with _groups_lock:
         group = _groups.get(settings)

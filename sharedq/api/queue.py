@@ -19,7 +19,7 @@ from sharedq.calls.topics.open import close_topic
 from sharedq.calls.topics.publish import publish
 from sharedq.messages.extension import is_extended
 from sharedq.messages.message import Message
-from sharedq.mqi.arguments import refuse_data, refuse_other, refuse_pair, whole
+from sharedq.mqi.arguments import listed, refuse_data, refuse_other, refuse_pair, whole
 from sharedq.mqi.constants import (
     MQRC,
     CharSelector,
@@ -133,7 +133,7 @@ class Queue(Opened[Handle]):
 
         An alias of a topic publishes one after the other, up to the first that is refused.
         """
-        batch, name = list(messages), self.name
+        batch, name = listed(messages), self.name
         for each in batch:
             # Nearly all are right, so no call is made to see that.
             if type(each) is not tuple or len(each) != 2:

@@ -6,7 +6,7 @@ Python itself would notice it late: in the middle of the call, when something ma
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -136,6 +136,15 @@ def refuse_other(kind: type, reason: MQRC, given: object, verb: str, name: str =
 
 
 def refuse_pair(given: object) -> None:
-    """Refuse what is no descriptor with its data. Raises TypeError."""
+    """Refuse what is no descriptor with its data. Raises MQIError: 2004."""
     if not isinstance(given, tuple) or len(given) != 2:
-        raise TypeError(f"a message to put is {type(given).__name__}, must be (MQMD, bytes)")
+        detail = f"a message to put is {type(given).__name__}, must be (MQMD, bytes)"
+        raise error_for(MQRC.BUFFER_ERROR, "MQPUT", "", detail)
+
+
+def listed(given: Iterable[T]) -> list[T]:
+    """The messages to put. Raises MQIError: 2004, they cannot be gone through."""
+    if not isinstance(given, Iterable):
+        detail = f"the messages to put are {type(given).__name__}, must be pairs of (MQMD, bytes)"
+        raise error_for(MQRC.BUFFER_ERROR, "MQPUT", "", detail)
+    return list(given)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.pymqi import CMQC, CMQCFC, CMQXC, CMQZC
+from sharedq.pymqi.boundary import checked_call
 from sharedq.pymqi.commands.execution import PCFExecute
 from sharedq.pymqi.commands.filters import Filter, FilterOperator, IntegerFilter, StringFilter
 from sharedq.pymqi.connection.message_handle import MessageHandle
@@ -23,7 +24,7 @@ from sharedq.pymqi.connection.messages import common_q_args, commonQArgs
 from sharedq.pymqi.connection.queue import Queue
 from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.connection.topics import Subscription, Topic
-from sharedq.pymqi.errors import Error, MQMIError, PYIFError
+from sharedq.pymqi.errors import Error, MQMIError, PYIFError, WrongTypeError
 from sharedq.pymqi.structures.client import CD, SCO, cd, sco
 from sharedq.pymqi.structures.conversion import make_q_desc, makeQDesc
 from sharedq.pymqi.structures.options import INTEGER64_TYPE, MQLONG_TYPE, MQOpts
@@ -134,6 +135,7 @@ __mqbuild__ = "bindings"
 is_py2, is_py3 = False, True
 
 
+@checked_call
 def connect(
     queue_manager: str | bytes | None,
     channel: str | bytes | None = None,
@@ -159,12 +161,12 @@ def connect(
 
     Raises:
         MQMIError: 2058 no such manager, 2059 it does not run, 2161 it quiesces, 2271 the tag is in use.
-        TypeError: neither a queue manager nor a channel with its address is given.
-        PYIFError: the settings cannot be used.
+        PYIFError: neither a queue manager nor a channel with its address is given.
+        PYIFError: the settings cannot be used, or an argument is wrong.
     """
     is_client = bool(channel and conn_info)
     if not queue_manager and not is_client:
-        raise TypeError("connect: a queue manager's name, or a channel and its address, is needed")
+        raise WrongTypeError("connect: a queue manager's name, or a channel and its address, is needed")
     qmgr = QueueManager(None, disconnect_on_exit, bytes_encoding=bytes_encoding, default_ccsid=default_ccsid)
     options: dict[str, Any] = {"opts": cno_options, "conn_tag": conn_tag}
     if is_client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -55,7 +56,10 @@ class MQMIError(Error):
 
 
 class PYIFError(Error):
-    """A call that makes no sense now: not connected, not open, open already. ``error`` says which."""
+    """A call that makes no sense now: not connected, not open, open already; or a wrong argument. ``error`` says which.
+
+    Wrong arguments are of derived classes, which are at the same time the exceptions of Python that pymqi raises.
+    """
 
     def __init__(self, e: object) -> None:
         super().__init__(e)
@@ -63,6 +67,22 @@ class PYIFError(Error):
 
     def __str__(self) -> str:
         return f"PYMQI Error: {self.error}"
+
+
+class WrongTypeError(PYIFError, TypeError):
+    """An argument of a type that a call does not take. In pymqi it is a TypeError, or what comes of it later."""
+
+
+class WrongValueError(PYIFError, ValueError):
+    """An argument with a value that nothing can be made of. In pymqi it is a ValueError."""
+
+
+class WrongMemberError(PYIFError, struct.error):
+    """A value that a structure has no place for. In pymqi it is a struct.error."""
+
+
+class UnknownMemberError(PYIFError, AttributeError):
+    """A structure has no member of this name. In pymqi it is an AttributeError."""
 
 
 def check(comp: int, reason: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sharedq.pymqi.errors import WrongTypeError, WrongValueError
+
 
 class default:  # noqa: N801 - pymqi's name
     """How text becomes a message: the encoding of its bytes, and the CCSID that says so in the descriptor."""
@@ -37,15 +39,24 @@ def ensure_not_unicode(value: object) -> None:
     """Refuse text where only bytes have a meaning.
 
     Raises:
-        TypeError: *value* is a ``str``.
+        WrongTypeError: *value* is a ``str``.
     """
     if isinstance(value, str):
-        raise TypeError(f"{value!r} is text where bytes are needed; encode it first")
+        raise WrongTypeError(f"{value!r} is text where bytes are needed; encode it first")
 
 
 def ensure_bytes(s: Any, encoding: str = "ascii") -> Any:
-    """*s*, encoded if it is text; anything else is returned as it is."""
-    return s.encode(encoding) if isinstance(s, str) else s
+    """*s*, encoded if it is text; anything else is returned as it is.
+
+    Raises:
+        WrongValueError: the encoding does not have a character of the text, or there is no such encoding.
+    """
+    if not isinstance(s, str):
+        return s
+    try:
+        return s.encode(encoding)
+    except (ValueError, LookupError) as error:
+        raise WrongValueError(f"{s!r:.100}: {error}") from error
 
 
 def padded_count(count: int, boundary: int = 4) -> int:

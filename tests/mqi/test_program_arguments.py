@@ -12,6 +12,7 @@ from sharedq.messages.context import appl_name_of, default_appl_name
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
+from sharedq.mqi.xa import XAError
 from tests.support.members import TestGroup
 
 
@@ -47,7 +48,7 @@ def test_a_program_may_have_any_name(
 def test_a_prepared_units_id_is_bytes(group: TestGroup) -> None:
     connection = group.connect("QM1")
 
-    with pytest.raises(TypeError, match="the id of a prepared unit of work is str, must be bytes"):
+    with pytest.raises(XAError, match=r"XAER_INVAL.*the id is str, must be bytes"):
         connection.prepare("text")  # type: ignore[arg-type]
 
 
@@ -56,7 +57,7 @@ def test_the_error_says_what_put_many_takes(group: TestGroup, given: object) -> 
     group.define_shared("Q")
     with (
         group.connect("QM1").open("Q", OpenOption.OUTPUT) as queue,
-        pytest.raises(TypeError, match=rf"a message to put is {type(given).__name__}, must be \(MQMD, bytes\)"),
+        pytest.raises(MQIError, match=rf"2004.*a message to put is {type(given).__name__}, must be \(MQMD, bytes\)"),
     ):
         queue.put_many([given])  # type: ignore[list-item]
 

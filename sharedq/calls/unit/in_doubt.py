@@ -471,6 +471,6 @@ def _unit(field: str, text: bytes) -> PreparedUnit:
 def _check(xid: bytes) -> None:
     given: object = xid
     if not isinstance(given, bytes):
-        raise TypeError(f"the id of a prepared unit of work is {type(given).__name__}, must be bytes")
+        raise XAError(XAReturn.XAER_INVAL, xid, f"the id is {type(given).__name__}, must be bytes")
     if not 1 <= len(xid) <= XID_MAX:
         raise XAError(XAReturn.XAER_INVAL, xid, f"{len(xid)} bytes; 1 to {XID_MAX} are allowed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -26,10 +25,11 @@ from sharedq.mqi.pcf.structures import (
     PCFError,
 )
 from sharedq.pymqi import CMQC, CMQCFC
+from sharedq.pymqi.boundary import checked, checked_call
 from sharedq.pymqi.commands.filters import AttributeFilter
 from sharedq.pymqi.connection.queue import Queue
 from sharedq.pymqi.connection.queue_manager import QueueManager
-from sharedq.pymqi.errors import MQMIError, PYIFError, names_by_number
+from sharedq.pymqi.errors import MQMIError, PYIFError, WrongMemberError, WrongTypeError, names_by_number
 from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.structures.pcf import CFBS, CFGR, CFH, CFIL, CFIN, CFSL, CFST
 from sharedq.pymqi.structures.queueing import GMO, MD, OD, PMO
@@ -50,6 +50,7 @@ _MS_PER_EXPIRY_UNIT = 100
 _FAMILY = "MQCMD_"
 
 
+@checked
 class PCFExecute(QueueManager):
     """Sends commands to a queue manager's command server, and waits for the answers.
 
@@ -133,16 +134,18 @@ class PCFExecute(QueueManager):
         """Itself: a command may also be called as ``pcf.CMQCFC.MQCMD_PING_Q_MGR()``."""
         return self
 
+    @checked_call
     def __execute(self, command: int, args: Arguments, filters: Iterable[AttributeFilter | MQOpts]) -> list[Answer]:
         """Send a command and return its answers.
 
         Raises:
             MQMIError: what the first answer that reports a failure says (MQRCCF_* or MQRC_*); 2033 no answer came in
                 time; the codes of the calls.
-            PYIFError: a number does not fit its 32 bits.
+            PYIFError: an argument is of a wrong type, or a number does not fit its 32 bits.
         """
-        parameters = _parameters(args or (), self._manager.bytes_encoding)
-        parameters += [each.structure() if isinstance(each, AttributeFilter) else each for each in filters]
+        given = _parameters(args or (), self._manager.bytes_encoding)
+        given += [each.structure() if isinstance(each, AttributeFilter) else each for each in filters]
+        parameters = [_structure(each) for each in given]
         header = CFH(
             Type=CMQCFC.MQCFT_COMMAND_XR,
             Version=CMQCFC.MQCFH_VERSION_3,
@@ -151,8 +154,8 @@ class PCFExecute(QueueManager):
         )
         try:
             message = b"".join(each.pack() for each in (header, *parameters))
-        except struct.error as error:
-            raise PYIFError(f"PCF: {error}") from error
+        except WrongMemberError as error:
+            raise WrongMemberError(f"PCF: {error.error}") from error
         reply_queue = self.__open_reply_queue()
         request = MD(
             Format=CMQC.MQFMT_ADMIN,
@@ -244,12 +247,18 @@ class PCFExecute(QueueManager):
         return answer, header
 
 
-def _parameters(args: Arguments, encoding: str) -> list[MQOpts]:
+def _parameters(args: Arguments, encoding: str) -> list[Any]:
     if isinstance(args, Mapping):
         return [_parameter(key, value, encoding) for key, value in args.items()]
     return list(args)
 
 
+@checked_call
+def _structure(given: MQOpts) -> MQOpts:
+    return given
+
+
+@checked_call
 def _parameter(key: int, value: Any, encoding: str) -> MQOpts:
     if isinstance(value, ByteString):
         return CFBS(Parameter=key, String=value.value)
@@ -262,7 +271,7 @@ def _parameter(key: int, value: Any, encoding: str) -> MQOpts:
         if is_text:
             return CFSL(Parameter=key, Strings=[ensure_bytes(each, encoding) for each in value])
         return CFIL(Parameter=key, Values=value)
-    raise TypeError(f"parameter {key} is a number, text, bytes, a ByteString or a list, not {type(value)}")
+    raise WrongTypeError(f"parameter {key} is a number, text, bytes, a ByteString or a list, not {type(value)}")
 
 
 def _count(parameters: Iterable[MQOpts]) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sharedq.pymqi import CMQC, CMQCFC
+from sharedq.pymqi.boundary import checked
 from sharedq.pymqi.errors import Error
 from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.structures.pcf import CFIF, CFSF
 from sharedq.pymqi.text import ensure_bytes, ensure_not_unicode
 
 
+@checked
 class AttributeFilter:
     """A filter by one attribute.
 
@@ -48,6 +50,7 @@ class IntegerFilter(AttributeFilter):
         return CFIF(Parameter=self.selector, Operator=self.operator, FilterValue=self.value)
 
 
+@checked
 class FilterOperator:
     """A filter that still lacks its value: called with that, it returns the filter.
 
@@ -78,6 +81,7 @@ class FilterOperator:
         return self.filter_cls(self.selector, value, self.operator)
 
 
+@checked
 class Filter:
     """The attribute to filter by; its methods are the operators: ``equal``, ``less``, ``like``, ``contains_gen`` ..."""
 

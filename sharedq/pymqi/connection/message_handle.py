@@ -18,9 +18,10 @@ from sharedq.mqi.wire import PD as PD_LAYOUT
 from sharedq.mqi.wire import SMPO as SMPO_LAYOUT
 from sharedq.properties.values import INTEGERS, Value
 from sharedq.pymqi import CMQC
+from sharedq.pymqi.boundary import checked
 from sharedq.pymqi.connection.hconn import Hconn
 from sharedq.pymqi.connection.queue_manager import QueueManager
-from sharedq.pymqi.errors import MQMIError, check, fail
+from sharedq.pymqi.errors import MQMIError, WrongTypeError, WrongValueError, check, fail
 from sharedq.pymqi.structures.conversion import return_to, to_native
 from sharedq.pymqi.structures.properties import BMHO, CMHO, DMHO, DMPO, MHBO, PD, SMPO
 from sharedq.pymqi.structures.queueing import MD
@@ -33,6 +34,7 @@ _FLOATS = (CMQC.MQTYPE_FLOAT32, CMQC.MQTYPE_FLOAT64)
 _SIZE_MAX = 104_857_600
 
 
+@checked
 class MessageHandle:
     """A message handle.
 
@@ -82,6 +84,7 @@ class MessageHandle:
         return_to(md, MD_LAYOUT, native)
         return buffer
 
+    @checked
     class _Properties:
         """The properties: ``handle.properties.set(name, value)``, ``handle.properties.get(name)``."""
 
@@ -148,7 +151,7 @@ class MessageHandle:
                     up to the first null.
 
             Raises:
-                TypeError, ValueError: the value is none of the type.
+                PYIFError: the value is none of the type.
                 MQMIError: 2442 no property may have this name, 2473 no such type, 2469 the value does not fit it, ...
             """
             handle = self._handle
@@ -173,7 +176,15 @@ def _text(name: str | bytes) -> str:
 
 def _given(value: Any, type_: int, length: int) -> Value:
     """The value as C takes it from a buffer of its type."""
-    if type_ in (CMQC.MQTYPE_STRING, CMQC.MQTYPE_BYTE_STRING) and isinstance(value, int):
+    try:
+        return _converted(value, type_, length)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = WrongTypeError if isinstance(error, TypeError) else WrongValueError
+        raise kind(f"a property's value, {value!r:.100}: {error}") from error
+
+
+def _converted(value: Any, type_: int, length: int) -> Value:
+    if type_ in (CMQC.MQTYPE_STRING, CMQC.MQTYPE_BYTE_STRING) and hasattr(value, "__index__"):
         # Python would make so many bytes of it.
         raise TypeError("a number is no string")
     if type_ == CMQC.MQTYPE_STRING:

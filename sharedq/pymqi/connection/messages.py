@@ -10,13 +10,17 @@ from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.mqi.wire import MD as MD_LAYOUT
 from sharedq.mqi.wire import PMO as PMO_LAYOUT
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.errors import check
+from sharedq.pymqi.boundary import checked_call
+from sharedq.pymqi.errors import WrongTypeError, check
 from sharedq.pymqi.structures.conversion import return_to, to_native
+from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.structures.queueing import MD, PMO
+from sharedq.pymqi.text import ensure_bytes
 from sharedq.verbs import Outcome
 
 
-def common_q_args(*opts: Any) -> tuple[MD, Any]:
+@checked_call
+def common_q_args(*opts: MQOpts | None) -> tuple[MD, Any]:
     """The message descriptor (a new one if there is none) and the put or get options (None if there are none).
 
     Raises:
@@ -24,6 +28,7 @@ def common_q_args(*opts: Any) -> tuple[MD, Any]:
     """
     if len(opts) > 2:
         raise TypeError(f"at most a message descriptor and options, not {len(opts)} arguments")
+    descriptor: Any
     descriptor, options = (*opts, None, None)[:2]
     return MD() if descriptor is None else descriptor, options
 
@@ -35,14 +40,15 @@ def message_bytes(msg: object, descriptor: MD, encoding: str, ccsid: int) -> byt
     """A message's data. Text is encoded, and the descriptor then says so.
 
     Raises:
-        TypeError: neither text nor bytes.
+        WrongTypeError: neither text nor bytes.
     """
     if isinstance(msg, str):
         descriptor.CodedCharSetId, descriptor.Format = ccsid, CMQC.MQFMT_STRING
-        return msg.encode(encoding)
+        encoded: bytes = ensure_bytes(msg, encoding)
+        return encoded
     if isinstance(msg, bytes):
         return msg
-    raise TypeError(f"a message is bytes or text, not {type(msg)}")
+    raise WrongTypeError(f"a message is bytes or text, not {type(msg)}")
 
 
 def put_message(

@@ -16,11 +16,13 @@ from sharedq.mqi.wire import GMO as GMO_LAYOUT
 from sharedq.mqi.wire import MD as MD_LAYOUT
 from sharedq.mqi.wire import OD as OD_LAYOUT
 from sharedq.pymqi import CMQC
+from sharedq.pymqi.boundary import checked, checked_call
 from sharedq.pymqi.connection.hconn import Hconn, Opened
 from sharedq.pymqi.connection.messages import common_q_args, message_bytes, put_message
 from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import MQMIError, PYIFError, check, fail
 from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor, return_to, to_native
+from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.structures.queueing import GMO, MD, OD
 from sharedq.pymqi.structures.rfh2 import RFH2, take_rfh2_headers
 from sharedq.pymqi.text import ensure_not_unicode
@@ -28,6 +30,7 @@ from sharedq.session.handle import Handle, ObjectHandle
 from sharedq.session.topics import TopicHandle
 
 
+@checked
 class Queue:
     """A queue of a connected queue manager.
 
@@ -67,6 +70,7 @@ class Queue:
         if opts:
             self.__open(opts[0])
 
+    @checked_call
     def __open(self, options: int) -> None:
         if self.__od is None:
             raise PYIFError("The Queue Descriptor has not been set.")
@@ -90,7 +94,7 @@ class Queue:
             fail(CMQC.MQRC_HOBJ_ERROR)
         return hconn, handle
 
-    def put(self, msg: str | bytes, *opts: Any) -> None:
+    def put(self, msg: str | bytes, *opts: MQOpts | None) -> None:
         """MQPUT.
 
         Args:
@@ -114,9 +118,9 @@ class Queue:
             opts: descriptor, put-message options, and a list of ``RFH2``. Formats and encodings must chain from the
                 descriptor through the headers: nothing of that is filled in.
         """
-        self.put(with_headers(msg, opts), *opts[:2])
+        self.put(with_headers(msg, *opts), *opts[:2])
 
-    def get(self, maxLength: int | None = None, *opts: Any) -> bytes:
+    def get(self, maxLength: int | None = None, *opts: MQOpts | None) -> bytes:
         """MQGET.
 
         Args:
@@ -144,9 +148,12 @@ class Queue:
             raise MQMIError(comp, reason, message=body, original_length=length)
         return body
 
-    def get_no_jms(self, max_length: int | None = None, *args: Any) -> bytes:
+    def get_no_jms(self, max_length: int | None = None, *args: MQOpts | None) -> bytes:
         """``get`` of the data without properties, failing when the queue manager quiesces."""
-        descriptor, options = common_q_args(*args)
+        return self.__get_no_jms(max_length, *common_q_args(*args))
+
+    @checked_call
+    def __get_no_jms(self, max_length: int | None, descriptor: MD, options: GMO | None) -> bytes:
         options = options or GMO()
         # It must be right before anything is added.
         options.pack()
@@ -162,11 +169,20 @@ class Queue:
             opts: descriptor, get-message options, and an empty list, to which the headers are added as ``RFH2``. A
                 header that cannot be read stays at the front of the data.
         """
-        headers = _header_list(opts)
-        if headers is None:
-            return self.get(max_length, *opts[:2])
-        md = MD() if opts[0] is None else opts[0]
-        found, body = take_rfh2_headers(self.get(max_length, md, opts[1]), md["Format"])
+        return self.__get_rfh2(max_length, *opts)
+
+    @checked_call
+    def __get_rfh2(
+        self,
+        max_length: int | None,
+        md: MD | None = None,
+        options: MQOpts | None = None,
+        headers: list[RFH2] | tuple[()] = (),
+    ) -> bytes:
+        if not isinstance(headers, list):
+            return self.get(max_length, md, options)
+        md = MD() if md is None else md
+        found, body = take_rfh2_headers(self.get(max_length, md, options), md["Format"])
         headers.extend(found)
         return body
 
@@ -205,25 +221,22 @@ class Queue:
         return self.__handle
 
 
-def with_headers(msg: bytes, opts: tuple[Any, ...]) -> bytes:
-    """Return *msg* after the MQRFH2 headers among the arguments of a call, the third one."""
-    ensure_not_unicode(msg)
-    headers = _header_list(opts)
-    descriptor = MD() if not opts or opts[0] is None else opts[0]
-    descriptor.pack()
-    encoding = index(descriptor["Encoding"])
+@checked_call
+def with_headers(
+    msg: bytes, md: MD | None = None, _: MQOpts | None = None, headers: list[RFH2] | tuple[()] = ()
+) -> bytes:
+    """Return *msg* after the MQRFH2 headers among the arguments of a call."""
+    md = MD() if md is None else md
+    md.pack()
+    encoding = index(md["Encoding"])
     front = b""
-    for header in headers or ():
+    for header in headers:
         if header is not None:
-            front += header.pack(encoding)
+            front += _header(header).pack(encoding)
             encoding = index(header["Encoding"])
     return front + msg
 
 
-def _header_list(opts: tuple[Any, ...]) -> list[RFH2] | None:
-    if len(opts) < 3:
-        return None
-    headers: list[RFH2] = opts[2]
-    if not isinstance(headers, list):
-        raise TypeError(f"the third argument is a list of RFH2, not {type(headers)}")
-    return headers
+@checked_call
+def _header(given: RFH2) -> RFH2:
+    return given

@@ -14,19 +14,22 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import CONN_TAG_LENGTH
 from sharedq.mqi.structures import MQCNO, MQOD
 from sharedq.pymqi import CMQC, CMQXC
+from sharedq.pymqi.boundary import checked, checked_call
 from sharedq.pymqi.connection.addresses import names_at
 from sharedq.pymqi.connection.hconn import Hconn, settle
 from sharedq.pymqi.connection.messages import common_q_args, message_bytes, put_message
 from sharedq.pymqi.connection.reconnection import LATER, ReconnectableHconn, mode_of
-from sharedq.pymqi.errors import PYIFError, check
-from sharedq.pymqi.structures.client import CD
+from sharedq.pymqi.errors import PYIFError, WrongValueError, check
+from sharedq.pymqi.structures.client import CD, SCO
 from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor
+from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.structures.queueing import OD
 from sharedq.pymqi.text import default, ensure_bytes
 from sharedq.session.handle import ObjectHandle
 from sharedq.settings.values import ConfigError
 
 
+@checked
 class QueueManager:
     """A connection to a queue manager. One may serve several threads: their calls take turns.
 
@@ -82,22 +85,34 @@ class QueueManager:
         """
         if len(args) > 2:
             raise TypeError(f"connect_with_options: at most an MQCD and an MQSCO can be positional, not {args}")
-        kwargs |= dict(zip(("cd", "sco"), args, strict=False))
-        _check_user(kwargs.get("user"), kwargs.get("password"))
-        cd = kwargs.get("cd")
+        self.__connect_with(name, **{**kwargs, **dict(zip(("cd", "sco"), args, strict=False))})
+
+    @checked_call
+    def __connect_with(
+        self,
+        name: str | bytes,
+        cd: CD | None = None,
+        sco: SCO | None = None,
+        user: str | bytes | None = None,
+        password: str | bytes | None = None,
+        opts: int = CMQC.MQCNO_NONE,
+        conn_tag: str | bytes | None = b"",
+        **_: Any,
+    ) -> None:
+        if user and password is None:
+            raise WrongValueError("a user needs a password, which may be empty")
         if cd is not None:
             # As far as it can be wrong, it is wrong here too.
             cd.pack()
             if cd.SSLCipherSpec and cd.Version < CMQXC.MQCD_VERSION_7:
                 cd.Version = CMQXC.MQCD_VERSION_7
-        if kwargs.get("sco") is not None:
-            kwargs["sco"].pack()
-        tag = ensure_bytes(kwargs.get("conn_tag") or b"")
+        if sco is not None:
+            sco.pack()
+        tag = ensure_bytes(conn_tag or b"")
         if len(tag) > CONN_TAG_LENGTH:
             raise PYIFError(f"conn_tag has {len(tag)} bytes, allowed: at most {CONN_TAG_LENGTH}")
-        options = kwargs.get("opts", CMQC.MQCNO_NONE)
-        cno = MQCNO(version=3, options=options, conn_tag=tag.ljust(CONN_TAG_LENGTH, b"\0"))
-        mode = mode_of(options, CMQXC.MQRCN_NO if cd is None else cd.DefReconnect)
+        cno = MQCNO(version=3, options=opts, conn_tag=tag.ljust(CONN_TAG_LENGTH, b"\0"))
+        mode = mode_of(opts, CMQXC.MQRCN_NO if cd is None else cd.DefReconnect)
         self.__connect(name, cno, b"" if cd is None else cd.ConnectionName, mode)
 
     connectWithOptions = connect_with_options
@@ -196,7 +211,7 @@ class QueueManager:
 
     # -- single calls --------------------------------------------------------------------------------------------
 
-    def put1(self, qDesc: str | bytes | OD, msg: str | bytes, *opts: Any) -> None:
+    def put1(self, qDesc: str | bytes | OD, msg: str | bytes, *opts: MQOpts | None) -> None:
         """MQPUT1: put one message on a queue, given by name or descriptor.
 
         Args:
@@ -224,12 +239,3 @@ class QueueManager:
         values, comp, reason = hconn.call(verbs.mqinq, self.__qmobj, (attribute,))
         check(comp, reason)
         return values[attribute]
-
-
-def _check_user(user: object, password: object) -> None:
-    if not user:
-        return
-    if password is None:
-        raise ValueError("a user needs a password, which may be empty")
-    if not (isinstance(user, str | bytes) and isinstance(password, str | bytes)):
-        raise ValueError("user and password must be text or bytes")

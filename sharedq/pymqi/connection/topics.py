@@ -9,6 +9,7 @@ from sharedq import verbs
 from sharedq.mqi.constants import MQCC
 from sharedq.mqi.structures import MQMD, MQPMO, MQSD, MQSRO
 from sharedq.pymqi import CMQC
+from sharedq.pymqi.boundary import checked
 from sharedq.pymqi.connection.hconn import Hconn
 from sharedq.pymqi.connection.messages import common_q_args, put_message
 from sharedq.pymqi.connection.queue import Queue, with_headers
@@ -25,6 +26,7 @@ from sharedq.session.topics import SubscriptionHandle, TopicHandle
 _NEW = CMQC.MQSO_CREATE | CMQC.MQSO_NON_DURABLE | CMQC.MQSO_MANAGED
 
 
+@checked
 class Topic:
     """A topic of a connected queue manager, opened at once if open options are given, else by ``pub``.
 
@@ -90,7 +92,7 @@ class Topic:
         self.__od.return_vs("ResObjectString", od.res_object_string)
         self.__hconn, self.__handle = hconn, handle
 
-    def pub(self, msg: bytes, *opts: Any) -> None:
+    def pub(self, msg: bytes, *opts: MQOpts | None) -> None:
         """MQPUT: publish a message.
 
         Args:
@@ -112,7 +114,7 @@ class Topic:
 
     def pub_rfh2(self, msg: bytes, *opts: Any) -> None:
         """Publish *msg* after MQRFH2 headers; see ``Queue.put_rfh2``."""
-        self.pub(with_headers(msg, opts), *opts[:2])
+        self.pub(with_headers(msg, *opts), *opts[:2])
 
     def sub(self, *opts: Any) -> Subscription:
         """Subscribe to the topic.
@@ -133,6 +135,7 @@ class Topic:
         self.__handle = self.__hconn = None
 
 
+@checked
 class Subscription:
     """A subscription, made at once if a descriptor is given, else by ``sub``.
 
@@ -147,7 +150,7 @@ class Subscription:
         queue_manager: QueueManager,
         sub_desc: SD | None = None,
         sub_name: str | bytes | None = None,
-        sub_queue: Any = None,
+        sub_queue: Queue | int | None = None,
         sub_opts: int | None = None,
         topic_name: str | bytes | None = None,
         topic_string: str | bytes | None = None,
@@ -172,18 +175,16 @@ class Subscription:
 
     def get(self, max_length: int | None = None, *opts: Any) -> bytes:
         """MQGET of a publication; see ``Queue.get``."""
-        body: bytes = self.sub_queue.get(max_length, *opts)
-        return body
+        return self.__queue().get(max_length, *opts)
 
     def get_rfh2(self, max_length: int | None = None, *opts: Any) -> bytes:
         """MQGET of a publication, with its MQRFH2 headers taken off; see ``Queue.get_rfh2``."""
-        body: bytes = self.sub_queue.get_rfh2(max_length, *opts)
-        return body
+        return self.__queue().get_rfh2(max_length, *opts)
 
     def sub(
         self,
         sub_desc: SD | None = None,
-        sub_queue: Any = None,
+        sub_queue: Queue | int | None = None,
         sub_name: str | bytes | None = None,
         sub_opts: int | None = None,
         topic_name: str | bytes | None = None,
@@ -193,7 +194,7 @@ class Subscription:
 
         Raises:
             MQMIError: the call failed.
-            TypeError: *sub_desc* is no ``SD``.
+            PYIFError: *sub_desc* is no ``SD``.
         """
         self.topic_name = ensure_bytes(topic_name) or self.topic_name
         self.topic_string = ensure_bytes(topic_string) or self.topic_string
@@ -206,8 +207,6 @@ class Subscription:
                 sub_desc["ObjectName"] = self.topic_name
             if self.topic_string:
                 sub_desc.set_vs("ObjectString", self.topic_string)
-        elif not isinstance(sub_desc, SD):
-            raise TypeError("sub_desc must be a SD(sub descriptor) object.")
         hconn, sd = self.__qmgr._hconn(), _native(sub_desc)
         found, comp, reason = hconn.call(verbs.mqsub, sd, _queue_handle(hconn, sub_queue))
         check(comp, reason)
@@ -219,7 +218,7 @@ class Subscription:
             self.sub_queue.set_handle(found.queue.number)
         elif isinstance(sub_queue, Queue):
             self.sub_queue = sub_queue
-        else:
+        elif sub_queue is not None:
             self.sub_queue = Queue(self.__qmgr)
             self.sub_queue.set_handle(sub_queue)
 
@@ -245,7 +244,12 @@ class Subscription:
             self.__hconn = self.__number = None
         check(comp, reason)
         if close_sub_queue:
-            self.sub_queue.close(close_sub_queue_options)
+            self.__queue().close(close_sub_queue_options)
+
+    def __queue(self) -> Queue:
+        if not isinstance(self.sub_queue, Queue):
+            raise PYIFError("the subscription has no queue for publications")
+        return self.sub_queue
 
     def __opened(self) -> tuple[Hconn, SubscriptionHandle]:
         if self.__number is None or self.__hconn is None:

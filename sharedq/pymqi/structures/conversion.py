@@ -14,6 +14,7 @@ from sharedq.mqi.structures import MQOD
 from sharedq.mqi.wire import OD as OD_LAYOUT
 from sharedq.mqi.wire import Layout
 from sharedq.pymqi import CMQC
+from sharedq.pymqi.boundary import checked_call
 from sharedq.pymqi.errors import MQMIError, fail
 from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.structures.queueing import OD
@@ -27,7 +28,7 @@ def to_native(layout: Layout[T], structure: MQOpts) -> T:
 
     Raises:
         MQMIError: StrucId or Version is not one that IBM has.
-        TypeError, struct.error: a member has the wrong type.
+        PYIFError: a member has the wrong type.
     """
     try:
         return layout.unpack(structure.pack())
@@ -41,6 +42,7 @@ def return_to(structure: MQOpts, layout: Layout[T], native: T) -> None:
     structure.unpack(returned + structure.pack()[len(returned) :])
 
 
+@checked_call
 def make_q_desc(qDescOrString: str | bytes | OD) -> OD:  # noqa: N803 - pymqi's name
     """An object descriptor: the one given, or one for the queue of that name."""
     if isinstance(qDescOrString, str | bytes):

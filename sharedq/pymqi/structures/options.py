@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sharedq.pymqi.boundary import checked
+from sharedq.pymqi.errors import UnknownMemberError, WrongMemberError
 from sharedq.pymqi.text import ensure_bytes, ensure_not_unicode
 
 #: Format of an MQLONG, which has 32 bits everywhere.
@@ -20,6 +22,7 @@ _TEXT_STRINGS = ("SubName", "ObjectString")
 _compiled = lru_cache(maxsize=256)(struct.Struct)
 
 
+@checked
 class MQOpts:
     """The base of all structures.
 
@@ -32,8 +35,8 @@ class MQOpts:
         kw: members that shall not have their initial value.
 
     Raises:
-        AttributeError: no such member.
-        TypeError: text where bytes are needed.
+        UnknownMemberError: no such member.
+        WrongTypeError: text where bytes are needed.
     """
 
     def __init__(self, memlist: Sequence[Sequence[Any]], **kw: Any) -> None:
@@ -44,8 +47,11 @@ class MQOpts:
 
     def _define(self, memlist: Sequence[Sequence[Any]]) -> None:
         """Be a structure of these members, with their initial values."""
-        self._members = tuple((str(member[0]), *member[1:]) for member in memlist)
-        self._struct = _compiled("".join(member[2] * _count(member) for member in self._members))
+        try:
+            self._members = tuple((str(member[0]), *member[1:]) for member in memlist)
+            self._struct = _compiled("".join(member[2] * _count(member) for member in self._members))
+        except (struct.error, TypeError, ValueError, IndexError, MemoryError) as error:
+            raise WrongMemberError(f"{type(self).__name__}: {error}") from error
         for member in self._members:
             value = member[1]
             setattr(self, member[0], list(value) if isinstance(value, list) else value)
@@ -59,10 +65,16 @@ class MQOpts:
         """The structure's bytes, all versions' members included.
 
         Raises:
-            TypeError: a member is text.
-            struct.error: a member's value does not go with its type.
+            WrongTypeError: a member is text.
+            WrongMemberError: a member's value does not go with its type.
         """
-        return self._struct.pack(*self._flat_values())
+        return self._packed(self._struct)
+
+    def _packed(self, layout: struct.Struct) -> bytes:
+        try:
+            return layout.pack(*self._flat_values())
+        except struct.error as error:
+            raise WrongMemberError(f"{type(self).__name__}: {error}") from error
 
     def _flat_values(self) -> Iterator[Any]:
         for name, initial, *_ in self._members:
@@ -73,8 +85,14 @@ class MQOpts:
                 yield element
 
     def unpack(self, buff: bytes) -> None:
-        """Set every member from bytes; what is missing at the end counts as nulls."""
+        """Set every member from bytes; what is missing at the end counts as nulls.
+
+        Raises:
+            WrongMemberError: there are more bytes than the structure has.
+        """
         ensure_not_unicode(buff)
+        if len(buff) > self._struct.size:
+            raise WrongMemberError(f"{type(self).__name__}: {len(buff)} bytes, it has {self._struct.size}")
         values = iter(self._struct.unpack(buff.ljust(self._struct.size, b"\0")))
         for member in self._members:
             if isinstance(member[1], list):
@@ -92,12 +110,15 @@ class MQOpts:
         return {member[0]: getattr(self, member[0]) for member in self._members}
 
     def __setitem__(self, key: str, value: Any) -> None:
-        getattr(self, key)
+        self[key]
         ensure_not_unicode(value)
         setattr(self, key, value)
 
     def __getitem__(self, key: str) -> Any:
-        return getattr(self, key)
+        try:
+            return getattr(self, key)
+        except AttributeError as error:
+            raise UnknownMemberError(f"{type(self).__name__} has no member {key}") from error
 
     def __str__(self) -> str:
         return "\n".join(f"{name}: {value}" for name, value in self.get().items())

@@ -5,14 +5,16 @@ Each is as long as its string or list, which are given at construction. Members 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
+from sharedq.mqi.limits import MAX_MSG_LENGTH
 from sharedq.pymqi import CMQC, CMQCFC
+from sharedq.pymqi.errors import WrongMemberError, WrongTypeError
 from sharedq.pymqi.structures.options import INTEGER64_TYPE as INT64
 from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.text import padded_count
+from sharedq.pymqi.text import ensure_not_unicode, padded_count
 
 _INT64_LENGTH, _LONG_LENGTH = 8, 4
 
@@ -46,7 +48,8 @@ class _Parameter(MQOpts):
 def _string(name: str, kw: dict[str, Any]) -> tuple[int, tuple[Sequence[Any], ...]]:
     """The room that the string *name* takes, and its members: its length, and itself with nulls after it."""
     string = kw.pop(name, b"")
-    length = kw.pop(f"{name}Length", len(string))
+    length = kw.pop(f"{name}Length", None)
+    length = _size(string, bytes) if length is None else _number(length)
     room = padded_count(length)
     return room, ((f"{name}Length", length, LONG), (name, string, f"{room}s"))
 
@@ -54,8 +57,23 @@ def _string(name: str, kw: dict[str, Any]) -> tuple[int, tuple[Sequence[Any], ..
 def _list(kw: dict[str, Any], kind: str) -> tuple[int, tuple[Sequence[Any], ...]]:
     """How many integers a list has, and its members."""
     values = kw.pop("Values", [])
-    count = kw.pop("Count", len(values))
+    count = kw.pop("Count", None)
+    count = _size(values, list) if count is None else _number(count)
     return count, (("Count", count, LONG), ("Values", values, kind, count))
+
+
+def _size(value: Any, kind: type[Sized]) -> int:
+    ensure_not_unicode(value)
+    if not isinstance(value, kind):
+        raise WrongTypeError(f"PCF: {value!r:.100} is {type(value).__name__}, must be {kind.__name__}")
+    return len(value)
+
+
+def _number(length: Any) -> int:
+    """A length or count that was given. What nobody could send is refused before there is room for it."""
+    if not isinstance(length, int) or not 0 <= length <= MAX_MSG_LENGTH:
+        raise WrongMemberError(f"PCF: {length!r:.100} is no length")
+    return length
 
 
 class CFBF(_Parameter):
@@ -136,8 +154,9 @@ class CFSL(_Parameter):
 
     def __init__(self, **kw: Any) -> None:
         strings = kw.pop("Strings", [])
-        longest = kw.pop("StringLength", max(map(len, strings), default=0))
-        count = kw.pop("Count", len(strings))
+        given = _size(strings, list)
+        longest = _number(kw.pop("StringLength", max((_size(each, bytes) for each in strings), default=0)))
+        count = _number(kw.pop("Count", given))
         room = padded_count(longest) if count else 0
         members = (
             ("CodedCharSetId", CMQC.MQCCSI_DEFAULT, LONG),
@@ -145,7 +164,7 @@ class CFSL(_Parameter):
             ("StringLength", room, LONG),
             ("Strings", strings or [b""], f"{room}s", count or 1),
         )
-        length = CMQCFC.MQCFSL_STRUC_LENGTH_FIXED + room * len(strings)
+        length = CMQCFC.MQCFSL_STRUC_LENGTH_FIXED + room * given
         super().__init__(CMQCFC.MQCFT_STRING_LIST, length, members, kw)
 
 

@@ -10,12 +10,14 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from sharedq.pymqi import CMQC
+from sharedq.pymqi.boundary import checked
 from sharedq.pymqi.errors import PYIFError
 from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
 from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.text import ensure_not_unicode
 
 
+@checked
 class RFH2(MQOpts):
     """An MQRFH2. Each folder adds two members: its name, with the XML, and its name and ``Length``."""
 
@@ -63,7 +65,7 @@ class RFH2(MQOpts):
         Args:
             encoding: of its numbers, as the MQMD or the header before says; None: as they were in what was unpacked.
         """
-        return self._packer(_is_big(self._encoding if encoding is None else encoding)).pack(*self._flat_values())
+        return self._packed(self._packer(_is_big(self._encoding if encoding is None else encoding)))
 
     def unpack(self, buff: bytes, encoding: int | None = None) -> None:
         """Read the header at the front of *buff*.

@@ -128,7 +128,7 @@ def attack(program: Fuzzed, name: str, takes: Callable[[Any], bool]) -> int:
             continue
         for what, given in with_each_value(right, at):
             said = f"{name}: {what}"
-            codes = program.codes_of(name, call, given, said)
+            codes = program.codes_of(call, given, said)
             assert not set(codes) & NEVER, f"{said}: {codes}"
             assert not program.hconn.is_ended, said
             made += 1
