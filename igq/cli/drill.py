@@ -30,7 +30,6 @@ def drill(
         typer.Option("--audit/--no-audit", help="Whether the audit judges each run, which takes some seconds."),
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="List the drills as JSON.")] = False,
-    parent: Annotated[int, typer.Option("--parent", hidden=True, help="End with this process.")] = 0,
 ) -> int:
     """Rehearse a failure: kill or pause something, and check that no message is lost, doubled or reordered.
 
@@ -38,17 +37,11 @@ def drill(
     verdict.json and report.html beside the records. The histories of the programs must agree with it. Exit status: 0,
     all runs were good; 1, one was not; 2, a run was not possible.
     """
-    import signal
-
     from igq.errors import CommandError
-    from igq.processes.child import die_with_parent
     from igq.rehearsal.drills.run import drill as run_drill
     from igq.rehearsal.drills.run import listed
     from sharedq.display.lines import say_json
 
-    if parent:
-        # A signal that lets the drill end its processes in good order.
-        die_with_parent(parent, signal.SIGTERM)
     if as_json:
         if name not in (None, "list") or runs_all:
             raise CommandError("--json lists the drills: give no name and not --all", 2)

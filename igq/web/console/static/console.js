@@ -7,7 +7,6 @@ import { get, onSignedOut, post, useCsrf } from "./api.js";
 import { h, replace } from "./dom.js";
 import * as live from "./live.js";
 import * as dead_letters from "./views/dead_letters.js";
-import * as drills from "./views/drills.js";
 import * as group from "./views/group.js";
 import * as mqsc from "./views/mqsc.js";
 import * as queue from "./views/queue.js";
@@ -16,7 +15,7 @@ import * as structures from "./views/structures.js";
 import * as trace from "./views/trace.js";
 import * as units from "./views/units.js";
 
-const VIEWS = { group, queues, queue, trace, dead_letters, units, structures, mqsc, drills };
+const VIEWS = { group, queues, queue, trace, dead_letters, units, structures, mqsc };
 const ROLES = ["viewer", "operator", "administrator"];
 const main = document.getElementById("main");
 const menu = document.getElementById("menu");
