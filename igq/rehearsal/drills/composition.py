@@ -4,45 +4,35 @@ from __future__ import annotations
 
 import random
 
-from igq.rehearsal.drills import incidents
+from igq.rehearsal.drills import incidents, steps
 from igq.rehearsal.drills.incidents import Steps
-from igq.rehearsal.drills.scenario import (
-    Drain,
-    Draw,
-    FlushScripts,
-    Hold,
-    Kill,
-    Resolve,
-    Role,
-    Scenario,
-    Start,
-    StartGroup,
-    StartLoad,
-    Step,
-    WaitForAgent,
-    WaitForPuts,
-    WaitUntilRecovered,
-)
+from igq.rehearsal.drills.scenario import Role, Scenario, Step
 
 _CUTS: tuple[Steps, ...] = (
-    (WaitForAgent(), *incidents.CUT_IN_COMMITS),
-    (WaitForAgent(), *incidents.CUT_BEFORE_COMMITS),
+    (steps.wait_for_agent(), *incidents.CUT_IN_COMMITS),
+    (steps.wait_for_agent(), *incidents.CUT_BEFORE_COMMITS),
 )
 #: The parts of a random drill. Each begins and ends with all managers and programs at work.
 _BLOCKS: tuple[Steps, ...] = (
     incidents.MANAGER_KILLED,
     incidents.EVERYTHING_KILLED,
-    (Hold(), Kill(Role.EVERYTHING), Start(Role.EVERYTHING), WaitUntilRecovered(Role.MANAGER), WaitForAgent()),
+    (
+        steps.hold(),
+        steps.kill(Role.EVERYTHING),
+        steps.start(Role.EVERYTHING),
+        steps.wait_until_recovered(Role.MANAGER),
+        steps.wait_for_agent(),
+    ),
     incidents.TWO_MANAGERS_KILLED,
     incidents.ALL_MANAGERS_KILLED,
-    (*incidents.KILLED_IN_DOUBT, Resolve()),
-    (WaitForAgent(), *incidents.AGENT_KILLED),
-    (WaitForAgent(), *incidents.AGENT_PAUSED),
-    (WaitForAgent(), *incidents.AGENT_HUNG),
+    (*incidents.KILLED_IN_DOUBT, steps.resolve()),
+    (steps.wait_for_agent(), *incidents.AGENT_KILLED),
+    (steps.wait_for_agent(), *incidents.AGENT_PAUSED),
+    (steps.wait_for_agent(), *incidents.AGENT_HUNG),
     incidents.PROGRAMS_KILLED,
     incidents.PROGRAMS_PAUSED,
     incidents.EVERYTHING_PAUSED,
-    (FlushScripts(20),),
+    (steps.flush_scripts(20),),
     incidents.IGQ_TOGGLED,
     incidents.MEMORY_FULL,
     *_CUTS,
@@ -59,18 +49,18 @@ def random_scenario(seed: int, *, may_cut: bool = True) -> Scenario:
     """
     generator = random.Random(seed)
     drawn = [generator.choice(_BLOCKS) for _ in range(_FAULTS)]
-    steps: list[Step] = [StartGroup(), WaitForAgent(), StartLoad()]
+    drawn_steps: list[Step] = [steps.start_group(), steps.wait_for_agent(), steps.start_load()]
     for number, block in enumerate(drawn):
         # The later victims are the same with or without it.
-        steps += [
-            WaitForPuts((number + 0.5) / (_FAULTS + 1), _PACE_S),
-            Draw(),
+        drawn_steps += [
+            steps.wait_for_puts((number + 0.5) / (_FAULTS + 1), _PACE_S),
+            steps.draw(),
             *(block if may_cut or block not in _CUTS else ()),
         ]
     return Scenario(
         "random",
         "Several faults, drawn by the seed.",
-        (*steps, Drain()),
+        (*drawn_steps, steps.drain()),
         load=2,
         has_machines=may_cut and any(block in _CUTS for block in drawn),
     )

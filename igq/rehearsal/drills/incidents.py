@@ -2,32 +2,8 @@
 
 from __future__ import annotations
 
-from igq.rehearsal.drills.scenario import (
-    AlterIgq,
-    Cut,
-    ExpectInDoubt,
-    ExpectInLog,
-    ExpectShutOut,
-    HangAgent,
-    Heal,
-    Hold,
-    Kill,
-    LetLeasePass,
-    LimitMemory,
-    Pause,
-    Prepare,
-    Release,
-    Resolve,
-    Resume,
-    Role,
-    Start,
-    Step,
-    WaitForAgent,
-    WaitForPutter,
-    WaitForRefusal,
-    WaitUntilReady,
-    WaitUntilRecovered,
-)
+from igq.rehearsal.drills import steps
+from igq.rehearsal.drills.scenario import Role, Step
 from sharedq.mqi.constants import MQRC
 
 Steps = tuple[Step, ...]
@@ -37,99 +13,108 @@ _OBJECT_CHANGED = int(MQRC.OBJECT_CHANGED)
 _STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
 
 MANAGER_KILLED: Steps = (
-    Hold(),
-    Kill(Role.MANAGER),
-    WaitUntilRecovered(Role.MANAGER),
-    Release(),
-    Start(Role.MANAGER),
-    WaitForAgent(),
+    steps.hold(),
+    steps.kill(Role.MANAGER),
+    steps.wait_until_recovered(Role.MANAGER),
+    steps.release(),
+    steps.start(Role.MANAGER),
+    steps.wait_for_agent(),
 )
 EVERYTHING_KILLED: Steps = (
-    Hold(),
-    Kill(Role.EVERYTHING),
-    WaitUntilRecovered(Role.MANAGER),
-    Start(Role.EVERYTHING),
-    WaitForAgent(),
+    steps.hold(),
+    steps.kill(Role.EVERYTHING),
+    steps.wait_until_recovered(Role.MANAGER),
+    steps.start(Role.EVERYTHING),
+    steps.wait_for_agent(),
 )
 TWO_MANAGERS_KILLED: Steps = (
-    Hold(managers=2),
-    Kill(Role.EVERYTHING, managers=2),
-    WaitUntilRecovered(Role.MANAGER, managers=2),
-    Start(Role.EVERYTHING, managers=2),
-    WaitForAgent(),
+    steps.hold(managers=2),
+    steps.kill(Role.EVERYTHING, managers=2),
+    steps.wait_until_recovered(Role.MANAGER, managers=2),
+    steps.start(Role.EVERYTHING, managers=2),
+    steps.wait_for_agent(),
 )
 ALL_MANAGERS_KILLED: Steps = (
-    Hold(managers=3),
-    Kill(Role.EVERYTHING, managers=3),
-    Start(Role.MANAGER),
-    WaitUntilRecovered(Role.MANAGER, managers=3),
-    Start(Role.EVERYTHING, managers=3),
-    WaitForAgent(),
+    steps.hold(managers=3),
+    steps.kill(Role.EVERYTHING, managers=3),
+    steps.start(Role.MANAGER),
+    steps.wait_until_recovered(Role.MANAGER, managers=3),
+    steps.start(Role.EVERYTHING, managers=3),
+    steps.wait_for_agent(),
 )
-AGENT_KILLED: Steps = (Kill(Role.AGENT), WaitForAgent(), ExpectInLog("CSQM067E"))
-AGENT_HUNG: Steps = (HangAgent(), WaitForAgent(), ExpectInLog("CSQM067E"))
-AGENT_PAUSED: Steps = (Pause(Role.AGENT), LetLeasePass(), Resume(Role.AGENT))
-PROGRAMS_KILLED: Steps = (Hold(), Kill(Role.PROGRAMS), WaitUntilRecovered(Role.PROGRAMS), Start(Role.PROGRAMS))
+AGENT_KILLED: Steps = (steps.kill(Role.AGENT), steps.wait_for_agent(), steps.expect_in_log("CSQM067E"))
+AGENT_HUNG: Steps = (steps.hang_agent(), steps.wait_for_agent(), steps.expect_in_log("CSQM067E"))
+AGENT_PAUSED: Steps = (steps.pause(Role.AGENT), steps.let_lease_pass(), steps.resume(Role.AGENT))
+PROGRAMS_KILLED: Steps = (
+    steps.hold(),
+    steps.kill(Role.PROGRAMS),
+    steps.wait_until_recovered(Role.PROGRAMS),
+    steps.start(Role.PROGRAMS),
+)
 PROGRAMS_PAUSED: Steps = (
-    Hold(),
-    Pause(Role.PROGRAMS),
-    WaitUntilRecovered(Role.PROGRAMS),
-    Resume(Role.PROGRAMS),
-    Release(),
+    steps.hold(),
+    steps.pause(Role.PROGRAMS),
+    steps.wait_until_recovered(Role.PROGRAMS),
+    steps.resume(Role.PROGRAMS),
+    steps.release(),
 )
 EVERYTHING_PAUSED: Steps = (
-    Hold(),
-    Pause(Role.EVERYTHING),
-    WaitUntilRecovered(Role.MANAGER),
-    Resume(Role.EVERYTHING),
-    Release(),
-    WaitUntilReady(),
-    WaitForAgent(),
+    steps.hold(),
+    steps.pause(Role.EVERYTHING),
+    steps.wait_until_recovered(Role.MANAGER),
+    steps.resume(Role.EVERYTHING),
+    steps.release(),
+    steps.wait_until_ready(),
+    steps.wait_for_agent(),
 )
 #: Ends with units of work in doubt, which are still to be resolved.
 KILLED_IN_DOUBT: Steps = (
-    Hold(),
-    Prepare(),
-    Kill(Role.EVERYTHING),
-    WaitUntilRecovered(Role.MANAGER),
-    ExpectInDoubt(),
-    Resolve(is_by_peer=True),
-    Start(Role.EVERYTHING),
-    WaitForAgent(),
-    ExpectInDoubt(),
+    steps.hold(),
+    steps.prepare(),
+    steps.kill(Role.EVERYTHING),
+    steps.wait_until_recovered(Role.MANAGER),
+    steps.expect_in_doubt(),
+    steps.resolve(is_by_peer=True),
+    steps.start(Role.EVERYTHING),
+    steps.wait_for_agent(),
+    steps.expect_in_doubt(),
 )
 
 # A putter that has not opened its queue (yet, or again) would find no way to the other managers and wait for one.
 IGQ_TOGGLED: Steps = (
-    WaitForPutter(),
-    AlterIgq("DISABLED"),
-    WaitForRefusal(_OBJECT_CHANGED),
-    AlterIgq("ENABLED"),
+    steps.wait_for_putter(),
+    steps.alter_igq("DISABLED"),
+    steps.wait_for_refusal(_OBJECT_CHANGED),
+    steps.alter_igq("ENABLED"),
 )
-MEMORY_FULL: Steps = (LimitMemory(), WaitForRefusal(_STORAGE_MEDIUM_FULL), LimitMemory(is_lifted=True))
+MEMORY_FULL: Steps = (
+    steps.limit_memory(),
+    steps.wait_for_refusal(_STORAGE_MEDIUM_FULL),
+    steps.limit_memory(is_lifted=True),
+)
 
 _BACK_ON_THE_NETWORK: Steps = (
-    Heal(),
-    WaitUntilReady(),
-    WaitForAgent(),
-    ExpectInLog("IGQ0001E"),
-    ExpectShutOut(),
+    steps.heal(),
+    steps.wait_until_ready(),
+    steps.wait_for_agent(),
+    steps.expect_in_log("IGQ0001E"),
+    steps.expect_shut_out(),
 )
 # Commits are sent at once: they stay in the kernel of the machine that is cut off until the network heals.
 CUT_IN_COMMITS: Steps = (
-    Hold(),
-    Cut(),
-    Release(),
-    WaitUntilRecovered(Role.MANAGER),
-    WaitForRefusal(_CONNECTION_BROKEN),
+    steps.hold(),
+    steps.cut(),
+    steps.release(),
+    steps.wait_until_recovered(Role.MANAGER),
+    steps.wait_for_refusal(_CONNECTION_BROKEN),
     *_BACK_ON_THE_NETWORK,
 )
 CUT_BEFORE_COMMITS: Steps = (
-    Hold(),
-    Cut(),
-    WaitUntilRecovered(Role.MANAGER),
-    LetLeasePass(),
-    Release(),
-    WaitForRefusal(_CONNECTION_BROKEN),
+    steps.hold(),
+    steps.cut(),
+    steps.wait_until_recovered(Role.MANAGER),
+    steps.let_lease_pass(),
+    steps.release(),
+    steps.wait_for_refusal(_CONNECTION_BROKEN),
     *_BACK_ON_THE_NETWORK,
 )

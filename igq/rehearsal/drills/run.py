@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from igq.errors import CommandError
 from igq.rehearsal.drills.check import Position, Verdict, check
 from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.promise import check_promise
-from igq.rehearsal.drills.scenario import Scenario, Step
+from igq.rehearsal.drills.scenario import Scenario
 from igq.rehearsal.drills.scenarios import SCENARIOS
 from igq.rehearsal.drills.stage import Stage
 from igq.rehearsal.drills.troubles.machines import Machines
@@ -184,20 +183,15 @@ def _run_on(
         stage = Stage(scene, random.Random(seed), messages, say)
         for number, step in enumerate(scenario.steps, 1):
             try:
-                stage.do(step)
+                step.perform(stage)
             except (CommandError, MQIError) as error:
-                where = f"step {number} of {len(scenario.steps)} ({_in_words(step)})"
+                where = f"step {number} of {len(scenario.steps)} ({step.name.replace('_', ' ')})"
                 raise CommandError(f"drill {scenario.name}, seed {seed}, {where}: {error}") from error
         commits = commit_positions(scene.group)
         if not scenario.loses_structure:
             return check(_copies(source), _history(directory), commits)
         stage.structure.record(directory)
         return check_promise(_copies(source), list(_history(directory)), commits, stage.structure.told())
-
-
-def _in_words(step: Step) -> str:
-    """Write ``StartGroup()`` as "start group"."""
-    return re.sub("(?=[A-Z])", " ", type(step).__name__).strip().lower()
 
 
 def commit_positions(group: Group) -> dict[str, Position]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from igq.rehearsal.drills import steps
 from igq.rehearsal.drills.incidents import (
     AGENT_HUNG,
     AGENT_KILLED,
@@ -21,45 +22,7 @@ from igq.rehearsal.drills.incidents import (
     PROGRAMS_PAUSED,
     TWO_MANAGERS_KILLED,
 )
-from igq.rehearsal.drills.scenario import (
-    BackUp,
-    Cut,
-    CutOffRecovery,
-    Drain,
-    Draw,
-    ExpectInLog,
-    ExpectShutOut,
-    ExpectUnharmed,
-    FlushScripts,
-    Heal,
-    Hold,
-    HoldBulk,
-    Kill,
-    KillRedis,
-    LetLeasePass,
-    LoseStructure,
-    Pause,
-    Recover,
-    Release,
-    ReleaseBulk,
-    Resolve,
-    Resume,
-    Role,
-    Scenario,
-    Start,
-    StartGroup,
-    StartLoad,
-    Step,
-    WaitForAgent,
-    WaitForBacklog,
-    WaitForLogs,
-    WaitForPuts,
-    WaitForPutter,
-    WaitForRecoverer,
-    WaitForRefusal,
-    WaitForRetry,
-    WaitUntilRecovered,
-)
+from igq.rehearsal.drills.scenario import Role, Scenario, Step
 from sharedq.mqi.constants import MQRC
 
 #: Uncommitted messages whose recovery takes long enough to be interrupted.
@@ -71,37 +34,43 @@ _CF_STRUC_IN_USE = int(MQRC.CF_STRUC_IN_USE)
 _LOST = "LOST1"
 
 #: The agent is paused before there is anything to deliver, so that even a small load builds up a backlog.
-_BACKLOG = (WaitForAgent(), Pause(Role.AGENT), StartLoad(), WaitForBacklog(200), Resume(Role.AGENT))
+_BACKLOG = (
+    steps.wait_for_agent(),
+    steps.pause(Role.AGENT),
+    steps.start_load(),
+    steps.wait_for_backlog(200),
+    steps.resume(Role.AGENT),
+)
 
 
 def _lost(*, has_log: bool) -> tuple[Step, ...]:
     return (
-        StartGroup(shared=_LOST),
-        StartLoad(),
+        steps.start_group(shared=_LOST),
+        steps.start_load(),
         # Its puts come after the backup, and no program commits to have got them.
-        Hold(who=Role.PUTTER),
-        WaitForPuts(0.15),
-        Hold(who=Role.DRAINERS),
-        WaitForPuts(0.3),
-        BackUp(has_log=has_log),
-        Release(Role.DRAINERS),
-        WaitForPuts(0.45),
-        Hold(who=Role.DRAINERS),
-        Release(Role.PUTTER),
-        WaitForPutter(),
-        Hold(),
-        LoseStructure(),
+        steps.hold(who=Role.PUTTER),
+        steps.wait_for_puts(0.15),
+        steps.hold(who=Role.DRAINERS),
+        steps.wait_for_puts(0.3),
+        steps.back_up(has_log=has_log),
+        steps.release(Role.DRAINERS),
+        steps.wait_for_puts(0.45),
+        steps.hold(who=Role.DRAINERS),
+        steps.release(Role.PUTTER),
+        steps.wait_for_putter(),
+        steps.hold(),
+        steps.lose_structure(),
         # Their gets were lost with the structure.
-        Release(Role.DRAINERS),
-        WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
-        WaitForLogs("CSQE035E"),
-        CutOffRecovery(),
-        WaitForRefusal(_CF_STRUC_IN_USE, is_certain=True),
-        Recover(),
-        WaitForLogs("CSQE131I"),
+        steps.release(Role.DRAINERS),
+        steps.wait_for_refusal(_CF_STRUC_FAILED, is_certain=True),
+        steps.wait_for_logs("CSQE035E"),
+        steps.cut_off_recovery(),
+        steps.wait_for_refusal(_CF_STRUC_IN_USE, is_certain=True),
+        steps.recover(),
+        steps.wait_for_logs("CSQE131I"),
         # Work from before the loss must be refused, even after the recovery.
-        Release(),
-        Drain(),
+        steps.release(),
+        steps.drain(),
     )
 
 
@@ -111,11 +80,11 @@ _ALL = (
         "A manager is killed while programs attached to it have uncommitted puts and gets. They outlive it, and "
         "their later commits must be refused.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.4),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.4),
             *MANAGER_KILLED,
-            Drain(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -123,11 +92,11 @@ _ALL = (
         "A manager is killed together with its agent and its programs, in the middle of their units of work, and all "
         "of them are started again.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.4),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.4),
             *EVERYTHING_KILLED,
-            Drain(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -135,10 +104,10 @@ _ALL = (
         "An IGQ agent is killed in the middle of a backlog. Its manager reports CSQM067E and starts it again, and no "
         "message may be lost, doubled or overtaken.",
         (
-            StartGroup(),
+            steps.start_group(),
             *_BACKLOG,
             *AGENT_KILLED,
-            Drain(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -147,10 +116,10 @@ _ALL = (
         "that it makes no progress, ends it, reports CSQM067E and starts it again, and no message may be lost, "
         "doubled or overtaken.",
         (
-            StartGroup(),
+            steps.start_group(),
             *_BACKLOG,
             *AGENT_HUNG,
-            Drain(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -159,16 +128,16 @@ _ALL = (
         "coordinator. The peers leave it in doubt, the tags stay in use, and an operator commits or backs out each "
         "unit of work, one at a peer and the others after the manager is back.",
         (
-            StartGroup(),
-            StartLoad(),
+            steps.start_group(),
+            steps.start_load(),
             # From the beginning, while there is work for all: one unit of work ends at a peer, and others are still in
             # doubt when the manager is back.
-            Hold(),
-            WaitForPuts(0.4),
+            steps.hold(),
+            steps.wait_for_puts(0.4),
             *KILLED_IN_DOUBT,
-            ExpectInLog("CSQR004I"),
-            Resolve(),
-            Drain(),
+            steps.expect_in_log("CSQR004I"),
+            steps.resolve(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -176,11 +145,11 @@ _ALL = (
         "The programs of one manager are killed with uncommitted puts and gets. The manager lives and backs their "
         "work out.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.4),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.4),
             *PROGRAMS_KILLED,
-            Drain(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -188,12 +157,12 @@ _ALL = (
         "A manager, its agent and its programs are stopped past their leases and then go on. These zombies must change "
         "nothing, notice that they were declared dead, and join again.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.4),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.4),
             *EVERYTHING_PAUSED,
-            ExpectShutOut(),
-            Drain(),
+            steps.expect_shut_out(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -201,11 +170,11 @@ _ALL = (
         "Two managers die at the same moment with everything attached to them, in the middle of their units of work. "
         "The third one recovers both.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.4),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.4),
             *TWO_MANAGERS_KILLED,
-            Drain(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -213,21 +182,21 @@ _ALL = (
         "A manager dies with large units of work open, and the peer that recovers them dies halfway. "
         "Another peer takes over, and nothing is undone twice.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.3),
-            Hold(),
-            HoldBulk(_BULK),
-            Kill(Role.EVERYTHING),
-            WaitForRecoverer(),
-            Kill(Role.RECOVERER),
-            WaitUntilRecovered(Role.MANAGER),
-            WaitUntilRecovered(Role.RECOVERER),
-            ReleaseBulk(),
-            Start(Role.EVERYTHING),
-            Start(Role.RECOVERER),
-            WaitForAgent(),
-            Drain(),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.3),
+            steps.hold(),
+            steps.hold_bulk(_BULK),
+            steps.kill(Role.EVERYTHING),
+            steps.wait_for_recoverer(),
+            steps.kill(Role.RECOVERER),
+            steps.wait_until_recovered(Role.MANAGER),
+            steps.wait_until_recovered(Role.RECOVERER),
+            steps.release_bulk(),
+            steps.start(Role.EVERYTHING),
+            steps.start(Role.RECOVERER),
+            steps.wait_for_agent(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -235,11 +204,11 @@ _ALL = (
         "All managers die with everything attached to them. One of them is started again, recovers itself and the "
         "others.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.4),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.4),
             *ALL_MANAGERS_KILLED,
-            Drain(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -247,22 +216,22 @@ _ALL = (
         "A failed manager restarts before its peer, stopped halfway, has recovered it. Its agent and programs "
         "are refused their connection tags until that is done, so nothing committed overtakes what is recovered.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.3),
-            Hold(),
-            HoldBulk(_BULK),
-            Kill(Role.EVERYTHING),
-            WaitForRecoverer(),
-            Pause(Role.RECOVERER),
-            Start(Role.EVERYTHING),
-            WaitForRetry(),
-            ExpectInLog("CSQM065E"),
-            Resume(Role.RECOVERER),
-            WaitUntilRecovered(Role.MANAGER),
-            ReleaseBulk(),
-            WaitForAgent(),
-            Drain(),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.3),
+            steps.hold(),
+            steps.hold_bulk(_BULK),
+            steps.kill(Role.EVERYTHING),
+            steps.wait_for_recoverer(),
+            steps.pause(Role.RECOVERER),
+            steps.start(Role.EVERYTHING),
+            steps.wait_for_retry(),
+            steps.expect_in_log("CSQM065E"),
+            steps.resume(Role.RECOVERER),
+            steps.wait_until_recovered(Role.MANAGER),
+            steps.release_bulk(),
+            steps.wait_for_agent(),
+            steps.drain(),
         ),
         # The claim of the stopped peer must last until the failed manager is back.
         lease_ms=30_000,
@@ -271,11 +240,11 @@ _ALL = (
         "pause-agent",
         "An IGQ agent is stopped for longer than a lease while messages for its manager arrive, and then goes on.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.2),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.2),
             *AGENT_PAUSED,
-            Drain(),
+            steps.drain(),
         ),
     ),
     Scenario(
@@ -283,22 +252,30 @@ _ALL = (
         "The programs of one manager are stopped past their leases with uncommitted puts and gets. Their later commits "
         "must be refused.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.4),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.4),
             *PROGRAMS_PAUSED,
-            Drain(),
+            steps.drain(),
         ),
     ),
     Scenario(
         "kill-redis",
         "The embedded server is killed under load, twice, and comes back with everything it acknowledged.",
-        (StartGroup(), StartLoad(), WaitForPuts(0.2), KillRedis(), WaitForPuts(0.5), KillRedis(), Drain()),
+        (
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.2),
+            steps.kill_redis(),
+            steps.wait_for_puts(0.5),
+            steps.kill_redis(),
+            steps.drain(),
+        ),
     ),
     Scenario(
         "script-flush",
         "Redis forgets its scripts again and again while all programs call them.",
-        (StartGroup(), StartLoad(), WaitForPuts(0.1), FlushScripts(100), Drain()),
+        (steps.start_group(), steps.start_load(), steps.wait_for_puts(0.1), steps.flush_scripts(100), steps.drain()),
         load=2,
     ),
     Scenario(
@@ -306,15 +283,15 @@ _ALL = (
         "Intra-group queuing is disabled and enabled again while programs put through it. Their handles become invalid "
         "(2041), and messages put before, or afterwards, arrive once and in order.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.1),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.1),
             *IGQ_TOGGLED,
-            Draw(),
+            steps.draw(),
             *IGQ_TOGGLED,
-            Draw(),
+            steps.draw(),
             *IGQ_TOGGLED,
-            Drain(),
+            steps.drain(),
         ),
         load=2,
     ),
@@ -322,13 +299,13 @@ _ALL = (
         "memory-full",
         "Redis may use no more memory. Puts are refused (2192), nothing is done by half, and gets go on.",
         (
-            StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.1),
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.1),
             *MEMORY_FULL,
-            WaitForPuts(0.5),
+            steps.wait_for_puts(0.5),
             *MEMORY_FULL,
-            Drain(),
+            steps.drain(),
         ),
         load=2,
     ),
@@ -353,12 +330,12 @@ _ALL = (
         "their way. They arrive when the network heals, and change nothing. Those cut off get 2009, and come back "
         "by itself.",
         (
-            StartGroup(),
-            WaitForAgent(),
-            StartLoad(),
-            WaitForPuts(0.3),
+            steps.start_group(),
+            steps.wait_for_agent(),
+            steps.start_load(),
+            steps.wait_for_puts(0.3),
             *CUT_IN_COMMITS,
-            Drain(),
+            steps.drain(),
         ),
         load=2,
         has_machines=True,
@@ -367,12 +344,12 @@ _ALL = (
         "late-partition",
         "The same, but the programs try to commit long after their work was recovered.",
         (
-            StartGroup(),
-            WaitForAgent(),
-            StartLoad(),
-            WaitForPuts(0.3),
+            steps.start_group(),
+            steps.wait_for_agent(),
+            steps.start_load(),
+            steps.wait_for_puts(0.3),
             *CUT_BEFORE_COMMITS,
-            Drain(),
+            steps.drain(),
         ),
         load=2,
         has_machines=True,
@@ -382,18 +359,18 @@ _ALL = (
         "A manager's machine, with its programs, is cut off from Redis for less than its lease, with calls on their "
         "way. Everything goes on as if Redis had only been slow.",
         (
-            StartGroup(),
-            WaitForAgent(),
-            StartLoad(),
-            WaitForPuts(0.3),
-            Hold(),
-            Cut(),
-            Release(),
-            LetLeasePass(0.1),
-            Heal(),
-            WaitForPutter(),
-            ExpectUnharmed(),
-            Drain(),
+            steps.start_group(),
+            steps.wait_for_agent(),
+            steps.start_load(),
+            steps.wait_for_puts(0.3),
+            steps.hold(),
+            steps.cut(),
+            steps.release(),
+            steps.let_lease_pass(0.1),
+            steps.heal(),
+            steps.wait_for_putter(),
+            steps.expect_unharmed(),
+            steps.drain(),
         ),
         # TCP resends at doubling intervals, so a packet may arrive later than the cut ends by as long as the cut
         # lasted.

@@ -15,28 +15,12 @@ import pytest
 
 from igq.cli.drill import drill as drill_command
 from igq.errors import CommandError
+from igq.rehearsal.drills import steps
 from igq.rehearsal.drills.check import Verdict
 from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.promise import AGAIN, LOST
 from igq.rehearsal.drills.run import RANDOM, drill, run_once
-from igq.rehearsal.drills.scenario import (
-    Cut,
-    Drain,
-    Draw,
-    HangAgent,
-    Heal,
-    Kill,
-    LimitMemory,
-    Pause,
-    Resume,
-    Role,
-    Scenario,
-    Start,
-    StartGroup,
-    Step,
-    WaitForAgent,
-    WaitForPuts,
-)
+from igq.rehearsal.drills.scenario import Role, Scenario, Step
 from igq.rehearsal.drills.scenarios import SCENARIOS
 from igq.rehearsal.drills.stage import Stage
 from igq.rehearsal.drills.troubles.faults import alter_igq
@@ -63,9 +47,9 @@ def test_the_drills_that_are_promised_are_there() -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_drill_starts_its_group_and_drains_it(name: str) -> None:
-    steps = SCENARIOS[name].steps
-    assert isinstance(steps[0], StartGroup)
-    assert isinstance(steps[-1], Drain)
+    listed = SCENARIOS[name].steps
+    assert listed[0].name == "start_group"
+    assert listed[-1].name == "drain"
 
 
 @pytest.mark.parametrize("name", [None, "list"])
@@ -193,13 +177,13 @@ def test_an_agent_that_is_not_there_gets_no_signal(pid: int, monkeypatch: pytest
     ("step", "expected"),
     [
         # Its manager renews the lease of an agent that is only stopped, so the agent goes on.
-        (Pause(Role.AGENT), 0),
-        (Kill(Role.PROGRAMS), 0),
-        (Pause(Role.PROGRAMS), 0),
-        (Kill(Role.AGENT), 7),
-        (HangAgent(), 7),
-        (Kill(Role.MANAGER), 7),
-        (Pause(Role.EVERYTHING), 7),
+        (steps.pause(Role.AGENT), 0),
+        (steps.kill(Role.PROGRAMS), 0),
+        (steps.pause(Role.PROGRAMS), 0),
+        (steps.kill(Role.AGENT), 7),
+        (steps.hang_agent(), 7),
+        (steps.kill(Role.MANAGER), 7),
+        (steps.pause(Role.EVERYTHING), 7),
     ],
 )
 def test_another_agent_is_waited_for_only_where_there_will_be_one(
@@ -208,23 +192,23 @@ def test_another_agent_is_waited_for_only_where_there_will_be_one(
     not_pids: list[int] = []
     scene = MagicMock()
     scene.programs_of.return_value = []
-    monkeypatch.setattr("igq.rehearsal.drills.stage.working_agent", lambda *_: 7)
+    monkeypatch.setattr("igq.rehearsal.load.view.working_agent", lambda *_: 7)
 
     def wait(_scene: object, _qmgr: str, not_pid: int) -> int:
         not_pids.append(not_pid)
         return 7
 
-    monkeypatch.setattr("igq.rehearsal.drills.stage.wait_for_agent", wait)
+    monkeypatch.setattr("igq.rehearsal.load.waits.wait_for_agent", wait)
     stage = Stage(scene, random.Random(1), 100, lambda *_: None)
-    stage.do(step)
-    stage.do(WaitForAgent())
+    for each in (step, steps.wait_for_agent()):
+        each.perform(stage)
     assert not_pids[-1] == expected
 
 
 def test_a_random_drill_cuts_the_network_on_machines_of_its_own() -> None:
     drills = [random_scenario(seed) for seed in range(30)]
     for each in drills:
-        assert each.has_machines == any(isinstance(step, Cut) for step in each.steps)
+        assert each.has_machines == any(step.name == "cut" for step in each.steps)
     assert {each.has_machines for each in drills} == {True, False}
 
 
@@ -233,19 +217,19 @@ def test_where_that_cannot_be_its_other_faults_are_the_same(seed: int) -> None:
     """Also their victims: each one is drawn."""
     whole, rest = random_scenario(seed), random_scenario(seed, may_cut=False)
     assert not rest.has_machines
-    assert not any(isinstance(step, Cut) for step in rest.steps)
+    assert not any(step.name == "cut" for step in rest.steps)
     if not whole.has_machines:
         assert rest == whole
-    assert [step for step in rest.steps if isinstance(step, Draw)] == [Draw()] * 4
+    assert [step for step in rest.steps if step.name == "draw"] == [steps.draw()] * 4
     blocks = [_faults_of(scenario) for scenario in (whole, rest)]
-    assert blocks[1] == [() if Cut() in block else block for block in blocks[0]]
+    assert blocks[1] == [() if steps.cut() in block else block for block in blocks[0]]
 
 
 def _faults_of(scenario: Scenario) -> list[tuple[Step, ...]]:
     """The steps between one draw and the wait for the next fault's time."""
     found: list[tuple[Step, ...]] = []
     for step in scenario.steps[:-1]:
-        if isinstance(step, WaitForPuts):
+        if step.name == "wait_for_puts":
             found.append(())
         elif found:
             found[-1] += (step,)
@@ -270,18 +254,18 @@ def test_a_random_drill_says_that_it_goes_without_cuts(
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_random_drill_leaves_everything_at_work(seed: int) -> None:
-    steps = random_scenario(seed).steps
-    assert isinstance(steps[0], StartGroup)
-    assert isinstance(steps[-1], Drain)
-    assert sum(isinstance(step, Pause) for step in steps) == sum(isinstance(step, Resume) for step in steps)
-    cuts = [type(step) for step in steps if isinstance(step, Cut | Heal)]
-    assert cuts == [Cut, Heal] * (len(cuts) // 2)
-    limits = [step.is_lifted for step in steps if isinstance(step, LimitMemory)]
+    listed = random_scenario(seed).steps
+    assert listed[0].name == "start_group"
+    assert listed[-1].name == "drain"
+    assert sum(step.name == "pause" for step in listed) == sum(step.name == "resume" for step in listed)
+    cuts = [step.name for step in listed if step.name in ("cut", "heal")]
+    assert cuts == ["cut", "heal"] * (len(cuts) // 2)
+    limits = [dict(step.arguments)["is_lifted"] for step in listed if step.name == "limit_memory"]
     assert limits == [False, True] * (len(limits) // 2)
-    for position, step in enumerate(steps):
+    for position, step in enumerate(listed):
         # An agent is started again by its manager.
-        if isinstance(step, Kill) and step.who.name != "AGENT":
-            assert Start(step.who, step.managers) in steps[position:]
+        if step.name == "kill" and dict(step.arguments)["who"].name != "AGENT":
+            assert steps.start(dict(step.arguments)["who"], dict(step.arguments)["managers"]) in listed[position:]
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from igq.rehearsal.drills.composition import random_scenario
-from igq.rehearsal.drills.scenario import WaitForPuts
 from igq.rehearsal.load.programs.control import Control
 
 
@@ -61,6 +60,6 @@ def test_another_pace_ends_a_pause(control: Control) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_putters_of_a_random_drill_slow_down_for_each_fault(seed: int) -> None:
-    waits = [step for step in random_scenario(seed).steps if isinstance(step, WaitForPuts)]
+    waits = [step for step in random_scenario(seed).steps if step.name == "wait_for_puts"]
     assert len(waits) == 4
-    assert all(step.pace_s > 0 for step in waits)
+    assert all(dict(step.arguments)["pace_s"] > 0 for step in waits)

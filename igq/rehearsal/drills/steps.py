@@ -1,0 +1,438 @@
+"""The steps of drills, each a function on a `Stage`. A scenario calls it without the stage and gets a `Step`."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from igq.errors import CommandError
+from igq.rehearsal.drills.scenario import Role, Step
+from igq.rehearsal.drills.stage import Stage
+from igq.rehearsal.drills.troubles import doubt, faults
+from igq.rehearsal.drills.troubles.bulk import Bulk
+from igq.rehearsal.drills.troubles.losses import CUTS, LostStructure
+from igq.rehearsal.drills.troubles.zombies import deeds_since
+from igq.rehearsal.load import view, waits
+from igq.rehearsal.load.rows.departures import QMGRS
+
+_RETRY_TIMEOUT_S = 60.0
+_P = ParamSpec("_P")
+
+
+def step(function: Callable[Concatenate[Stage, _P], None]) -> Callable[_P, Step]:
+    """Let a call without the stage return the step: *function* with these arguments, to be done later."""
+    signature = inspect.signature(function)
+    _, *parameters = signature.parameters.values()
+    given = signature.replace(parameters=parameters)
+
+    @wraps(function)
+    def listed(*args: _P.args, **kwargs: _P.kwargs) -> Step:
+        bound = given.bind(*args, **kwargs)
+        # The same step is equal whether a default was written or not.
+        bound.apply_defaults()
+        return Step(function, tuple(bound.arguments.items()))
+
+    return listed
+
+
+@step
+def start_group(stage: Stage, shared: str = "") -> None:
+    """Start the managers and define the queues. *shared* names another structure, for the queue that all drain."""
+    scene = stage.scene
+    scene.open()
+    scene.start_managers()
+    for name in QMGRS:
+        scene.timeline.add("started", name)
+    scene.define_queues(shared)
+    if shared:
+        stage.lost = LostStructure(scene, shared)
+
+
+@step
+def start_load(stage: Stage) -> None:
+    """Start a putter and two consumers on every manager."""
+    stage.scene.start_load()
+    stage.tell("load_started")
+
+
+@step
+def wait_for_puts(stage: Stage, part: float, pace_s: float = 0.0) -> None:
+    """Let the load run until *part* (0 to 1) of the messages has been put.
+
+    Args:
+        pace_s: from then on, the pause of a putter before its next unit of work, and twice as long before each one
+            after it, so that the load outlasts what follows.
+    """
+    stage.scene.set_pace(0.0)
+    waits.wait_for_puts(stage.scene, int(stage.messages * part))
+    stage.scene.set_pace(pace_s)
+
+
+@step
+def wait_for_putter(stage: Stage) -> None:
+    """Wait until the victim's putter has committed more messages than before, or has put all it had."""
+    scene, putter = stage.scene, stage.putter()
+    before = putter.progress.get("put", 0)
+    scene.watch.wait(
+        lambda: putter.progress.get("put", 0) > before or putter.name in scene.watch.finished,
+        f"the putter of {stage.victim} to go on",
+        _RETRY_TIMEOUT_S,
+    )
+
+
+@step
+def draw(stage: Stage) -> None:
+    """Draw another victim for the steps that follow."""
+    stage.draw()
+
+
+# -- what is under way when a fault comes -----------------------------------------------------------------------------
+
+
+@step
+def hold(stage: Stage, managers: int = 1, who: Role = Role.PROGRAMS) -> None:
+    """Make the victims' programs stop before a commit, so that their puts and gets stay uncommitted."""
+    puts, gets = stage.scene.hold(stage.programs(who, managers))
+    stage.tell("held", f"{puts} uncommitted puts, {gets} uncommitted gets", managers)
+
+
+@step
+def release(stage: Stage, who: Role = Role.PROGRAMS) -> None:
+    """Let the victim's held programs try to commit."""
+    stage.scene.release(stage.programs(who))
+    stage.tell("released", who.value)
+
+
+@step
+def prepare(stage: Stage) -> None:
+    """Make the victim's held programs prepare their work as for an external coordinator, so that it is in doubt."""
+    stage.in_doubt = stage.scene.prepare(stage.programs(Role.PROGRAMS))
+    stage.tell("prepared", f"{len(stage.in_doubt)} units of work")
+
+
+@step
+def expect_in_doubt(stage: Stage) -> None:
+    """Expect that everything prepared is in doubt, whatever has died since, and that no part of it has ended."""
+    doubt.expect_in_doubt(stage.scene.group, stage.victim, stage.in_doubt)
+    stage.tell("in_doubt", f"{len(stage.in_doubt)} units of work")
+
+
+@step
+def resolve(stage: Stage, *, is_by_peer: bool = False) -> None:
+    """RESOLVE INDOUBT: the seed decides whether to commit or back out each unit, which must end so everywhere.
+
+    Args:
+        is_by_peer: resolve only one unit, which the seed draws, at another manager while the victim is down.
+    """
+    group, at = stage.scene.group, stage.drawn[1] if is_by_peer else stage.victim
+    units = doubt.expect_in_doubt(group, stage.victim, stage.in_doubt)
+    for unit in stage.generator.sample(units, min(1, len(units)) if is_by_peer else len(units)):
+        action = stage.generator.choice((doubt.COMMIT, doubt.BACKOUT))
+        doubt.resolve(group, unit, action, at)
+        stage.in_doubt.remove(unit.id)
+        stage.tell("resolved", f"{action} of what {unit.appl_name} had prepared, at {at}")
+
+
+@step
+def hold_bulk(stage: Stage, messages: int) -> None:
+    """Start a program at the victim that puts this many messages, 10,000 in each unit of work, and commits none."""
+    stage.bulk = Bulk(stage.scene.group, stage.victim, stage.scene.settings.default_structure)
+    stage.bulk.put(messages)
+    stage.tell("held", f"{messages} uncommitted puts in bulk")
+
+
+@step
+def release_bulk(stage: Stage) -> None:
+    """Let that program try to commit: the commit must be refused, and none of its messages may be left."""
+    assert stage.bulk is not None
+    stage.bulk.must_be_lost()
+    stage.tell("released", "the commit of the bulk is refused, and nothing of it is left")
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+
+@step
+def kill(stage: Stage, who: Role, managers: int = 1) -> None:
+    """Send SIGKILL to all victims at once."""
+    stage.wait_for_agents(who, managers)
+    stage.remember(managers, is_agent_replaced=who in (Role.AGENT, Role.MANAGER, Role.EVERYTHING))
+    children = stage.children(who, managers)
+    stage.tell("killed", who.value, managers)
+    if who is Role.AGENT:
+        stage.scene.signal_agent(stage.agents[stage.victim], signal.SIGKILL)
+    else:
+        # The kernel ends the agent when its manager ends.
+        stage.scene.kill(children)
+
+
+@step
+def pause(stage: Stage, who: Role, managers: int = 1) -> None:
+    """Send SIGSTOP to all victims at once."""
+    stage.wait_for_agents(who, managers, is_with_manager=True)
+    # The lease of an agent that is only stopped is renewed by its manager.
+    stage.remember(managers, is_agent_replaced=who in (Role.MANAGER, Role.EVERYTHING))
+    if who in (Role.MANAGER, Role.EVERYTHING):
+        for qmgr in stage.drawn[:managers]:
+            stage.scene.forget_ready(qmgr)
+    stage.signal(who, managers, signal.SIGSTOP)
+    stage.tell("paused", who.value, managers)
+
+
+@step
+def hang_agent(stage: Stage) -> None:
+    """Send SIGSTOP to the victim's agent and never SIGCONT: only its manager can end it."""
+    stage.wait_for_agents(Role.AGENT, 1)
+    stage.remember(1, is_agent_replaced=True)
+    stage.signal(Role.AGENT, 1, signal.SIGSTOP)
+    stage.tell("hung", Role.AGENT.value)
+
+
+@step
+def resume(stage: Stage, who: Role) -> None:
+    """Send SIGCONT."""
+    stage.signal(who, 1, signal.SIGCONT)
+    stage.tell("resumed", who.value)
+
+
+@step
+def start(stage: Stage, who: Role, managers: int = 1) -> None:
+    """Start *who* again."""
+    qmgrs = [stage.recoverer] if who is Role.RECOVERER else stage.drawn[:managers]
+    if who in (Role.MANAGER, Role.EVERYTHING, Role.RECOVERER):
+        # A manager that was not killed is still running.
+        stage.scene.start_managers([qmgr for qmgr in qmgrs if not stage.scene.managers[qmgr].is_running])
+    if who in (Role.PROGRAMS, Role.EVERYTHING):
+        for qmgr in qmgrs:
+            stage.scene.start_programs(qmgr)
+    stage.tell("restarted", who.value, managers)
+
+
+# -- the network ------------------------------------------------------------------------------------------------------
+
+
+@step
+def cut(stage: Stage) -> None:
+    """Cut the victim's machine, with its programs, off the network: packets are lost silently."""
+    scene = stage.scene
+    assert scene.machines is not None
+    stage.wait_for_agents(Role.AGENT, 1)
+    stage.remember(1, is_agent_replaced=True)
+    stage.note_interruptions()
+    scene.forget_ready(stage.victim)
+    scene.machines.cut(stage.victim)
+    stage.tell("cut_off")
+
+
+@step
+def heal(stage: Stage) -> None:
+    """Put the victim's machine back on the network."""
+    assert stage.scene.machines is not None
+    stage.scene.machines.heal(stage.victim)
+    stage.tell("healed")
+
+
+@step
+def expect_unharmed(stage: Stage) -> None:
+    """Expect the same incarnation of the victim as before the cut, with the same agent and no recovery."""
+    scene, before = stage.scene, stage.incarnations[stage.victim]
+    now, agent = scene.incarnation(stage.victim), view.working_agent(scene.group, stage.victim)
+    if now != before or agent != stage.agents[stage.victim] or view.recovery_of(scene.group, before) is not None:
+        raise CommandError(f"{before} was to go on, but now it is {now}, with the IGQ agent {agent}")
+    stage.tell("unharmed", now)
+
+
+@step
+def expect_shut_out(stage: Stage) -> None:
+    """Expect that nothing was done under the victim's old incarnation after every structure had shut it out."""
+    group, owner = stage.scene.group, stage.incarnations[stage.victim]
+    recovery = view.recovery_of(group, owner)
+    assert recovery is not None
+    fenced_ms = dict(recovery.moments)["fenced"]
+    if deeds := deeds_since(group, owner, fenced_ms):
+        raise CommandError(f"{owner} was shut out at {fenced_ms}, and then: {', '.join(deeds)}")
+    stage.tell("nothing_done", f"by {owner}, since it was shut out")
+
+
+# -- Redis and definitions --------------------------------------------------------------------------------------------
+
+
+@step
+def kill_redis(stage: Stage) -> None:
+    """Send SIGKILL to the embedded server. It is started again and reads its append-only file."""
+    pid = faults.kill_server(stage.scene)
+    stage.tell("redis_killed", f"pid {pid}, and another one serves")
+
+
+@step
+def flush_scripts(stage: Stage, times: int) -> None:
+    """SCRIPT FLUSH, this many times, while the load goes on."""
+    faults.flush_scripts(stage.scene, times)
+    stage.tell("scripts_flushed", f"{times} times")
+
+
+@step
+def alter_igq(stage: Stage, value: str) -> None:
+    """``ALTER QMGR IGQ(...)`` on the victim: programs that have a queue open through it must reopen it."""
+    stage.note_interruptions()
+    stage.tell("altered", f"IGQ({value})")
+    faults.alter_igq(stage.scene, stage.victim, value)
+
+
+@step
+def limit_memory(stage: Stage, *, is_lifted: bool = False) -> None:
+    """Let Redis use no more memory than it uses now, or, with *is_lifted*, lift the limit."""
+    stage.note_interruptions()
+    limit = faults.limit_memory(stage.scene, is_lifted=is_lifted)
+    stage.tell("memory_limited", f"{limit} bytes" if limit else "no more")
+
+
+# -- a structure ------------------------------------------------------------------------------------------------------
+
+
+@step
+def back_up(stage: Stage, *, has_log: bool = False) -> None:
+    """BACKUP CFSTRUCT of the shared queue's structure, which is in use. *has_log*: keep a log of it from then on."""
+    position = stage.structure.keep_log() if has_log else stage.structure.back_up()
+    stage.tell("backed_up", f"{stage.structure.name}, up to {position}", len(QMGRS))
+
+
+@step
+def lose_structure(stage: Stage) -> None:
+    """Delete all keys of that structure at once."""
+    stage.note_interruptions()
+    stage.structure.lose()
+    stage.tell("structure_lost", stage.structure.name, len(QMGRS))
+
+
+@step
+def cut_off_recovery(stage: Stage) -> None:
+    """RECOVER CFSTRUCT by a process that dies halfway, at a place that the seed decides."""
+    cut = stage.generator.choice(CUTS)
+    stage.note_interruptions()
+    stage.structure.recover_in_vain(cut)
+    stage.tell("recovery_cut_off", f"of {stage.structure.name}, before {cut}", len(QMGRS))
+
+
+@step
+def recover(stage: Stage) -> None:
+    """RECOVER CFSTRUCT."""
+    stage.structure.recover()
+    stage.tell("structure_recovered", stage.structure.name, len(QMGRS))
+
+
+# -- waiting ----------------------------------------------------------------------------------------------------------
+
+
+@step
+def wait_for_backlog(stage: Stage, messages: int) -> None:
+    """Wait until *messages*, or all that the load has for the queue, are on the transmit queue."""
+    stage.tell("backlog", f"{waits.wait_for_backlog(stage.scene, messages)} messages on the transmit queue")
+
+
+@step
+def wait_for_recoverer(stage: Stage) -> None:
+    """Wait until a peer resolves what the victim left, and catch that peer before it is done, if it is slow enough."""
+    found = waits.catch_recoverer(stage.scene, stage.incarnations[stage.victim])
+    stage.recoverer = found.by
+    stage.incarnations[found.by] = stage.scene.incarnation(found.by)
+    stage.tell("caught", f"{found.by} recovers, {found.state}, {found.messages} messages so far")
+
+
+@step
+def wait_until_recovered(stage: Stage, who: Role, managers: int = 1) -> None:
+    """Wait until everything that *who* left uncommitted is resolved."""
+    owners = [stage.incarnations[qmgr] for qmgr in stage.drawn[:managers]]
+    if who is Role.PROGRAMS:
+        owners = stage.owners
+    elif who is Role.RECOVERER:
+        owners = [stage.incarnations[stage.recoverer]]
+    for owner in owners:
+        waits.wait_until_recovered(stage.scene, owner)
+
+
+@step
+def wait_until_ready(stage: Stage) -> None:
+    """Wait until the manager has rejoined its group by itself."""
+    stage.scene.wait_until_ready([stage.victim])
+    stage.tell("joined_again")
+
+
+@step
+def wait_for_agent(stage: Stage) -> None:
+    """Wait until a new agent has its connection tag and works."""
+    pid = waits.wait_for_agent(stage.scene, stage.victim, stage.replaced.get(stage.victim, 0))
+    stage.tell("serialized", f"IGQ agent, pid {pid}")
+
+
+@step
+def wait_for_retry(stage: Stage) -> None:
+    """Wait until the victim's agent is in the state of retry because its connection tag was refused."""
+    scene = stage.scene
+    scene.watch.wait(
+        lambda: view.agent_state(scene.group, stage.victim).get("state") == "RETRY",
+        f"the IGQ agent of {stage.victim} to be refused its tag",
+        _RETRY_TIMEOUT_S,
+        asks_group=True,
+    )
+    stage.tell("refused", str(view.agent_state(scene.group, stage.victim).get("last_error", "")))
+
+
+@step
+def let_lease_pass(stage: Stage, leases: float = 1.2) -> None:
+    """Do nothing for longer than one lease, or this many *leases*."""
+    stage.scene.watch.wait_a_while(lambda: False, leases * stage.scene.settings.lease_ms / 1000)
+
+
+@step
+def wait_for_refusal(stage: Stage, reason: int, *, is_certain: bool = False) -> None:
+    """Wait until a program's call was refused with *reason* after the last fault, if the load lasts that long.
+
+    Args:
+        is_certain: programs that wait for messages are refused too, so the refusal does not depend on the load.
+    """
+    watch = stage.scene.watch
+    watch.wait(
+        lambda: (
+            reason in watch.interruptions[stage.known_interruptions :] or (not is_certain and stage.scene.is_all_put())
+        ),
+        f"a program to be refused with {reason}",
+        _RETRY_TIMEOUT_S,
+        moves=stage.scene.put,
+    )
+    count = watch.interruptions[stage.known_interruptions :].count(reason)
+    stage.tell("refused", f"{count} calls with {reason}")
+
+
+@step
+def expect_in_log(stage: Stage, message_id: str) -> None:
+    """Expect a line with this message id in the victim's log."""
+    log = stage.scene.settings.data_dir / f"{stage.victim}.log"
+    if message_id not in log.read_text(encoding="utf-8"):
+        raise CommandError(f"{log} has no {message_id}")
+
+
+@step
+def wait_for_logs(stage: Stage, message_id: str) -> None:
+    """Wait until the log of every manager has a line with this message id."""
+    logs = [stage.scene.settings.data_dir / f"{qmgr}.log" for qmgr in QMGRS]
+    stage.scene.watch.wait(
+        lambda: all(message_id in log.read_text(encoding="utf-8") for log in logs),
+        f"{message_id} in every manager's log",
+        _RETRY_TIMEOUT_S,
+    )
+    stage.tell("told", message_id, len(QMGRS))
+
+
+@step
+def drain(stage: Stage) -> None:
+    """Wait until everything is put and delivered, then end the programs and stop the managers in good order."""
+    scene = stage.scene
+    scene.set_pace(0.0)
+    waits.wait_until_delivered(scene)
+    scene.finish_load()
+    stage.tell("drained")
+    scene.stop_managers()
