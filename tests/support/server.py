@@ -58,6 +58,12 @@ class Server:
                     raise
                 time.sleep(0.005)
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """SIGKILL."""
         assert self._process is not None

@@ -17,12 +17,14 @@ local function selector_of(text, structure)
     local NULL_ID, HEADER_LENGTH, MOST_HEADERS, MOST_FOLDERS, MOST_LEVELS = string.rep("0", 48), 36, 100, 1000, 100
     -- The steps that judging one message may take. Of a message that takes more the condition is not true.
     local MOST_WORK = 35000000
+    -- The bytes of a value that are searched before the steps are counted: first, and at most.
+    local FIRST_PIECE, MOST_PIECE = 256, 16384
     -- The bytes of a longer record are not searched before its folders are read: most of them are data.
     local SHORT = 4096
     local AFTER_BLANKS, ONLY_BLANKS = "^[ \t\r\n%z]*()", "^[ \t\r\n%z]*$"
     local NAME = "[^%s<>/=&'\"!?]+"
     -- Elements as nearly all are; others are read tag by tag.
-    local LEAF_BEGINS, LEAF_WITH_ATTRIBUTES_BEGINS = "^<([%w_]+)>()", "^<([%w_]+)(%s[^<>/]*)>()"
+    local LEAF_BEGINS, LEAF_WITH_ATTRIBUTES_BEGINS = "^<([%w_]+)>()", "^<([%w_]+)()%s"
     local TAG_BEGINS = "^<(/?)(" .. NAME .. ")"
     local ATTRIBUTE_BEGINS = "^%s+(" .. NAME .. ")%s*=%s*(['\"])()"
     -- Of a header: "RFH " in ASCII and in EBCDIC, low byte first, and its Version.
@@ -212,26 +214,34 @@ local function selector_of(text, structure)
         return string.char(240 + math.floor(code / 262144), 128 + math.floor(code / 4096) % 64) .. last
     end
 
+    -- By byte order: what two bytes are in UTF-8. Half of a pair of them is three bytes there, as no other character has them.
+    local units = {}
+    for _, order in ipairs({ "<", ">" }) do
+        units[order] = setmetatable({}, { __index = function(known, unit)
+            work = work + 1500
+            local character = utf8(struct.unpack(order .. "I2", unit))
+            known[unit] = character
+            return character
+        end })
+    end
+
+    local function from_pair(one, two, three, four)
+        local high, low = (byte(one) - 160) * 64 + byte(two) - 128, (byte(three) - 176) * 64 + byte(four) - 128
+        return utf8(65536 + high * 1024 + low)
+    end
+
     -- Nil where it is no text in UTF-16.
     local function from_utf_16(data, order)
-        local parts, at = {}, 1
-        if #data % 2 == 1 or spend(80 * #data) then return nil end
-        while at < #data do
-            local code = struct.unpack(order .. "I2", data, at)
-            at = at + 2
-            if code >= 55296 and code < 57344 then
-                local low = at < #data and struct.unpack(order .. "I2", data, at) or 0
-                if code >= 56320 or low < 56320 or low >= 57344 then return nil end
-                code = 65536 + (code - 55296) * 1024 + low - 56320
-                at = at + 2
-            end
-            parts[#parts + 1] = utf8(code)
-        end
-        return table.concat(parts)
+        if #data % 2 == 1 or spend(100 * #data) then return nil end
+        local its_text = gsub(data, "..", units[order])
+        if not find(its_text, "\237", 1, true) then return its_text end
+        if spend(100 * #data) then return nil end
+        its_text = gsub(its_text, "\237([\160-\175])([\128-\191])\237([\176-\191])([\128-\191])", from_pair)
+        return not find(its_text, "\237[\160-\191]") and its_text or nil
     end
 
     local CHARACTERS = {
-        "[\194-\223][\128-\191]", "\224[\160-\191][\128-\191]", "[\225-\236\238\239][\128-\191][\128-\191]",
+        "[\194-\223][\128-\191]", "[\225-\236\238\239][\128-\191][\128-\191]", "\224[\160-\191][\128-\191]",
         "\237[\128-\159][\128-\191]", "\240[\144-\191][\128-\191][\128-\191]",
         "[\241-\243][\128-\191][\128-\191][\128-\191]", "\244[\128-\143][\128-\191][\128-\191]",
     }
@@ -243,51 +253,61 @@ local function selector_of(text, structure)
         while at <= #data do
             found, at = match(data, "^([\128-\255]+)[^\128-\255]*()", at)
             if not known_characters[found] then
-                if spend(2000 + 30 * #found) then return false end
                 local left = found
-                for _, character in ipairs(CHARACTERS) do left = gsub(left, character, "") end
+                for _, character in ipairs(CHARACTERS) do
+                    if spend(500 + 30 * #left) then return false end
+                    if left ~= "" then left = gsub(left, character, "") end
+                end
                 if left ~= "" then return false end
                 known_characters[found] = true
-            elseif spend(300) then
+            elseif spend(450) then
                 return false
             end
         end
         return true
     end
 
+    local characters_of_819 = setmetatable({}, { __index = function(known, character)
+        known[character] = utf8(byte(character))
+        return known[character]
+    end })
+
     -- The text of a folder in UTF-8; nil if it is none, or in another character set.
     local function folder_text(data, ccsid, order)
         if ccsid == 1208 then return is_utf_8(data) and data or nil end
         if ccsid == 1200 or ccsid == 13488 or ccsid == 17584 then return from_utf_16(data, order) end
-        if ccsid == 819 and not spend(100 * #data) then
-            return (gsub(data, "[\128-\255]", function(character) return utf8(byte(character)) end))
-        end
+        if ccsid == 819 and not spend(100 * #data) then return (gsub(data, "[\128-\255]", characters_of_819)) end
     end
 
     -- Nil where an entity is not known.
     local function unescaped(value)
-        if not find(value, "&", 1, true) then return value end
-        if spend(50 * #value) then return nil end
-        local is_known = true
-        local found = gsub(value, "&([^&;]*)(;?)", function(word, stop)
+        local stop, parts, at = find(value, "&", 1, true), {}, 1
+        if not stop then return value end
+        while stop do
+            local word, from = match(value, "^([^&;]*);()", stop + 1)
+            if not word or spend(1500 + 10 * #word) then return nil end
             local decimal, digits = match(word, "^#(%d+)$"), match(word, "^#x(%x+)$")
             local code = decimal and #decimal < 8 and tonumber(decimal) or digits and #digits < 7 and tonumber(digits, 16)
             local character = ENTITIES[word] or code and code < 1114112 and utf8(code)
-            if stop == "" or not character then is_known = false end
-            return character
-        end)
-        return is_known and found or nil
+            if not character then return nil end
+            parts[#parts + 1] = sub(value, at, stop - 1)
+            parts[#parts + 1] = character
+            stop, at = find(value, "&", from, true), from
+        end
+        parts[#parts + 1] = sub(value, at)
+        return table.concat(parts)
     end
 
     -- The rest of a tag after the name: a table of attributes, and whether the element ends there; nil: anything else.
     local function attributes_of(its_text)
         local found, at = {}, 1
+        if spend(40 * #its_text) then return nil end
         while true do
             local name, quote, from = match(its_text, ATTRIBUTE_BEGINS, at)
             if not name then break end
             local to = find(its_text, quote, from, true)
             local value = to and unescaped(sub(its_text, from, to - 1))
-            if not value or spend(1000) then return nil end
+            if not value or spend(2000) then return nil end
             found[name], at = value, to + 1
         end
         local slash = match(its_text, "^%s*(/?)$", at)
@@ -299,12 +319,15 @@ local function selector_of(text, structure)
     -- The tag that begins there: where it ends, "/" if it ends an element, the name, the attributes, whether the element is
     -- empty. Nil: none does.
     local function tag_at(its_text, at)
-        local _, to, closes, name = find(its_text, TAG_BEGINS, at)
+        local stop = find(its_text, ">", at, true)
+        local tag = stop and sub(its_text, at, stop - 1)
+        if not tag or spend(20 * #tag) then return nil end
+        local _, to, closes, name = find(tag, TAG_BEGINS)
         if not to then return nil end
-        if byte(its_text, to + 1) == 62 then return to + 1, closes, name, known_attributes[""], false end
-        local stop = match(its_text, "^[^<>]*()", to + 1)
-        if spend(5 * (stop - to)) or byte(its_text, stop) ~= 62 then return nil end
-        local attributes, is_empty = attributes_of(sub(its_text, to + 1, stop - 1))
+        if to == #tag then return stop, closes, name, known_attributes[""], false end
+        local rest = sub(tag, to + 1)
+        if find(rest, "<", 1, true) then return nil end
+        local attributes, is_empty = attributes_of(rest)
         if attributes then return stop, closes, name, attributes, is_empty end
     end
 
@@ -404,7 +427,7 @@ local function selector_of(text, structure)
         if attributes["xsi:nil"] == "true" or attributes["xsi:nil"] == "1" then return true, nil end
         local word = attributes.dt
         if not word or word == "" then word = implied or "string" end
-        if word ~= "string" and spend(1000 + 10 * #value) then return false end
+        if word ~= "string" and spend(3000 + 20 * #value) then return false end
         if word == "boolean" then
             local truth = TRUTHS[string.lower(match(value, "^%s*(%w+)%s*$") or "")]
             return truth ~= nil, truth
@@ -439,24 +462,24 @@ local function selector_of(text, structure)
     end
 
     -- The attributes and the text of the element with nothing but text in it that is there, and where it ends; its name, too.
-    local function leaf_at(its_text, at)
+    -- `ends` is the end of its first tag.
+    local function leaf_at(its_text, at, ends)
         local name, from = match(its_text, LEAF_BEGINS, at)
-        local rest, attributes
+        local attributes
         if not name then
-            name, rest, from = match(its_text, LEAF_WITH_ATTRIBUTES_BEGINS, at)
+            name, from = match(its_text, LEAF_WITH_ATTRIBUTES_BEGINS, at)
             if not name then return nil end
-        end
-        local stop = find(its_text, "<", from, true)
-        local to = stop and stop + #name + 2
-        if not stop or sub(its_text, stop, to) ~= "</" .. name .. ">" then return nil end
-        if rest then
-            attributes = known_attributes[rest]
-            if not attributes then
-                attributes = attributes_of(rest)
+            local rest = sub(its_text, from, ends - 1)
+            attributes, from = known_attributes[rest], ends + 1
+            if attributes == nil then
+                attributes = not (spend(2000 + 10 * #rest) or find(rest, "[</]")) and attributes_of(rest) or false
                 known_attributes[rest] = attributes
             end
             if not attributes then return nil end
         end
+        local stop = find(its_text, "<", from, true)
+        local to = stop and stop + #name + 2
+        if not stop or sub(its_text, stop, to) ~= "</" .. name .. ">" then return nil end
         return to, name, attributes, sub(its_text, from, stop - 1)
     end
 
@@ -481,14 +504,18 @@ local function selector_of(text, structure)
                 if not value then return false end
                 if texts[level] then texts[level] = value end
             else
+                local ends = find(its_text, ">", at, true)
+                if not ends or spend(15 * (ends - at)) then return false end
                 if level < MOST_LEVELS - 1 and byte(its_text, at + 1) ~= 47 then
-                    to, name, its_attributes, value = leaf_at(its_text, at)
+                    to, name, its_attributes, value = leaf_at(its_text, at, ends)
                 end
                 if to then
                     value = unescaped(value)
                     if not value or not note(prefixes[level], name, its_attributes, value) then return false end
                     texts[level] = false
                 else
+                    -- That there is no such element took time, too.
+                    work = work + 2000
                     to, closes, name, its_attributes, is_empty = tag_at(its_text, at)
                     if not to then return false end
                     if closes == "/" then
@@ -512,7 +539,7 @@ local function selector_of(text, structure)
                 end
             end
             at = to + 1
-            work = work + 1000
+            work = work + 1500
             if work > MOST_WORK then return false end
         end
     end
@@ -811,24 +838,37 @@ local function selector_of(text, structure)
     local function stands_at(value, part, place, width)
         for _, each in ipairs(part) do
             local its_text, from = each[width], (place + each.at) * width
-            if spend(300 + #its_text) or sub(value, from + 1, from + #its_text) ~= its_text then return false end
+            if spend(500 + #its_text) or sub(value, from + 1, from + #its_text) ~= its_text then return false end
         end
         return true
     end
 
-    -- The first place from there on where a part stands; nil: none.
+    -- The first place from there on where a part stands; nil: none, or no steps are left.
     local function next_place(value, part, place, width)
         local first = part[1]
         if not first then return place end
         local its_text, from = first[width], (place + first.at) * width + 1
         -- Its first character may be everywhere, and a long text may be compared almost to its end.
         local weight = (#its_text > 1 and 15 or 1) + math.floor(#its_text / 64)
+        -- A search cannot be ended, so it gets a piece of the value; `before` is the length of what stands in front of it.
+        local size = FIRST_PIECE
+        local piece, before = sub(value, from, from + size + #its_text), from - 1
+        if spend(700 + #its_text) then return nil end
         while true do
-            local found = find(value, its_text, from, true)
-            if spend(300 + math.max((found or #value) - from, 0) * weight) or not found then return nil end
-            place = (found - 1) / width - first.at
-            if (found - 1) % width == 0 and stands_at(value, part, place, width) then return place end
-            from = found + 1
+            local found = find(piece, its_text, from - before, true)
+            if spend(300 + math.max((found or #piece) + before - from, 0) * weight) then return nil end
+            if found then
+                from = found + before
+                place = (from - 1) / width - first.at
+                if (from - 1) % width == 0 and stands_at(value, part, place, width) then return place end
+                from = from + 1
+            else
+                if before + #piece >= #value then return nil end
+                -- A text may begin at the end of this piece.
+                from = before + #piece - #its_text + 2
+                size = math.min(4 * size, MOST_PIECE)
+                piece, before = sub(value, from, from + size + #its_text), from - 1
+            end
         end
     end
 
@@ -921,8 +961,8 @@ local function selector_of(text, structure)
     local told = cjson.decode(text)
     local condition = truth_of(told.condition)
     local look = told.needles[1] and text_look(told.needles) or look_for(told.condition)
-    -- How often the bytes of a short record are read.
-    local weight = #told.needles + 3
+    -- The steps for a byte of a short record. Where it has equal letters each search takes longer.
+    local weight = 2 * #told.needles + 2
 
     local function is_true(its_id, its_record)
         local before = work

@@ -1,0 +1,81 @@
+"""The time that Redis takes for scripts, without what other work on the machine adds to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharedq.redis.channel import Channel
+from sharedq.redis.script_source import load_script, script_names
+from tests.support.server import Server
+
+#: Milliseconds that one call may take, and how often it is tried.
+MOST_MS, TRIES = 50, 8
+#: Microseconds from which on a call is looked at.
+NOTED_US = 10_000
+_SHA = re.compile(rb"EVALSHA\r\n\$40\r\n([0-9a-f]{40})")
+
+
+class Meter:
+    """Tells the longest call of each script.
+
+    The slow log has the time of each call, in which the processor may do other work, too. The processor time
+    of the server has nothing else in it, but is that of all scripts which were sent together. The lesser one counts.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._thread = Path(f"/proc/{server.pid}/task/{server.pid}/schedstat")
+        self._client = server.client()
+        self._names = {load_script(name).sha.encode(): name for name in script_names()}
+
+    def _cpu_ms(self) -> float:
+        return int(self._thread.read_text("ascii").split()[0]) / 1e6
+
+    def longest_ms(self, act: Callable[[], Any]) -> dict[str, float]:
+        """The longest call of each script in *act*."""
+        by_processor: dict[str, float] = {}
+        sent: dict[int, tuple[float, set[bytes]]] = {}
+        send, receive = Channel.send, Channel.receive
+
+        def measured_send(channel: Channel, packed: bytes) -> None:
+            sent[id(channel)] = self._cpu_ms(), set(_SHA.findall(packed))
+            send(channel, packed)
+
+        def measured_receive(channel: Channel) -> Any:
+            reply = receive(channel)
+            before, shas = sent.get(id(channel), (0.0, set()))
+            took = self._cpu_ms() - before
+            for sha in shas:
+                name = self._names.get(sha, "")
+                by_processor[name] = max(took, by_processor.get(name, 0))
+            return reply
+
+        self._client.config_set("slowlog-log-slower-than", NOTED_US)
+        self._client.config_set("slowlog-max-len", 10_000)
+        self._client.execute_command("SLOWLOG RESET")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Channel, "send", measured_send)
+            patched.setattr(Channel, "receive", measured_receive)
+            act()
+        found: dict[str, float] = {}
+        for entry in self._client.slowlog_get(10_000):
+            words = entry["command"].split(b" ")
+            name = self._names.get(words[1], "") if words[0].upper() == b"EVALSHA" else ""
+            if name:
+                found[name] = max(found.get(name, 0), entry["duration"] / 1000)
+        return {name: min(each, by_processor.get(name, each)) for name, each in found.items()}
+
+    def check(self, act: Callable[[], Any]) -> None:
+        """The least time of each script: other work on the machine only makes it longer."""
+        least: dict[str, float] = {}
+        for number in range(TRIES):
+            found = self.longest_ms(act)
+            # A script that is not in it took no time to speak of.
+            least = {name: min(each, found.get(name, 0)) for name, each in (least if number else found).items()}
+            if all(each <= MOST_MS for each in least.values()):
+                return
+        raise AssertionError({name: round(each) for name, each in least.items() if each > MOST_MS})
