@@ -16,7 +16,7 @@ from sharedq.calls.put import put as putting
 from sharedq.calls.put.extension import described, put_message, return_fields
 from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.topics.open import close_topic
-from sharedq.calls.topics.publish import publish
+from sharedq.calls.topics.publish import publish, publish_many
 from sharedq.messages.extension import is_extended
 from sharedq.messages.message import Message
 from sharedq.mqi.arguments import listed, refuse_data, refuse_other, refuse_pair, whole
@@ -131,7 +131,7 @@ class Queue(Opened[Handle]):
     ) -> list[MQMD]:
         """MQPUT many in few round trips (100 messages or 1 MiB each); arguments as for ``put``.
 
-        An alias of a topic publishes one after the other, up to the first that is refused.
+        An alias of a topic publishes all of them or none.
         """
         batch, name = listed(messages), self.name
         for each in batch:
@@ -151,9 +151,7 @@ class Queue(Opened[Handle]):
                 if isinstance(handle, Handle):
                     self.warning = putting.put_many(self.connection, handle, sent, pmo)
                 else:
-                    self.warning = MQRC.NONE
-                    for md, body in sent:
-                        self.warning = publish(self.connection, handle, md, pmo, body) or self.warning
+                    self.warning = publish_many(self.connection, handle, sent, pmo)
             finally:
                 if sent is not batch:
                     for md, (copy, _) in zip(mds, sent, strict=True):

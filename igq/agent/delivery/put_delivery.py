@@ -23,6 +23,9 @@ from igq.agent.progress.retry import Trouble
 from igq.agent.queues.transmission_queue import TransmissionQueue
 from sharedq.calls.handles import open as opening
 from sharedq.calls.put import put as putting
+from sharedq.calls.topics.alias import open_named
+from sharedq.calls.topics.open import close_topic
+from sharedq.calls.topics.publish import publish_many
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.members.event_notes import leave_note
 from sharedq.messages.message import Message
@@ -33,6 +36,7 @@ from sharedq.mqi.structures import MQMD, MQOD, MQPMO, copied
 from sharedq.objects.repository import Repository
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
+from sharedq.session.topics import TopicHandle
 
 APPL_NAME = b"IGQ agent"
 _OPEN = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
@@ -71,8 +75,8 @@ class Deliverer:
     def __init__(self, connection: Connection, tell: Tell, source: str, pulse: Pulse, hop: Hop | None = None) -> None:
         self._connection, self._tell, self._source, self._hop = connection, tell, source, hop
         self._pulse = pulse
-        self._handles: dict[tuple[str, bytes, bytes], Handle] = {}
-        self._to_close: list[Handle] = []
+        self._handles: dict[tuple[str, bytes, bytes], Handle | TopicHandle] = {}
+        self._to_close: list[Handle | TopicHandle] = []
         self._news: list[tuple[str, dict[str, object]]] = []
 
     def deliver_from(self, source: TransmissionQueue, messages: Sequence[Message]) -> Iterator[int]:
@@ -162,7 +166,7 @@ class Deliverer:
             self._put(at, queue, qmgr, [(each.md, each.body) for each in run])
             return len(run)
         except MQIError as error:
-            if not is_about_the_message(error.reason):
+            if not _is_about_the_message(error):
                 raise
             if len(run) == 1:
                 self._dispose(at, run[0], error.reason)
@@ -188,14 +192,18 @@ class Deliverer:
         # in the same unit of work.
         copies = [(copied(md), body) for md, body in messages]
         handle = self._handle(at, queue, qmgr)
-        putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT))
+        options = MQPMO(options=_PUT)
+        if isinstance(handle, TopicHandle):
+            publish_many(self._connection, handle, copies, options)
+        else:
+            putting.put_many(self._connection, handle, copies, options)
         self._pulse.beat()
 
-    def _handle(self, at: str, queue: bytes, qmgr: bytes) -> Handle:
+    def _handle(self, at: str, queue: bytes, qmgr: bytes) -> Handle | TopicHandle:
         handle = self._handles.get((at, queue, qmgr))
         if handle is None:
             od = MQOD(object_name=queue, object_q_mgr_name=qmgr)
-            handle = opening.open_queue(self._connection, od, _OPEN, opened_at=at, may_create=False)
+            handle = open_named(self._connection, od, _OPEN, opened_at=at, is_put1=True)
             self._handles[at, queue, qmgr] = handle
         return handle
 
@@ -211,7 +219,10 @@ class Deliverer:
         handles, self._to_close = self._to_close, []
         for handle in handles:
             try:
-                opening.close_handle(self._connection, handle)
+                if isinstance(handle, TopicHandle):
+                    close_topic(self._connection, handle)
+                else:
+                    opening.close_handle(self._connection, handle)
             except MQIError as error:
                 if error.reason == MQRC.CONNECTION_BROKEN:
                     raise
@@ -248,7 +259,7 @@ class Deliverer:
     def _dead_letter(self, at: str, queue: bytes, message: Transmitted, reason: MQRC | Feedback) -> None:
         """Put a message on the dead-letter queue *queue* of the manager *at*. The queue must be a local one."""
         handle = self._handle(at, queue, b"")
-        if handle.destination or handle.definition.facts.is_transmission:
+        if isinstance(handle, TopicHandle) or handle.destination or handle.definition.facts.is_transmission:
             raise error_for(MQRC.Q_TYPE_ERROR, "MQPUT", queue.decode(), "no local queue with USAGE(NORMAL)")
         now = datetime.now(UTC)
         date, time = now.strftime("%Y%m%d").encode(), now.strftime("%H%M%S%f")[:8].encode()
@@ -293,10 +304,16 @@ def _refusal(put: Callable[[], None]) -> MQIError | None:
     try:
         put()
     except MQIError as error:
-        if not is_about_the_message(error.reason):
+        if not _is_about_the_message(error):
             raise
         return error
     return None
+
+
+def _is_about_the_message(error: MQIError) -> bool:
+    """Whether a refusal tells something about the message, not about the agent, as one of Redis does."""
+    is_of_topic = error.reason == MQRC.NOT_AUTHORIZED and error.verb == "MQOPEN"
+    return is_of_topic or is_about_the_message(error.reason)
 
 
 def _fields(message: Transmitted, reason: MQRC | Feedback) -> dict[str, object]:

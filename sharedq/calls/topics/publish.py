@@ -110,8 +110,32 @@ class _Delivery:
     savepoints: dict[str, Savepoint] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Planned:
+    """A publication that nothing is put of yet, and the subscriptions that it goes to.
+
+    Attributes:
+        given: the descriptor of the program, which returns the fields.
+        options: of the copies.
+    """
+
+    given: MQMD
+    content: Publication
+    known: Matches
+    wanted: list[Subscription]
+    options: int
+    warning: MQRC
+
+
 def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
-    """MQPUT of a topic. *md* returns its identifiers.
+    """MQPUT of a topic; see `publish_many`."""
+    return publish_many(connection, handle, ((md, body),), pmo)
+
+
+def publish_many(
+    connection: Connection, handle: TopicHandle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO
+) -> MQRC:
+    """MQPUT of a topic, of all messages or of none. Their descriptors return their identifiers.
 
     A wrong descriptor or wrong data is refused before anything is put: the delivery rules of the topic are about
     subscriptions that cannot take a publication.
@@ -126,33 +150,51 @@ def publish(connection: Connection, handle: TopicHandle, md: MQMD, pmo: MQPMO, b
             2040, it is not open for output; 2443, a segment; 2024, MAXUMSGS; 2009, its fate is unknown; what a put to a
             queue refuses of a descriptor and its data.
     """
-    options = _check(connection, handle, md, int(pmo.options), pmo.pub_level)
+    options = int(pmo.options)
+    for md, _ in messages:
+        options = _check(connection, handle, md, options, pmo.pub_level)
     check_alias(connection, handle)
     in_unit = bool(options & _SYNCPOINT)
     flush_pending(connection)
+    planned = [_planned(connection, handle, md, options, pmo.pub_level, body) for md, body in messages]
+    if in_unit:
+        check_unit_room(connection, sum(len(each.wanted) for each in planned))
+    deliveries: list[_Delivery] = []
+    if any(each.wanted for each in planned) or (planned and options & _RETAIN):
+        unit = connection.apart() if connection.has_unit and not in_unit else connection
+        deliveries = [_Delivery(unit, each.known.topic, each.content, each.options) for each in planned]
+        _deliver_all(connection, planned, deliveries, is_retained=bool(options & _RETAIN), in_unit=in_unit)
+    return _returned(connection, planned, deliveries, options)
+
+
+def _planned(connection: Connection, handle: TopicHandle, md: MQMD, options: int, level: int, body: bytes) -> _Planned:
     known = connection.matcher.match(handle.topic_string, topics_of(connection.group), connection)
     if known.topic.publish == "DISABLED":
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.topic_string, "PUB(DISABLED) of its topic")
     as_put = as_put_through(handle, known.topic)
     sent, warning = _completed(connection, handle.topic_string, as_put, md, options, body)
     content = Publication(handle.topic_string, sent, body)
-    wanted = _wanted(connection, known.matches, options, pmo.pub_level, content)
-    if in_unit:
-        check_unit_room(connection, len(wanted))
-    if wanted or options & _RETAIN:
-        unit = connection.apart() if connection.has_unit and not in_unit else connection
-        publication = _Delivery(unit, known.topic, content, _context_options(options))
-        _deliver(connection, publication, known, wanted, is_retained=bool(options & _RETAIN), in_unit=in_unit)
-        is_delivered = bool(publication.stored)
-        connection.delivered.add(each.subscription.number for each in publication.stored if each.subscription)
-        if connection.delivered.is_due:
-            connection.tell_delivered()
-    else:
-        is_delivered = False
-    if not sent.put_date:
-        sent.put_date, sent.put_time = put_date_and_time(int(time.time() * 1000))
-    copy_fields(md, sent)
-    return MQRC.NO_SUBS_MATCHED if options & _WARN and not is_delivered else warning
+    wanted = _wanted(connection, known.matches, options, level, content)
+    return _Planned(md, content, known, wanted, _context_options(options), warning)
+
+
+def _returned(
+    connection: Connection, planned: Sequence[_Planned], deliveries: Sequence[_Delivery], options: int
+) -> MQRC:
+    """Return to the program what it is told of publications that are out, and the reason of a warning."""
+    stored = [copy for publication in deliveries for copy in publication.stored]
+    connection.delivered.add(each.subscription.number for each in stored if each.subscription)
+    if stored and connection.delivered.is_due:
+        connection.tell_delivered()
+    is_delivered = all(publication.stored for publication in deliveries) if deliveries else not planned
+    warning = MQRC.NO_SUBS_MATCHED if options & _WARN and not is_delivered else MQRC.NONE
+    for each in planned:
+        sent = each.content.md
+        if not sent.put_date:
+            sent.put_date, sent.put_time = put_date_and_time(int(time.time() * 1000))
+        copy_fields(each.given, sent)
+        warning = warning or each.warning
+    return warning
 
 
 def _check(connection: Connection, handle: TopicHandle, md: MQMD, options: int, level: int) -> int:
@@ -240,30 +282,40 @@ def is_selected(subscription: Subscription, content: Publication) -> bool:
     return selector is None or evaluate(selector.tree, Subject(content.md, content.properties)) is True
 
 
-def _deliver(
+def _deliver_all(
     connection: Connection,
-    publication: _Delivery,
-    known: Matches,
-    wanted: Sequence[Subscription],
+    planned: Sequence[_Planned],
+    deliveries: Sequence[_Delivery],
     *,
     is_retained: bool,
     in_unit: bool,
 ) -> None:
-    unit = publication.unit
-    copies = [copy_for(each, publication.content) for each in wanted]
+    """Put all copies of all publications, or none."""
+    unit = deliveries[0].unit
     try:
-        _put_all(publication, copies)
-        refused = [each for each in copies if each.failure is not None]
-        if refused:
-            _judge(connection, publication, refused)
-        if is_retained:
-            _retain(publication, int(known.version))
+        for each, publication in zip(planned, deliveries, strict=True):
+            _deliver(connection, publication, each.wanted)
+        # After all copies, because a retained publication cannot be taken out of the unit of work again.
+        for each, publication in zip(planned, deliveries, strict=True):
+            if is_retained:
+                _retain(publication, int(each.known.version))
     except MQIError:
-        if not unit.is_ended:
-            _undo(publication) if in_unit else backout(unit)
+        if not unit.is_ended and not in_unit:
+            backout(unit)
+        for publication in reversed(deliveries):
+            if in_unit and not unit.is_ended:
+                _undo(publication)
         raise
     if not in_unit:
-        _commit(unit, publication)
+        _commit(unit, deliveries[0])
+
+
+def _deliver(connection: Connection, publication: _Delivery, wanted: Sequence[Subscription]) -> None:
+    copies = [copy_for(each, publication.content) for each in wanted]
+    _put_all(publication, copies)
+    refused = [each for each in copies if each.failure is not None]
+    if refused:
+        _judge(connection, publication, refused)
 
 
 def _retain(publication: _Delivery, version: int) -> None:

@@ -25,6 +25,7 @@ from sharedq.properties.handle import MessageHandle
 from sharedq.reading.plan import find_places
 from sharedq.session.topics import TopicHandle
 from tests.mqi.topics.scene import PROVIDED, bodies
+from tests.support.accounts import assert_accounted
 from tests.support.backups import mqsc
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
@@ -199,6 +200,27 @@ def test_options_of_publications_and_the_unit_of_work(prices: TestGroup) -> None
     assert reason_of(lambda: queue.put(b"x", options=PutOption.LOGICAL_ORDER)) == MQRC.OPTIONS_ERROR
     segment = MQMD(version=2, msg_flags=int(MsgFlag.SEGMENT))
     assert reason_of(lambda: queue.put(b"x", segment)) == MQRC.SEGMENTATION_NOT_ALLOWED
+
+
+@pytest.mark.rule("mqi/topics", "put_many through an alias of a topic publishes all messages or none.")
+@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.RETAIN, PutOption.SYNCPOINT | PutOption.RETAIN])
+def test_many_are_published_or_none(prices: TestGroup, options: int) -> None:
+    connection, other = prices.connect(), prices.connect()
+    subscription, queue = other.subscribe("price/#"), connection.open("PRICES", OUTPUT)
+    assert subscription.queue is not None
+    mqsc(prices, f"ALTER TOPIC(PRICE) NPMSGDLV(ALL) USEDLQ(NO)\nALTER QLOCAL({subscription.queue.name}) MAXMSGL(5)")
+    queue.put(b"mine", options=PutOption.SYNCPOINT)
+
+    batch = [(MQMD(), b"1"), (MQMD(), b"2"), (MQMD(), b"too long")]
+    assert reason_of(lambda: queue.put_many(batch, options=options)) == MQRC.PUBLICATION_FAILURE
+    assert bodies(subscription) == []
+    queue.put_many(batch[:2], options=options)
+    assert bodies(subscription) == ([] if options & PutOption.SYNCPOINT else [b"1", b"2"])
+    connection.commit()
+
+    assert bodies(subscription) == ([b"mine", b"1", b"2"] if options & PutOption.SYNCPOINT else [b"mine"])
+    assert bodies(other.subscribe("price/apples")) == ([b"2"] if options & PutOption.RETAIN else [])
+    assert_accounted(prices.group)
 
 
 def test_properties_come_with_the_publication(prices: TestGroup) -> None:
