@@ -14,7 +14,8 @@ Source: IBM MQ, "Conditions for a trigger event", "Message descriptor of a trigg
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -176,17 +177,22 @@ class TriggerWriter:
 
     def _deal_with(self, mark: Mark) -> bool:
         """Do what a mark asks for. False: it has to be looked at again."""
-        try:
+        is_done = False
+        with self._warning_of(mark.queue):
             if mark.kind not in self._ways:
                 structlog.get_logger().warning("trigger_mark_not_understood", mark=mark.field)
-                return self._settle(mark)
-            is_done = self._ways[mark.kind](mark)
+            is_done = self._ways.get(mark.kind, self._settle)(mark)
+        return is_done  # noqa: RET504 - what is warned of has not come so far
+
+    @contextmanager
+    def _warning_of(self, queue: str) -> Iterator[None]:
+        """Warn of what fails for a queue, and go on. A lost connection ends the writer's turn."""
+        try:
+            yield
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN:
                 raise
-            self._warn(mark.queue, error)
-            return False
-        return is_done
+            self._warn(queue, error)
 
     def _settle(self, mark: Mark, count: int | None = None) -> bool:
         """Forget a mark, or *count* of its times. True."""
@@ -407,7 +413,8 @@ class TriggerWriter:
         )
         initiation = definition.initiation_q_name
         for written in range(count):
-            try:
+            is_put = False
+            with self._warning_of(definition.name):
                 try:
                     self._put_one(initiation, md, body)
                 except MQIError as error:
@@ -417,10 +424,8 @@ class TriggerWriter:
                     where = (initiation.encode(), self._qmgr.encode())
                     letter = dead_lettered(md, body, *where, int(error.reason), self._qmgr.encode()[:28], date, time)
                     self._put_one(dead_letters, *letter)
-            except MQIError as error:
-                if error.reason == MQRC.CONNECTION_BROKEN:
-                    raise
-                self._warn(definition.name, error)
+                is_put = True
+            if not is_put:
                 return written
         return count
 

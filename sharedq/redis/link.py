@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypedDict, Unpack
 
 import redis
 from redis.exceptions import AskError, MovedError, NoScriptError
@@ -95,6 +95,18 @@ steps = _Steps()
 
 class NotReplicatedError(redis.ConnectionError):
     """Too few replicas have acknowledged a change."""
+
+
+class _Pace(TypedDict, total=False):
+    """How an exchange over several channels goes.
+
+    Attributes:
+        ahead: send only so many before waiting for the first answer, and one more whenever the replies to one are read.
+        goes_on: not even then if it says no to those replies.
+    """
+
+    ahead: int | None
+    goes_on: Callable[[Sequence[Reply]], bool]
 
 
 class Link:
@@ -393,20 +405,10 @@ class Link:
         """Send, then read *count* replies. An error is returned in place of its reply."""
         return self._exchange_all(((channel, packed, count),))[0]
 
-    def _exchange_all(
-        self,
-        exchanges: Sequence[_Exchange],
-        ahead: int | None = None,
-        goes_on: Callable[[Sequence[Reply]], bool] = lambda _: True,
-    ) -> list[list[Reply]]:
-        """Do the same over several channels: send everything before waiting for the first answer.
-
-        Args:
-            ahead: send only so many of *exchanges* before that, and one more whenever the replies to one are read.
-            goes_on: not even then if it says no to those replies.
-        """
+    def _exchange_all(self, exchanges: Sequence[_Exchange], **pace: Unpack[_Pace]) -> list[list[Reply]]:
+        """Do the same over several channels: send everything, or as the *pace* says, before waiting for an answer."""
         try:
-            return self._attempt_all(exchanges, ahead, goes_on)
+            return self._attempt_all(exchanges, **pace)
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
             # ValueError, AttributeError: another thread closed a TLS socket.
             self._break(error)
@@ -417,7 +419,11 @@ class Link:
         ahead: int | None = None,
         goes_on: Callable[[Sequence[Reply]], bool] = lambda _: True,
     ) -> list[list[Reply]]:
-        """Do so, and leave it to the caller what a lost reply means: see `_exchange_all`."""
+        """Do so, and leave it to the caller what a lost reply means.
+
+        Args:
+            ahead, goes_on: see `_Pace`.
+        """
         if self.turn & 1:
             # A signal handler calls in the middle of a call of its own thread, and would read the reply to that.
             raise error_for(MQRC.CALL_IN_PROGRESS, "", "", "this thread is in the middle of another call")
