@@ -8,12 +8,15 @@ from igq.mqsc.language.parser import Command, MqscSyntaxError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.commands.display import LeftOut
+from sharedq.objects.store.each_structure import Away
 
 NORMAL = "CSQ9022I: {} normal completion."
 ABNORMAL = "CSQ9023E: {} abnormal completion."
 STOPPED = "CSQ3106E: Queue manager {0} is stopped, {1} not processed; igq qmgr start {0} starts it."
 NOTHING_FOUND = "CSQM297I: No {} matches the request."
 THREADS = "CSQV401I: Display thread report follows."
+#: What DISPLAY CONN and THREAD do not show of a structure that is away.
+WORK_AND_HANDLES = "units of work and open handles there"
 NO_CONNECTIONS = "CSQV419I: No {} threads found."
 NO_THREADS_IN_DOUBT = "CSQV420I: No INDOUBT threads found."
 IN_DOUBT_THREADS = "CSQV436I: INDOUBT threads for {} follow."
@@ -99,6 +102,11 @@ def left_out(queues: Iterable[LeftOut]) -> list[str]:
         f"{failure(f'CFSTRUCT({each.structure})', each.why)} Queues not shown: {', '.join(each.names)}."
         for each in queues
     ]
+
+
+def away(structures: Away, what: str) -> list[str]:
+    """Return a line for each structure that a DISPLAY cannot look into. The command does not fail for that."""
+    return [f"{failure(f'CFSTRUCT({name})', why)} Not shown: {what}." for name, why in structures.items()]
 
 
 class PartlyDoneError(Exception):

@@ -13,6 +13,7 @@ from typing import Any
 
 from sharedq.members.group import Group
 from sharedq.messages.record import generated_number
+from sharedq.objects.store.each_structure import Away, in_each
 from sharedq.reading.journal import Entry, JournalRow, expand, position_order
 from sharedq.reading.journal_pages import Page, read_pages
 from sharedq.reading.plan import is_stored
@@ -61,12 +62,14 @@ class Way:
         stored: structure and id of those that are still there, each with the queue that it came to last.
         entries: of the journals, that were read.
         trimmed: structures whose journals have lost their beginnings, so something may be missing.
+        away: structures that cannot be read now, with the reason.
     """
 
     steps: list[Step] = field(default_factory=list)
     stored: dict[tuple[str, str], str] = field(default_factory=dict)
     entries: int = 0
     trimmed: list[str] = field(default_factory=list)
+    away: dict[str, str] = field(default_factory=dict)
 
 
 def trace(
@@ -89,8 +92,9 @@ def trace(
         MQIError: 2009, Redis cannot be reached; 2035.
         JournalError: an entry is not in the format of the journal.
     """
-    way = Way()
-    for name in group.structure_names():
+    way, away = Way(), Away()
+
+    def follow(name: str) -> None:
         follower = _Follower(name, group.structure_number(name), wanted)
         for page in read_pages(group, name, start, end):
             follower.read(page)
@@ -105,10 +109,19 @@ def trace(
             if step.row.event in ("put", "transfer") and step.outcome != BACKED_OUT and place:
                 way.stored[key] = place
         way.steps += steps
-    way.stored = {key: place for key, place in way.stored.items() if is_stored(group, *key)}
+
+    in_each(group, group.structure_names(), follow, away)
+    there = in_each(group, {key[0] for key in way.stored}, lambda name: _stored_in(group, name, way), away)
+    way.stored = {key: place for its in there.values() for key, place in its.items()}
+    way.away = {name: str(error) for name, error in away.items()}
     way.steps = [step for step in way.steps if not queue or queue in (step.row.queue, step.row.target_queue)]
     way.steps.sort(key=lambda step: _order(step.row))
     return way
+
+
+def _stored_in(group: Group, structure: str, way: Way) -> dict[tuple[str, str], str]:
+    its = {key: place for key, place in way.stored.items() if key[0] == structure}
+    return {key: place for key, place in its.items() if is_stored(group, *key)}
 
 
 def describe(step: Step) -> dict[str, Any]:

@@ -13,14 +13,16 @@ import pytest
 import redis
 from redis.crc import key_slot
 
+from igq.tools.trace import Wanted, trace
 from recovery.resolution import recover
 from sharedq import pymqi
 from sharedq.api import QueueManagerConnection
 from sharedq.callbacks.calls import mqcb, mqctl
 from sharedq.callbacks.structures import MQCBC, MQCBD
-from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.constants.callbacks import CallbackOperation, CallType
 from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.objects.store.structures import announce, arm_queues
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.connection import reconnection
 from sharedq.reading.figures import FigureReader
@@ -30,6 +32,7 @@ from sharedq.redis.link import Link
 from tests.faults.test_cluster import BOTH, spread_group
 from tests.faults.test_links_follow_slots import take_off
 from tests.support.accounts import assert_accounted
+from tests.support.backups import mqsc
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.topologies import Cluster, Node, until
@@ -282,6 +285,34 @@ def test_figures_leave_out_a_structure_that_is_half_moved(cluster: Cluster, grou
     assert all(reachable.values())
     assert time.monotonic() - begun_s < 5
     assert all(each.is_reachable for each in reader.read().structures)
+
+
+def test_readers_of_all_structures_name_the_one_that_is_away(cluster: Cluster, group: TestGroup) -> None:
+    connection = group.connect()
+    opened = connection.open("PRIVATE", BOTH)
+    connection.open("SHARED", BOTH).put(b"x")
+    md = opened.put(b"y", options=PutOption.SYNCPOINT)
+    token, versions = connection.connection.token, group.group.structure("@QM1").versions
+    with cluster.moving(key_of(group), other_node(cluster, key_of(group))):
+        status, out = mqsc(group, f"DISPLAY CONN({token}) TYPE(ALL)")
+        threads = mqsc(group, "DISPLAY THREAD(*)")[1]
+        way = trace(group.group, Wanted(msg_id=md.msg_id))
+        refused = [
+            reason_of(lambda: announce(group.group, "DEF NOTHING", "77")),
+            reason_of(lambda: arm_queues(group.group)),
+        ]
+    assert status == 0
+    assert "OBJNAME(PRIVATE)" in out
+    assert "UOWSTATE(ACTIVE)" in out
+    for text in (out, threads):
+        assert "CFSTRUCT(APPL1)" in text
+        assert "2346" in text
+    assert [each.row.event for each in way.steps] == ["put"]
+    assert list(way.away) == ["APPL1"]
+    assert refused == [MQRC.CF_STRUC_IN_USE] * 2
+    assert group.group.command(versions, "HGET", versions, "DEF NOTHING") == b"77"
+    connection.backout()
+    assert mqsc(group, "DISPLAY CONN(*) TYPE(ALL)")[1].count("CFSTRUCT(APPL1)") == 0
 
 
 def test_readers_of_the_journal_and_the_keys_follow_a_slot(cluster: Cluster, group: TestGroup) -> None:

@@ -68,7 +68,7 @@ def trace(
     if as_json:
         stored = [{"structure": key[0], "message": key[1], "queue": place} for key, place in way.stored.items()]
         told = {"steps": [describe(each) for each in way.steps], "stored": stored}
-        say_json(told | {"entries": way.entries, "trimmed": way.trimmed})
+        say_json(told | {"entries": way.entries, "trimmed": way.trimmed, "away": way.away})
     else:
         _print(way)
     return 0 if way.steps else NOTHING
@@ -97,5 +97,7 @@ def _print(way: Way) -> None:
         tell(f"{structure}/{message_id} is still there; it came to {place}")
     if not way.steps:
         tell(f"no put of such a message in {counted(way.entries, 'entry', 'entries')} of the journals")
+    for structure, why in way.away.items():
+        tell(f"structure {structure} cannot be read now ({why}): something may be missing")
     if way.trimmed:
         tell(f"the journal has lost its beginning in {', '.join(way.trimmed)}: something may be missing")

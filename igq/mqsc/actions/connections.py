@@ -24,6 +24,7 @@ from sharedq.objects.store.connections import (
     connections_of,
     handles_of,
 )
+from sharedq.objects.store.each_structure import Away
 
 #: After the connection and the type of the report, which is an option too.
 _CONNECTION = keywords("CONN", "CONN")[2:]
@@ -54,13 +55,14 @@ def display_connections(command: Command, repository: Repository) -> list[str]:
     group, qmgr = repository.group, repository.qmgr or ""
     pattern = command.name or "*"
     records: list[list[Shown]] = []
-    for each in connections_of(group, qmgr):
+    away: Away = {}
+    for each in connections_of(group, qmgr, away):
         if not matches(pattern, each.token):
             continue
         if kind != "HANDLE":
             records.append(list(connection_record(each)))
         if kind != "CONN":
-            records += [list(_handle_record(each, handle)) for handle in handles_of(group, each.token)]
+            records += [list(_handle_record(each, handle)) for handle in handles_of(group, each.token, away)]
     if kind != "HANDLE":
         records += [
             list(unit_record(each)) for each in units_in_doubt(repository, qmgr) if matches(pattern, each.owner)
@@ -76,9 +78,10 @@ def display_connections(command: Command, repository: Repository) -> list[str]:
             ]
     if not lines:
         if is_generic(pattern) or kind == "HANDLE" or find_parameter(command, "WHERE") is not None:
-            return [messages.NOTHING_FOUND.format("handle" if kind == "HANDLE" else command.object_type)]
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
-    return lines
+            lines = [messages.NOTHING_FOUND.format("handle" if kind == "HANDLE" else command.object_type)]
+        else:
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
+    return [*lines, *messages.away(away, messages.WORK_AND_HANDLES)]
 
 
 def connection_record(connection: ConnectionInfo) -> Iterator[Shown]:
@@ -141,7 +144,7 @@ def stop_connection(command: Command, repository: Repository) -> list[str]:
     """
     command.check_keywords(("EXTCONN", "CMDSCOPE"))
     group, qmgr = repository.group, repository.qmgr or ""
-    found = next((each for each in connections_of(group, qmgr) if each.token == command.name), None)
+    found = next((each for each in connections_of(group, qmgr, {}) if each.token == command.name), None)
     if found is None:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name, f"{qmgr} has no such connection")
     if found.is_own:

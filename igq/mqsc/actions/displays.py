@@ -26,6 +26,7 @@ from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
 from sharedq.objects.store.connections import connections_of, users_of
+from sharedq.objects.store.each_structure import Away
 from sharedq.reading.activity import QueueActivity, read_activity
 from sharedq.redis.keys import qmgr_of
 
@@ -213,7 +214,7 @@ def display_qmgr_status(command: Command, repository: Repository) -> list[str]:
         shown("STATUS", member.state if member else "RUNNING"),
         shown("CHINIT", "STOPPED"),
         shown("CMDSERV", state_of(member) if member else "RUNNING"),
-        shown("CONNS", sum(not each.is_own for each in connections_of(group, qmgr))),
+        shown("CONNS", sum(not each.is_own for each in connections_of(group, qmgr, {}))),
         shown("HOSTNAME", member.host if member else ""),
         shown("QSGNAME", group.name),
     ]
@@ -227,11 +228,13 @@ def display_thread(command: Command, repository: Repository) -> list[str]:
     command.check_keywords(options)
     if kind == "INDOUBT":
         return display_in_doubt(command, repository)
-    lines = []
-    for connection in connections_of(repository.group, repository.qmgr or ""):
+    lines, away = [], Away()
+    for connection in connections_of(repository.group, repository.qmgr or "", away):
         if kind in ("ACTIVE", "*") and matches(command.name or "*", connection.appl_name):
             lines += two_columns([shown("THREAD", connection.appl_name), *connection_record(connection)])
-    return [messages.THREADS, *lines] if lines else [messages.NO_CONNECTIONS.format("active" if kind == "*" else kind)]
+    if not lines:
+        return [messages.NO_CONNECTIONS.format("active" if kind == "*" else kind)]
+    return [messages.THREADS, *lines, *messages.away(away, messages.WORK_AND_HANDLES)]
 
 
 def _found(

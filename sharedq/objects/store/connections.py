@@ -6,11 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sharedq.members.group import Group
 from sharedq.objects.definitions.names import queue_of
-from sharedq.redis.keys import StructureKeys, qmgr_of
+from sharedq.objects.store.each_structure import Away, in_each
+from sharedq.redis.keys import qmgr_of
 from sharedq.scripts.reads import pairs_like
 
 
@@ -61,17 +63,21 @@ def _owners(group: Group) -> Iterator[tuple[str, dict[str, Any]]]:
         yield token.decode(), json.loads(text)
 
 
-def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:
-    """Return the connections to *qmgr*, by token."""
+def connections_of(group: Group, qmgr: str, away: Away) -> list[ConnectionInfo]:
+    """Return the connections to *qmgr*, by token. Units of work in structures that go to *away* are not seen."""
     owners = group.keys.owners
     flat = group.command(owners, "HGETALL", owners)
-    units = [group.structure(name).unit_of_work for name in group.structure_names()]
+    told = {raw.decode(): text for raw, text in zip(flat[::2], flat[1::2], strict=True)}
+    tokens = [token for token in told if qmgr_of(token) == qmgr]
+
+    def working_in(structure: str) -> list[str]:
+        unit = group.structure(structure).unit_of_work
+        return [token for token in tokens if group.command(unit + token, "EXISTS", unit + token)]
+
+    working = {token for its in in_each(group, group.structure_names(), working_in, away).values() for token in its}
     found = []
-    for raw, text in zip(flat[::2], flat[1::2], strict=True):
-        token = raw.decode()
-        if qmgr_of(token) != qmgr:
-            continue
-        info = json.loads(text)
+    for token in tokens:
+        info = json.loads(told[token])
         found.append(
             ConnectionInfo(
                 token=token,
@@ -79,7 +85,7 @@ def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:
                 appl_name=str(info.get("appl", "")),
                 pid=int(info.get("pid", 0)),
                 tag=str(info.get("tag", "")),
-                has_unit_of_work=any(group.command(unit + token, "EXISTS", unit + token) for unit in units),
+                has_unit_of_work=token in working,
                 user=str(info.get("user", "")),
                 is_own="own" in info,
             )
@@ -87,16 +93,16 @@ def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:
     return sorted(found, key=lambda connection: connection.token)
 
 
-def structures_of(group: Group, token: str) -> list[StructureKeys]:
-    """Return the structures in which a connection is registered."""
-    every = [group.structure(name) for name in group.structure_names()]
-    return [keys for keys in every if group.command(keys.owners, "HEXISTS", keys.owners, token)]
+def handles_of(group: Group, token: str, away: Away) -> list[ConnectionHandle]:
+    """Return the open handles of a connection, by queue, but for those in structures that go to *away*."""
+    found = in_each(group, group.structure_names(), partial(_handles_in, group, token), away)
+    every = [handle for its in found.values() for handle in its]
+    return sorted(every, key=lambda each: (each.queue, each.structure, each.mode))
 
 
-def handles_of(group: Group, token: str) -> list[ConnectionHandle]:
-    """Return the open handles of a connection, by queue."""
-    found = []
-    for keys in structures_of(group, token):
+def _handles_in(group: Group, token: str, structure: str) -> list[ConnectionHandle]:
+    found, keys = [], group.structure(structure)
+    if group.command(keys.owners, "HEXISTS", keys.owners, token):
         for holding in group.command(keys.holdings + token, "SMEMBERS", keys.holdings + token):
             queue, _, handle = holding.decode().partition("\n")
             key = keys.queue(queue).handles
@@ -105,4 +111,4 @@ def handles_of(group: Group, token: str) -> list[ConnectionHandle]:
             if mode:
                 opened = json.loads(detail).get("object", "") if detail else ""
                 found.append(ConnectionHandle(str(opened) or queue_of(queue), queue_of(queue), keys.name, mode))
-    return sorted(found, key=lambda each: (each.queue, each.structure, each.mode))
+    return found

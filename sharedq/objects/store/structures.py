@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.directory import Directory, parse_attributes
+from sharedq.objects.store.each_structure import Away, in_each, require_all
 from sharedq.redis.keys import ADMIN_STRUCTURE, private_structure
 from sharedq.scripts.events import arm_queues_call, events_field
 from sharedq.scripts.objects import alter_qmgr_call, define_structure_call, remove_structure_call, set_versions_call
@@ -40,29 +41,55 @@ def announce(group: Group, field: str, value: str) -> None:
     """Tell every structure that something which handles went through has changed: their next put fails with 2041.
 
     It is harmless to repeat an announcement, or to be overtaken by a later one.
+
+    Raises:
+        MQIError: 2345, 2346, a structure cannot be reached now; all others were told.
     """
-    for name in group.structure_names():
-        group.call(*set_versions_call(group.structure(name), field, value))
+    away: Away = {}
+    in_each(
+        group,
+        group.structure_names(),
+        lambda name: group.call(*set_versions_call(group.structure(name), field, value)),
+        away,
+    )
+    require_all(away)
 
 
 def arm_queues(group: Group) -> None:
     """Make the queues of every structure count puts and gets while any manager has PERFMEV(ENABLED), and only then.
 
     It is harmless to repeat.
+
+    Raises:
+        MQIError: 2345, 2346, a structure cannot be reached now; all others were told.
     """
-    qmgrs = [member.name for member in group.members()]
-    names = [name for name in group.structure_names() if group.call(*arm_queues_call(group.structure(name), qmgrs, []))]
-    if not names:
-        return
-    queues: dict[str, list[str]] = {name: [] for name in names}
+    qmgrs, away = [member.name for member in group.members()], Away()
+
+    def arm(structure: str, names: Sequence[str] = ()) -> bool:
+        return bool(group.call(*arm_queues_call(group.structure(structure), qmgrs, list(names))))
+
+    queues: dict[str, list[str]] = {
+        name: [] for name, is_asked in in_each(group, group.structure_names(), arm, away).items() if is_asked
+    }
+    if queues:
+        _arm_each(group, queues, arm, away)
+    require_all(away)
+
+
+def _arm_each(
+    group: Group, queues: dict[str, list[str]], arm: Callable[[str, Sequence[str]], bool], away: Away
+) -> None:
     # Read after the structures know what is asked for: what is defined from now on counts anyway.
     for entry in Directory(group).scan():
         if entry.kind == QueueLocal.kind and entry.is_in_structure and entry.structure in queues:
             queues[entry.structure].append(entry.name)
-    for structure, there in queues.items():
+
+    def arm_all(structure: str) -> None:
+        there = queues[structure]
         for start in range(0, len(there), _QUEUES_PER_CALL):
-            chunk = there[start : start + _QUEUES_PER_CALL]
-            group.call(*arm_queues_call(group.structure(structure), qmgrs, chunk))
+            arm(structure, there[start : start + _QUEUES_PER_CALL])
+
+    in_each(group, queues, arm_all, away)
 
 
 def holder_field(qmgr: str) -> str:

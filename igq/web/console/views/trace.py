@@ -76,6 +76,7 @@ def follow(settings: Settings, wanted: Wanted, queue: str, start: str, end: str)
         "stored": stored[:_SHOWN],
         "entries": way.entries,
         "trimmed": way.trimmed,
+        "away": sorted(way.away),
     }
 
 

@@ -39,12 +39,13 @@ export function show(element, context) {
   else id.focus();
 }
 
-function way({ steps, stored, entries, trimmed, is_cut: isCut }) {
+function way({ steps, stored, entries, trimmed, away, is_cut: isCut }) {
   return [
     steps.length ? table(HEADINGS, steps.map(step), { class: "cards" }) : h("p", {}, "No such message was put, as far as the journals tell."),
     isCut && h("p", { class: "muted" }, `The first ${steps.length} steps are shown.`),
     stored.map((each) => h("p", {}, `${each.structure}/${each.message} is still there; it came to ${each.queue}.`)),
     trimmed.length > 0 && h("p", { class: "muted" }, `The journal has lost its beginning in ${trimmed.join(", ")}: something may be missing.`),
+    away.length > 0 && h("p", { class: "muted" }, `Out of reach now: ${away.join(", ")}. Something may be missing.`),
     h("p", { class: "muted" }, `${entries} entries were read.`),
   ];
 }
