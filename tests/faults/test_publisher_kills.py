@@ -15,7 +15,7 @@ from tests.mqi.topics.scene import PROVIDED, bodies, open_input
 from tests.support.injection import Injection
 from tests.support.members import TestGroup
 
-SCRIPTS = ("admin/match", "structure/put", "structure/get", "admin/decide", "structure/commit")
+SCRIPTS = ("admin/match", "structure/put", "admin/decide", "structure/commit")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharedq.calls.handles.open import open_queue
+from sharedq.calls.handles import open as opening
 from sharedq.calls.routes.resolution import path_to_topic
 from sharedq.calls.topics.open import open_topic
 from sharedq.mqi.constants import MQRC, ObjectType, OpenOption
@@ -36,7 +36,7 @@ def open_named(
             option that is not for topics, 2035 its user may not publish there.
     """
     try:
-        return open_queue(connection, od, options, opened_at=opened_at, may_create=not is_put1)
+        return opening.open_queue(connection, od, options, opened_at=opened_at, may_create=not is_put1)
     except MQIError as error:
         if error.reason != MQRC.ALIAS_BASE_Q_TYPE_ERROR:
             raise
