@@ -203,8 +203,7 @@ A put takes these headers as data; a get that converts reports 2110: CFH_ERROR C
 A unit of work belongs to one connection, and needs no other manager of transactions: GLOBAL_UOW_CONFLICT
   LOCAL_UOW_CONFLICT HANDLE_IN_USE_FOR_UOW SYNCPOINT_NOT_AVAILABLE UOW_ENLISTMENT_ERROR UOW_MIX_NOT_SUPPORTED
   ASYNC_UOW_CONFLICT ASYNC_XA_CONFLICT
-Nothing is checked, or another reason is given (2085, 2152, 2425): FEEDBACK_ERROR NAME_NOT_VALID_FOR_TYPE
-  OBJECT_STRING_ERROR
+Nothing is checked, or another reason is given (2085, 2152, 2425): NAME_NOT_VALID_FOR_TYPE OBJECT_STRING_ERROR
 """
 #: Reasons that IBM lists for calls and that igq never gives, by the cause.
 NEVER: Final = read_names(_CAUSES)

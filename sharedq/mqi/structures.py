@@ -179,7 +179,7 @@ class MQOD:
 
 @dataclass(slots=True)
 class MQCNO:
-    """Connect options. ``conn_tag`` counts from version 3; the call leaves ``connection_id`` (version 5)."""
+    """Connect options. ``conn_tag`` counts from version 3; ``connection_id`` (version 5) stays as it is."""
 
     version: int = 1
     options: int = 0

@@ -55,6 +55,8 @@ def it_is_too_long(s: Scene) -> Call:
 
 
 FIELDS: tuple[tuple[MQRC, dict[str, Any]], ...] = (
+    (MQRC.FEEDBACK_ERROR, {"feedback": -1}),
+    (MQRC.FEEDBACK_ERROR, {"feedback": 1_000_000_000}),
     (MQRC.EXPIRY_ERROR, {"expiry": 0}),
     (MQRC.EXPIRY_ERROR, {"expiry": 1 << 31}),
     (MQRC.MD_ERROR, {"feedback": 1 << 40}),

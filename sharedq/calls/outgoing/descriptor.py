@@ -23,7 +23,7 @@ from sharedq.messages.record import (
     with_put_time,
 )
 from sharedq.messages.transmission import as_transmitted
-from sharedq.mqi.constants import MQRC, Format, MsgFlag, MsgType, Persistence, PutOption
+from sharedq.mqi.constants import MQRC, Feedback, Format, MsgFlag, MsgType, Persistence, PutOption
 from sharedq.mqi.constants.descriptor import (
     REPORT_ACCEPT_UNSUP_IF_XMIT_MASK,
     REPORT_REJECT_UNSUP_MASK,
@@ -65,6 +65,7 @@ _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _RF_HEADER_2 = Format.RF_HEADER_2
 _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
+_FEEDBACK_MAX = int(Feedback.APPL_LAST)
 _TIME: Final = ("put_date", "put_time")
 _ASKED: Final = (*(field.name for field in fields(MQMD) if field.name not in ("backout_count", *_TIME)), *_TIME)
 #: The fields of a descriptor before it is put, its time at the end; BackoutCount is not read.
@@ -290,6 +291,8 @@ def check_descriptor(md: MQMD, name: str, *, for_transmission: bool) -> MQRC:
     warning = MQRC.NONE
     if not 1 <= md.msg_type <= _MSG_TYPE_MAX:
         raise error_for(MQRC.MSG_TYPE_ERROR, "MQPUT", name)
+    if not 0 <= md.feedback <= _FEEDBACK_MAX:
+        raise error_for(MQRC.FEEDBACK_ERROR, "MQPUT", name, f"Feedback {md.feedback}")
     if md.report & UNKNOWN_REPORTS:
         warning = _judge_unknown_reports(md.report & UNKNOWN_REPORTS, name, for_transmission=for_transmission)
     if md.persistence not in (0, 1, _AS_Q_DEF):

@@ -85,7 +85,7 @@ def test_a_publication_that_is_wrong_for_nobody(group: TestGroup, is_subscribed:
     [
         (MQRC.PRIORITY_EXCEEDS_MAXIMUM, {"priority": 10}),
         (MQRC.UNKNOWN_REPORT_OPTION, {"report": 0x0000_0008}),
-        (MQRC.NONE, {"encoding": 0, "feedback": -1}),
+        (MQRC.NONE, {"encoding": 0, "feedback": 66_000}),
     ],
 )
 @pytest.mark.parametrize("options", [0, SYNCPOINT, RETAIN])
