@@ -7,32 +7,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.complete
 # One worker for each core, each with its own server. The tests of a file share its fixtures.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
-# Tests of faults that take only seconds: lost replies, refused and half-done calls, kills of the embedded server.
-QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_done memory_full fenced_scripts script_flush \
-    interrupted units_of_work_failed embedded_server embedded_errors embedded_durability group_link_lost \
-    register_and_forget))
-# Quick tests of the agent, the managers and the command line, and one death and recovery of real managers.
-QUICK_IGQ := $(addprefix tests/igq/agent/,$(addprefix delivery/test_,authority.py calls_ahead.py carry.py delivery.py disposal.py \
-    hop_in_the_put.py undeliverable.py) $(addprefix progress/test_,retry.py sleep.py states.py) queues/test_parts.py \
-    $(addprefix services/test_,mover.py parts_at_work.py)) \
-    $(addprefix tests/igq/manager/test_,heartbeat.py membership.py) \
-    $(addprefix tests/igq/operations/test_,fsck.py status.py supervisor.py)
-KILLED_MANAGER := test_a_peer_recovers_a_killed_manager_and_its_restarted_agent_goes_on
-QUICK_CLI := tests/cli/test_messages.py tests/cli/test_managers.py::$(KILLED_MANAGER)
-# Tests of Spark on small data: sources, sink, stream and audit. One process runs them all in one Spark session.
-QUICK_AUDITS := test_a_clean_run_passes_and_every_copy_is_counted test_the_journal_alone_shows_loss_duplicates_and_phantoms
-QUICK_SPARK := $(addprefix tests/pipeline/,$(addprefix datasource/test_,queue_source.py journal_source.py queue_sink.py \
-    queue_stream.py) $(addprefix spark/test_,session_errors.py interim_tables.py) \
-    $(addprefix audit/test_audit.py::,$(QUICK_AUDITS)))
 # To choose the Python: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
-.PHONY: help setup demo test test-all docs bench bench-spark clean
+.PHONY: help setup demo checks test test-all docs bench bench-spark clean
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
 	@echo "make test    set up, then run the checks and a share of every kind of test"
-	@echo "make test-all  make test, and the tests that start managers, kill servers, run Spark or move much"
+	@echo "make test-all  the checks, and every test: those that start managers, kill servers, run Spark or move much too"
 	@echo "make bench   set up, then measure against raw Redis Streams"
 	@echo "make bench-spark  set up, then measure Spark against bare Python readers and writers"
 	@echo "make setup   only set up $(VENV)"
@@ -87,19 +70,20 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup
 	$(BIN)/igq demo
 
-test: setup
+checks: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/model tests/mqi tests/pymqi tests/recovery \
-	    $(QUICK_FAULTS) $(QUICK_IGQ) $(QUICK_CLI)
-	$(BIN)/pytest -m "not slow" $(QUICK_SPARK)
 
-# Also the tests that start managers, kill servers, run Spark or move much. They take long on a busy machine.
-test-all: test
-	$(PYTEST) tests/igq tests/cli tests/web tests/faults tests/pipeline
-	$(BIN)/pytest -m slow tests/mqi
+# The marker `share` at a test, or at its file, says that it runs here; one process runs those of Spark in one session.
+test: checks
+	$(PYTEST) -m "share and not slow" tests --ignore tests/pipeline
+	$(BIN)/pytest -m "share and not slow" tests/pipeline
+
+# Also the tests that start managers, kill servers, run Spark or move much.
+test-all: checks
+	$(PYTEST) tests
 
 # Update the generated parts of the pages, then build the site.
 docs: setup

@@ -17,6 +17,27 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
+#: Folders that belong to the share as a whole. Of each other folder those tests belong to it that are marked so.
+WHOLE = ("unit", "lua", "tidy", "model")
+TESTS = Path(__file__).parent
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file without a test of the share: to import all of them takes half a minute."""
+    if not config.option.markexpr.startswith("share") or not collection_path.name.startswith("test_"):
+        return None
+    is_whole = collection_path.relative_to(TESTS).parts[0] in WHOLE
+    return None if is_whole or "mark.share" in collection_path.read_text("utf-8") else True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the tests of the whole folders belong to the share."""
+    for item in items:
+        if item.path.relative_to(TESTS).parts[0] in WHOLE:
+            item.add_marker("share")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _ctrl_c_is_heard() -> None:
     """A run in the background may have SIGINT ignored, which every child would inherit."""

@@ -181,6 +181,7 @@ def test_an_alter_of_igq_that_was_cut_off_is_completed_by_the_manager(
     group.leave()
 
 
+@pytest.mark.share
 def test_a_peer_recovers_a_killed_manager_and_its_restarted_agent_goes_on(shell: Shell) -> None:
     peer = shell.start_manager("QM1")
     victim = shell.start_manager("QM2")

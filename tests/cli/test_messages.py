@@ -14,6 +14,8 @@ from igq.cli.messages import printable
 from sharedq import pymqi
 from tests.cli.conftest import ROOT, Shell
 
+pytestmark = pytest.mark.share
+
 
 def define(group: Shell, qmgr: str, *commands: str) -> None:
     group.out("mqsc", qmgr, *(part for command in commands for part in ("-c", command)))

@@ -9,7 +9,7 @@ import pytest
 from sharedq.redis.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.redis.embedded_guard import ServerFiles
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.share]
 
 
 def error_of(data_dir: Path) -> str:

@@ -18,7 +18,7 @@ from tests.support.members import TestGroup
 from tests.support.scenes import dump
 
 #: Connections are shut out by hand, and no manager recovers them.
-pytestmark = pytest.mark.unaccounted("connections that are shut out by hand")
+pytestmark = [pytest.mark.unaccounted("connections that are shut out by hand"), pytest.mark.share]
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE

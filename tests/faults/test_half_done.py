@@ -18,6 +18,8 @@ from sharedq.session.unit_of_work import CHUNK_MESSAGES
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost, stored
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 MANY = CHUNK_MESSAGES + 1

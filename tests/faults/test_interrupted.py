@@ -17,6 +17,8 @@ from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.scenes import keys_of, on_queue, recover_lost, until
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 
 

@@ -20,6 +20,8 @@ from tests.support.proxy import Proxy
 from tests.support.scenes import on_queue, recover_lost, stored
 from tests.support.server import Server
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 TAG = "GTAG"

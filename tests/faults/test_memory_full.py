@@ -23,6 +23,8 @@ from tests.support.members import TestGroup
 from tests.support.scenes import dump, on_queue
 from tests.support.server import Server
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 LARGE = b"L" * 1_000_000

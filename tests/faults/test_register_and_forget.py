@@ -246,7 +246,7 @@ PAIRS = {
 }
 #: Of the faults that a program survives, each run has the lost reply: the other outcomes are easier.
 LIVING = [
-    fault if fault == "reply lost" else pytest.param(fault, marks=pytest.mark.slow)
+    pytest.param(fault, marks=pytest.mark.share if fault == "reply lost" else pytest.mark.slow)
     for fault in FAULTS
     if not fault.startswith("killed")
 ]
@@ -295,7 +295,10 @@ def test_nothing_is_left_of_a_program_that_lives(
     "mqi/reasons",
     "A call that registers something and then fails leaves nothing, after its connection ends or is recovered.",
 )
-@pytest.mark.parametrize("fault", [pytest.param("killed before", marks=pytest.mark.slow), "killed after"])
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param("killed before", marks=pytest.mark.slow), pytest.param("killed after", marks=pytest.mark.share)],
+)
 @pytest.mark.parametrize(("name", "script"), CASES)
 def test_nothing_is_left_of_a_program_that_is_killed(
     ready: TestGroup, monkeypatch: pytest.MonkeyPatch, name: str, script: str, fault: str

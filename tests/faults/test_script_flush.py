@@ -20,6 +20,8 @@ from sharedq.redis.script_source import load_script, mark_of_all, script_names
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 

@@ -15,6 +15,8 @@ from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import recover_lost
 
+pytestmark = pytest.mark.share
+
 ALL = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE | OpenOption.SET
 
 

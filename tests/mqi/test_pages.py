@@ -18,6 +18,8 @@ from tests.mqi.topics.scene import bodies, open_input
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until
 
+pytestmark = pytest.mark.share
+
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 
 

@@ -15,6 +15,8 @@ from tests.protocol.protocol import Protocol
 from tests.protocol.variants import VARIANTS, Variant
 from tests.protocol.world import ENDED, LARGE, LATE, PREPARED, Rules, Scenario, World
 
+pytestmark = pytest.mark.share
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "model.md").read_text("utf-8")
 NAMES = [*PROPERTIES.of_states, *PROPERTIES.of_steps]

@@ -15,6 +15,8 @@ from sharedq.mqi import constants
 from sharedq.pymqi import CMQC, CMQCFC
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 #: Class or module -> names, each with the parameters that a call may name or count.
 INTERFACE = {
     "": {

@@ -8,7 +8,7 @@ from sharedq import pymqi
 from sharedq.pymqi import CMQC
 from tests.support.members import TestGroup
 
-pytestmark = pytest.mark.usefixtures("qsg")
+pytestmark = [pytest.mark.usefixtures("qsg"), pytest.mark.share]
 
 BOTH = CMQC.MQOO_OUTPUT | CMQC.MQOO_INPUT_SHARED
 

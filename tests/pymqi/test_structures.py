@@ -15,6 +15,8 @@ from sharedq.mqi.wire import MD as MD_LAYOUT
 from sharedq.pymqi import CMQC, CMQXC
 from sharedq.pymqi.structures.rfh2 import take_rfh2_headers
 
+pytestmark = pytest.mark.share
+
 LENGTHS = {
     pymqi.MD: CMQC.MQMD_LENGTH_2,
     pymqi.GMO: CMQC.MQGMO_LENGTH_4,

@@ -11,7 +11,7 @@ from sharedq.pymqi import CMQC, SD, PYIFError, QueueManager
 from tests.support.backups import mqsc
 from tests.support.members import TestGroup
 
-pytestmark = pytest.mark.usefixtures("qsg")
+pytestmark = [pytest.mark.usefixtures("qsg"), pytest.mark.share]
 
 
 @pytest.fixture

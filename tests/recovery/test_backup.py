@@ -33,6 +33,8 @@ from tests.support.groups import LMIG, LSEG, MIG, SEG, WHOLE_GROUP, drain, put_m
 from tests.support.groups import take as take_one
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 # -- in use ----------------------------------------------------------------------------------------------------
 
 

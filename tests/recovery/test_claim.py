@@ -15,6 +15,8 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import ConnectionBroken, MQIError
 from tests.recovery.scene import DEAD, RESOLVED, TAG, Died, Scene, die_after, dying
 
+pytestmark = pytest.mark.share
+
 
 def test_a_lease_in_force_is_respected_and_says_for_how_long(scene: Scene) -> None:
     report = scene.recover()

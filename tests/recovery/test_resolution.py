@@ -18,6 +18,8 @@ from tests.recovery.scene import BOTH, DEAD, LARGE, RESOLVED, TAG, Scene
 from tests.support.groups import LSEG, SEG, drain, matching, put_member
 from tests.support.waits import until_waiting
 
+pytestmark = pytest.mark.share
+
 
 @pytest.mark.invariant(5)
 def test_everything_a_dead_manager_left_is_completed_or_backed_out(scene: Scene) -> None:

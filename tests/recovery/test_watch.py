@@ -7,6 +7,8 @@ import pytest
 from recovery.target import Target, valid_qmgr_name
 from recovery.watch import due, next_look_ms
 
+pytestmark = pytest.mark.share
+
 
 def tokens(leases: dict[str, int], now_ms: int = 1000, own: str = "QM2.4") -> list[str]:
     return [target.token for target in due(leases.items(), now_ms, own)]

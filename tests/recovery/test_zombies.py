@@ -19,6 +19,8 @@ from sharedq.session.connection import Connection
 from tests.recovery.scene import BOTH, DEAD, TAG, Scene, after_call, register_wait
 from tests.support.agents import transfer_call
 
+pytestmark = pytest.mark.share
+
 
 @dataclass
 class Zombie:

@@ -16,6 +16,8 @@ import pytest
 from igq.web.access.failures import PER_HOST
 from tests.support.console import PASSWORD, USERS, Console
 
+pytestmark = pytest.mark.share
+
 
 def sign_in(client: httpx.Client, user: str, password: str, **headers: str) -> httpx.Response:
     return client.post("/console/api/sign-in", json={"user": user, "password": password}, headers=headers)

@@ -23,6 +23,8 @@ from tests.cli.conftest import Running, Shell
 from tests.support.console import PASSWORD, Console, add_users
 from tests.support.topologies import free_ports
 
+pytestmark = pytest.mark.share
+
 
 def raw(console: Console) -> socket.socket:
     place = urlsplit(console.url)

@@ -10,6 +10,8 @@ from igq.cli import main
 from tests.igq.definitions.test_export import exported, load
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 
 @pytest.fixture(autouse=True)
 def _settings(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,8 @@ from sharedq.objects.definitions.queues import QUEUE_KINDS
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
+pytestmark = pytest.mark.share
+
 MANAGERS = ("QM1", "QM2")
 
 

@@ -19,6 +19,8 @@ from tests.support.agents import AgentOfQM2
 from tests.support.members import TestGroup
 from tests.support.waits import until_waiting
 
+pytestmark = pytest.mark.share
+
 PLAIN = {"depth_high_event": "DISABLED", "depth_max_event": "DISABLED"}
 
 

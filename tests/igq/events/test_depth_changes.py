@@ -17,6 +17,8 @@ from tests.igq.events.test_counts import counted
 from tests.igq.events.test_writer import LIMITS, put_alone, put_in_unit, take_in_unit
 from tests.support.expiry import discard_expired
 
+pytestmark = pytest.mark.share
+
 #: Tenths of a second that messages of these tests live.
 BRIEFLY = 1
 LOW, HIGH = "MQRC_Q_DEPTH_LOW", "MQRC_Q_DEPTH_HIGH"

@@ -12,6 +12,8 @@ from igq.manager.heartbeat import BEAT_MIN_S, Heartbeat
 from igq.manager.membership import LOOK
 from recovery.watch import due
 
+pytestmark = pytest.mark.share
+
 LEASE_S = 5.0
 PERIOD_S = LEASE_S / 3
 #: Redis commands of a beat that looks or asks, and one more if it does both: `test_membership` counts them.

@@ -22,6 +22,8 @@ from tests.support.members import LEASE_MS, TestGroup
 from tests.support.scenes import until
 from tests.support.server import Server
 
+pytestmark = pytest.mark.share
+
 INFO = {"pid": 1, "host": "here"}
 
 

@@ -28,6 +28,8 @@ from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
+pytestmark = pytest.mark.share
+
 PATIENCE_S = 120
 
 

@@ -27,6 +27,8 @@ from tests.support.agents import AgentOfQM2, show_agent
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
+pytestmark = pytest.mark.share
+
 
 class Scraped:
     """The samples of a scrape."""

@@ -15,6 +15,8 @@ from sharedq.scripts.members import member_state_call
 from tests.support.members import TestGroup
 from tests.support.pcf import Asked, answer_of
 
+pytestmark = pytest.mark.share
+
 
 def mqsc(group: TestGroup, command: str) -> str:
     out = io.StringIO()

@@ -16,6 +16,8 @@ from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import contents, on_queue, until
 
+pytestmark = pytest.mark.share
+
 
 @pytest.fixture
 def shared(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> TestGroup:

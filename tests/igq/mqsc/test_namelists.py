@@ -19,6 +19,8 @@ from sharedq.mqi.pcf.structures import MQCFSF
 from tests.support.members import TestGroup
 from tests.support.pcf import Asked, answer_of
 
+pytestmark = pytest.mark.share
+
 DEFINE = "DEFINE NAMELIST('N') DESCR('some') NLTYPE(QUEUE) NAMES('A.1',B,'lower')"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
+
 from igq.definitions.catalog import read_catalog
 from igq.definitions.export import Selection, export
 from igq.mqsc.executor import run
@@ -14,6 +16,8 @@ from sharedq.mqi.constants import IntSelector as Int
 from sharedq.mqi.constants.pcf import PCFCommand, PCFParameter
 from tests.support.members import TestGroup
 from tests.support.pcf import Asked
+
+pytestmark = pytest.mark.share
 
 DEFINE = "DEFINE PROCESS('P') DESCR('starts it') APPLTYPE(UNIX) APPLICID('/bin/it -x') ENVRDATA('&') USERDATA('u')"
 

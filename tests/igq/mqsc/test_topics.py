@@ -14,6 +14,8 @@ from sharedq.mqi.constants import CloseOption, PutOption, SubOption
 from tests.mqi.topics.scene import DURABLE, bodies, open_input, publish
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 Run = Callable[..., str]
 
 

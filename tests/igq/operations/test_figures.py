@@ -12,6 +12,8 @@ from sharedq.reading.figures import FigureReader, GroupFigures, QueueFigures
 from sharedq.redis.keys import private_structure
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 INPUT = OpenOption.INPUT_SHARED
 
 

@@ -26,6 +26,8 @@ from sharedq.settings.values import Settings
 from tests.support.members import TestGroup, new_group_name
 from tests.support.server import Server
 
+pytestmark = pytest.mark.share
+
 INFO = {"pid": os.getpid(), "host": "test"}
 
 

@@ -12,6 +12,8 @@ from igq.operations.fsck import CANNOT_LOOK, as_values, check
 from tests.recovery.test_account import GONE, key
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 
 @pytest.fixture
 def orphaned(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> TestGroup:

@@ -19,6 +19,8 @@ from tests.support.agents import show_agent
 from tests.support.members import TestGroup
 from tests.support.topologies import Cluster
 
+pytestmark = pytest.mark.share
+
 
 def shown(group: TestGroup, state: str, agent: str) -> ManagerStatus:
     """QM1 as it is shown after these statements of the group and its agent."""

@@ -11,6 +11,8 @@ import pytest
 
 from igq.output.files import write_whole
 
+pytestmark = pytest.mark.share
+
 
 def test_a_new_file_has_the_mode_of_any_other(tmp_path: Path) -> None:
     (tmp_path / "other").touch()

@@ -15,6 +15,8 @@ import structlog
 
 from igq.output.log import log_message, start_log
 
+pytestmark = pytest.mark.share
+
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:

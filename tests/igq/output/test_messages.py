@@ -11,6 +11,8 @@ import pytest
 import igq
 from igq.output.messages import MESSAGES, text_of
 
+pytestmark = pytest.mark.share
+
 SOURCES = "\n".join(path.read_text() for path in sorted(Path(igq.__file__).parent.rglob("*.py")))
 
 

@@ -23,6 +23,8 @@ from sharedq.objects.store.authorities import Authorities
 from tests.support.backups import mqsc
 from tests.support.pcf import Asked, answer_of, descriptor, request
 
+pytestmark = pytest.mark.share
+
 NAME, TYPE = Char.Q_NAME, Int.Q_TYPE
 _AUTHORITY: dict[int, Any] = {
     Param.AUTH_PROFILE_NAME: "Q",

@@ -19,6 +19,8 @@ from sharedq.mqi.pcf.reading import read
 from sharedq.mqi.pcf.structures import MQCFBF, MQCFGR, MQCFIF, MQCFIN, MQCFSF
 from tests.support.pcf import Asked, descriptor, request
 
+pytestmark = pytest.mark.share
+
 REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "1500"))
 #: Numbers that a program might read where it expects a length, a count or a type.
 NUMBERS = (0, 1, -1, 2, 3, 4, 15, 16, 17, 19, 20, 24, 36, 64, 255, 4096, 2**31 - 1, -(2**31), 1009, 2016, 3229)

@@ -9,6 +9,8 @@ import pytest
 from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.load.programs.control import Control
 
+pytestmark = pytest.mark.share
+
 
 @pytest.fixture
 def control(monkeypatch: pytest.MonkeyPatch) -> Control:

@@ -13,6 +13,8 @@ from igq.rehearsal.load.rows.plan import PATHS, UNIT_DEPARTURES, Copy, correl_id
 from sharedq.mqi.constants import MsgFlag
 from sharedq.mqi.limits import NULL_ID
 
+pytestmark = pytest.mark.share
+
 
 def departure(row: int, aircraft: str = "N1", source: str = "EWR", day: str = "1", departs: str = "0800") -> Departure:
     return Departure(row, source, aircraft, day, departs, {"row": str(row), "delay": "-3", "gate": "NA"})

@@ -14,6 +14,8 @@ from igq.rehearsal.load.rows.sources import Source
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 
+pytestmark = pytest.mark.share
+
 
 def test_a_torn_last_line_is_skipped_and_ended_by_the_next_append(tmp_path: Path) -> None:
     path = tmp_path / "sent.jsonl"

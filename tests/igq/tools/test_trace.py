@@ -14,6 +14,8 @@ from tests.support.agents import AgentOfQM2, drain
 from tests.support.killed import igq
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 Event = tuple[str, str | None, str | None, str]
 
 

@@ -21,6 +21,8 @@ from sharedq.objects.definitions.queues import QueueLocal
 from tests.support.members import TestGroup
 from tests.support.waits import until_waiting
 
+pytestmark = pytest.mark.share
+
 INPUT = OpenOption.INPUT_SHARED
 LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 

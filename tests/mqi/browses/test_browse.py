@@ -14,6 +14,8 @@ from tests.support.groups import BOTH, browse_all, matching, reason_of, take
 from tests.support.members import TestGroup
 from tests.support.waits import until_waiting
 
+pytestmark = pytest.mark.share
+
 FIRST, NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 UNDER_CURSOR, TAKE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR), int(GetOption.MSG_UNDER_CURSOR)
 WAIT, TRUNCATED = int(GetOption.WAIT), int(GetOption.ACCEPT_TRUNCATED_MSG)

@@ -20,6 +20,8 @@ from tests.support.members import TestGroup
 from tests.support.scenes import until
 from tests.support.waits import until_waiting
 
+pytestmark = pytest.mark.share
+
 FIRST, NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 UNDER_CURSOR, TAKE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR), int(GetOption.MSG_UNDER_CURSOR)
 LOCK, TRUNCATED = int(GetOption.LOCK), int(GetOption.ACCEPT_TRUNCATED_MSG)

@@ -28,6 +28,8 @@ from tests.support.members import TestGroup
 from tests.support.scenes import recover_lost, until
 from tests.support.waits import until_waiting
 
+pytestmark = pytest.mark.share
+
 OK = (MQCC.OK, MQRC.NONE)
 ALL_CALLS = sum(CallbackOption) & ~CallbackOption.FAIL_IF_QUIESCING
 

@@ -18,6 +18,8 @@ from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 SAMPLE = Path(__file__).parents[3] / "config" / "sample.mqsc"
 
 

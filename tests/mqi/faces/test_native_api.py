@@ -17,6 +17,8 @@ from sharedq.objects.definitions.queues import QueueAlias, QueueModel
 from tests.support.groups import BOTH, drain
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 
 @pytest.fixture
 def connection(group: TestGroup) -> QueueManagerConnection:

@@ -31,6 +31,8 @@ from tests.support.groups import BOTH, LMIG, LSEG, MAY_SEGMENT, MIG, SEG, browse
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
 
+pytestmark = pytest.mark.share
+
 QUEUE = "ORDERS"
 Row = dict[str, Any]
 

@@ -18,6 +18,8 @@ from tests.mqi.reason_scenes import CASES, Scene
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
 
+pytestmark = pytest.mark.share
+
 ROOT = Path(__file__).parents[3]
 #: The modules with the scenes: their import registers the scenes.
 SCENES = (reasons_of_gets, reasons_of_groups, reasons_of_puts)

@@ -23,6 +23,8 @@ from tests.support import layouts
 from tests.support.groups import BOTH, LSEG, MAY_SEGMENT, MIG, SEG, drain, put_member
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 CONVERT = int(GetOption.CONVERT)
 CUT = int(GetOption.ACCEPT_TRUNCATED_MSG)
 BROWSE = int(GetOption.BROWSE_FIRST)

@@ -14,6 +14,8 @@ from tests.support.agents import transfer_call
 from tests.support.groups import LMIG, LSEG, MIG, SEG, drain
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE
 PRIORITY, FIFO = 0, 1
 

@@ -16,6 +16,8 @@ from sharedq.mqi.structures import MQGMO, MQMD
 from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, put_member, reason_of, take
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 FIRST, NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 #: The field that each option compares.
 FIELDS = {

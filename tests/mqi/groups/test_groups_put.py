@@ -26,6 +26,8 @@ from tests.support.groups import (
 )
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 SYNCPOINT = int(PutOption.SYNCPOINT)
 
 

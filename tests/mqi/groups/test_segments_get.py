@@ -25,6 +25,8 @@ from tests.support.groups import (
 )
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 SYNCPOINT = int(GetOption.SYNCPOINT)
 SEGMENTS = int(GetOption.ALL_SEGMENTS_AVAILABLE)
 MESSAGES = int(GetOption.ALL_MSGS_AVAILABLE)

@@ -13,6 +13,8 @@ from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias, QueueRemote
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 OK, NOT_FOR_TYPE = (MQCC.OK, MQRC.NONE), (MQCC.WARNING, MQRC.SELECTOR_NOT_FOR_TYPE)
 UNKNOWN = (MQCC.FAILED, MQRC.SELECTOR_ERROR)
 INQUIRE = OpenOption.INQUIRE

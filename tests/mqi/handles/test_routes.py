@@ -20,6 +20,8 @@ from tests.support.outcomes import reason_of
 from tests.support.routes import BOTH, manager_alias, transmitted
 from tests.support.scenes import on_queue, until
 
+pytestmark = pytest.mark.share
+
 
 @pytest.mark.rule(
     "igq/routes", "With IGQ(ENABLED), a queue at another member is reached through SYSTEM.QSG.TRANSMIT.QUEUE."

@@ -21,6 +21,8 @@ from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import on_queue, stored
 
+pytestmark = pytest.mark.share
+
 PERSISTENT, AS_Q_DEF = int(Persistence.PERSISTENT), int(Persistence.AS_Q_DEF)
 LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT

@@ -44,6 +44,8 @@ from tests.support.waits import until_waiting
 from tests.unit.properties.test_headers import rfh2
 from tests.unit.properties.test_message_handle import reason_of
 
+pytestmark = pytest.mark.share
+
 IN_HANDLE, NO_PROPERTIES = GetOption.PROPERTIES_IN_HANDLE, GetOption.NO_PROPERTIES
 FORCE, COMPATIBILITY = GetOption.PROPERTIES_FORCE_MQRFH2, GetOption.PROPERTIES_COMPATIBILITY
 ACCEPT = GetOption.ACCEPT_TRUNCATED_MSG

@@ -19,6 +19,8 @@ from sharedq.session.handle import Handle
 from tests.support.groups import BOTH, LMIG, MAY_SEGMENT, MIG
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 NULL_TOKEN = bytes(32)
 GIVEN = Context(b"somebody", b"T" * 32, b"identity", 6, b"something", b"20260102", b"03040506", b"orig")
 NONE = Context(b"", NULL_TOKEN, b"", 0, b"", b"", b"", b"")

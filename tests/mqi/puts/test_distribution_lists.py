@@ -41,6 +41,8 @@ from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import on_queue
 
+pytestmark = pytest.mark.share
+
 SYNCPOINT = PutOption.SYNCPOINT
 OK, WARNING, FAILED = MQCC.OK, MQCC.WARNING, MQCC.FAILED
 F = PutRecordField

@@ -11,6 +11,8 @@ from sharedq.mqi.constants import MQRC, GetOption, MatchOption, MsgFlag, MsgType
 from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE
 
 

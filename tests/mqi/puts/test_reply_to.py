@@ -17,6 +17,8 @@ from tests.support.agents import drain
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 #: The ways to put a message. Each one fills in the descriptor.
 WAYS = ("one", "many", "later", "grouped", "put1")
 

@@ -17,6 +17,8 @@ from tests.support.scenes import until
 from tests.unit.properties.test_headers import rfh2
 from tests.unit.properties.test_message_handle import reason_of
 
+pytestmark = pytest.mark.share
+
 INPUT = OpenOption.INPUT_SHARED
 BROWSING = INPUT | OpenOption.BROWSE
 FIRST, NEXT = GetOption.BROWSE_FIRST, GetOption.BROWSE_NEXT

@@ -17,6 +17,8 @@ from tests.mqi.topics.scene import CHAR, DURABLE, NEW, PROVIDED, bodies, open_in
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 
+pytestmark = pytest.mark.share
+
 
 @pytest.mark.rule("mqi/topics", "A subscription made at one member receives what any member publishes.")
 def test_publications_of_every_member_come(pair: TestGroup) -> None:

@@ -12,6 +12,8 @@ from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import recover_lost
 
+pytestmark = pytest.mark.share
+
 RETAIN, IN_UNIT = int(PutOption.RETAIN), int(PutOption.RETAIN | PutOption.SYNCPOINT)
 KEPT = "SYSTEM.RETAINED.PUB.QUEUE"
 

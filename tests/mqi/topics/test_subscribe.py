@@ -21,6 +21,8 @@ from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.removals import start, stop
 
+pytestmark = pytest.mark.share
+
 RESUME = SubOption.RESUME | SubOption.DURABLE
 
 

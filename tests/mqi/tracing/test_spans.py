@@ -22,6 +22,8 @@ from tests.support.groups import BOTH
 from tests.support.killed import environment
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SYNCPOINT = PutOption.SYNCPOINT
 

@@ -16,6 +16,8 @@ from tests.support.members import TestGroup
 from tests.support.program import Program
 from tests.support.scenes import keys_of, on_queue, stored
 
+pytestmark = pytest.mark.share
+
 MARKED = int(GetOption.SYNCPOINT | GetOption.MARK_SKIP_BACKOUT)
 SYNCPOINT = int(GetOption.SYNCPOINT)
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE

@@ -13,6 +13,8 @@ from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 

@@ -12,6 +12,8 @@ from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, LMIG, LOGICAL, MIG, WHOLE_GROUP, drain, put_logical, put_member, take
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 IN_UNIT = int(GetOption.SYNCPOINT)
 
 

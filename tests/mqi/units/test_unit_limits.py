@@ -14,6 +14,8 @@ from tests.support.groups import BOTH, MAY_SEGMENT, reason_of
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
 
+pytestmark = pytest.mark.share
+
 COMPLETE = int(GetOption.COMPLETE_MSG)
 IN_UNIT = int(GetOption.SYNCPOINT)
 IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)

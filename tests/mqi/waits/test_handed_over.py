@@ -31,6 +31,8 @@ from tests.recovery.scene import register_wait
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost, stored, until
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LONG_MS = 60_000
 

@@ -16,6 +16,8 @@ from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 IN_UNIT = GetOption.SYNCPOINT | GetOption.WAIT

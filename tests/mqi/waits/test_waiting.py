@@ -19,6 +19,8 @@ from tests.support.members import TestGroup
 from tests.support.scenes import recover_lost, until
 from tests.support.waits import LONG_MS, until_waiting
 
+pytestmark = pytest.mark.share
+
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 
 

@@ -34,6 +34,7 @@ def faults(verdict: Verdict) -> dict[str, int]:
     return {name: verdict.counts[name] for name in FAULTS}
 
 
+@pytest.mark.share
 def test_a_clean_run_passes_and_every_copy_is_counted(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_planted_defect_is_found_named_and_nothing_else_is(
     assert all(finding.why.startswith(why) for finding in verdict.findings[fault])
 
 
+@pytest.mark.share
 def test_the_journal_alone_shows_loss_duplicates_and_phantoms(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:

@@ -26,6 +26,8 @@ from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost, stored
 from tests.support.server import Server
 
+pytestmark = pytest.mark.share
+
 FIVE = ReadMaxRows(5)
 
 

@@ -26,6 +26,8 @@ from igq.pipeline.reports.report import headline, print_summary, write_report
 from igq.pipeline.tables import print_rows
 from sharedq.display.terminal import Terminal
 
+pytestmark = pytest.mark.share
+
 #: Jobs with an output, except replay, which looks at its archive first.
 WRITING = ("journal", "flow", "trace --correl-id 00", "recovery", "deadletter QM1", "audit", "archive NEW --queue Q")
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -14,7 +14,7 @@ from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.share]
 
 OWNER = "EWR.3.1.2"
 UNIT = f"{OWNER}/7"

@@ -34,6 +34,8 @@ from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import stored
 
+pytestmark = pytest.mark.share
+
 DATA = schema_of(data="binary")
 
 

@@ -19,7 +19,7 @@ from tests.support.groups import BOTH, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.share]
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 

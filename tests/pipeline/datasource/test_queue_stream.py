@@ -27,6 +27,8 @@ from tests.support.groups import BOTH, LMIG, MIG, browse_all
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until
 
+pytestmark = pytest.mark.share
+
 LIMIT = ReadMaxRows(5)
 
 

@@ -16,6 +16,8 @@ from sharedq.messages.context import default_appl_name, fill_in_context
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.schemas import schema_of
 
+pytestmark = pytest.mark.share
+
 
 def test_columns_override_the_descriptor_and_nulls_leave_it() -> None:
     schema = schema_of(data="string", priority="integer", correl_id="binary", format="string", msg_seq_number="long")

@@ -17,6 +17,8 @@ from igq.pipeline.schemas import JOURNAL, QUEUE
 from sharedq.reading.journal import JournalError
 from sharedq.redis.embedded import EmbeddedRedis
 
+pytestmark = pytest.mark.share
+
 AT = {"group": "QSG1", "url": "redis://127.0.0.1:1", "queue": "ORDERS", "stream": "s"}
 EVENT, MSG_ID = StructType().add("event", StringType()), StructType().add("msg_id", BinaryType())
 

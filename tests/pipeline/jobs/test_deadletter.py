@@ -23,7 +23,7 @@ from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.share]
 
 Command = Callable[..., Result]
 DLQ = "DEAD.QUEUE"

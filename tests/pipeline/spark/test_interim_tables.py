@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from igq.pipeline.spark.interim_tables import keeping, kept, settled
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.share]
 
 
 def test_a_settled_table_is_in_files_and_not_in_the_memory_of_executors(spark: SparkSession, tmp_path: Path) -> None:

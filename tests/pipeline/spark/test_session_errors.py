@@ -13,6 +13,8 @@ from igq.pipeline.spark.session import why_in_a_line
 from sharedq import MQIError
 from sharedq.settings.values import ConfigError
 
+pytestmark = pytest.mark.share
+
 JAVA = "An error occurred while calling None.org.apache.spark.X.\n: {}\nIt was created at:\n\n\tat x"
 
 

@@ -16,6 +16,8 @@ import pytest
 from tests.support.console import PASSWORD, Console
 from tests.support.scenes import until
 
+pytestmark = pytest.mark.share
+
 TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 
 

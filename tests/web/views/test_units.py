@@ -17,6 +17,8 @@ from tests.support.browser import HOSTILE, looking, picture
 from tests.support.console import Console, add_users
 from tests.web.views.conftest import run_program
 
+pytestmark = pytest.mark.share
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 

@@ -40,6 +40,8 @@ from sharedq.redis.keys import private_structure
 from tests.support.agents import drain
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 #: The user ids of the sending manager, of IGQUSER, of the message's descriptor.
 SENDER, IGQ_USER, CONTEXT = "STC1", "IGQ2", "ALICE"
 Put = Callable[..., MQMD]

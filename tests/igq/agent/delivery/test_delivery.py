@@ -22,6 +22,8 @@ from sharedq.properties.handle import MessageHandle
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
 
+pytestmark = pytest.mark.share
+
 
 @pytest.mark.rule("igq/agent", "The agent keeps the order of each source, priority and path.")
 def test_messages_for_private_queues_move_in_the_order_they_were_put(

@@ -14,6 +14,8 @@ from sharedq.mqi.constants import MQRC, Format, MsgFlag, MsgType, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 
+pytestmark = pytest.mark.share
+
 BODY = bytes(range(250))
 
 

@@ -28,6 +28,8 @@ from tests.support.agents import AgentOfQM2, Put, bodies, moved_by_puts
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored, until
 
+pytestmark = pytest.mark.share
+
 
 def define(group: TestGroup, put: Put, agent: AgentOfQM2, name: str = "NEAR", **attributes: object) -> None:
     """A queue of QM2 that its agent has delivered to. The agent waits."""

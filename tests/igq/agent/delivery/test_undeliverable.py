@@ -29,6 +29,8 @@ from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import recover_lost
 
+pytestmark = pytest.mark.share
+
 #: A bit of Report without a meaning yet: accepted on its way, refused at the destination.
 UNKNOWN_REPORT = 0x0002_0000
 #: A bit that is refused on the way, too.

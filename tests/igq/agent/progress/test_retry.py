@@ -8,6 +8,8 @@ from igq.agent.progress import retry
 from igq.agent.progress.retry import Retrier, Retries, Trouble, retries_made, wait_before_retry_s
 from sharedq.settings.values import Settings
 
+pytestmark = pytest.mark.share
+
 
 class VirtualTime:
     """Time that moves only when a thread sleeps."""

@@ -13,6 +13,8 @@ from igq.agent.progress.wake import BY_OPERATOR, IN_PASSING, movers_wake_key, wa
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
+pytestmark = pytest.mark.share
+
 LONG_S = 600
 PATIENCE_S = 120
 

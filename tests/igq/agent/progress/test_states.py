@@ -32,6 +32,8 @@ from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, send_by_own_parts, until
 
+pytestmark = pytest.mark.share
+
 
 @pytest.fixture
 def work(group: TestGroup) -> Iterator[AgentAtWork]:

@@ -31,6 +31,8 @@ from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored, until
 
+pytestmark = pytest.mark.share
+
 PERSISTENT = {"persistence": 1, "priority": 0}
 
 

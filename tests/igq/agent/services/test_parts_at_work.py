@@ -23,6 +23,8 @@ from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until
 
+pytestmark = pytest.mark.share
+
 PART = part_in("APPL1", "QM1")
 
 
