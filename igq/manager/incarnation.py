@@ -29,7 +29,7 @@ from recovery.target import Target
 from recovery.watch import due
 from sharedq.members.group import PASSING
 from sharedq.members.lease import Renewal
-from sharedq.members.news import QUIESCES, News, tell_programs
+from sharedq.members.news import ORPHANS, QUIESCES, News, tell_programs
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
@@ -124,13 +124,19 @@ class Incarnation:
         #: Versions of IGQ: the latest that every structure is known to have, and the one that the worker is sending.
         self._igq_told = self._igq_telling = 0
         self._heartbeat = Heartbeat(membership.lease.lease_ms / 1000)
-        self._news = News(membership.group, membership.token, lambda _: inbox.put(self._heartbeat.hurry))
+        self._news = News(membership.group, membership.token, self._hear)
         self._is_loss_noted = False
         self._deaths = watch_deaths(
             membership.token,
             lambda *program: inbox.put(partial(self._program_died, *program)),
             self._note_loss,
         )
+
+    def _hear(self, news: str) -> None:
+        # After a lost server any news may have been missed.
+        self.worker.expect_orphans()
+        if news != ORPHANS:
+            self._inbox.put(self._heartbeat.hurry)
 
     def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
         """Work until stopped, or until the lease is lost. Nothing of this incarnation runs afterwards.

@@ -57,6 +57,8 @@ class Worker:
         #: Jobs whose sweep is under way.
         self._sweeps: set[str] = set()
         self._trim_due_s = 0.0
+        #: Whether there may be orphans. A manager that asked Redis each time would do little else while it is idle.
+        self._may_have_orphans = True
         self._structures = StructureWatch(group, process.qmgr, say)
         self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
         self._thread.start()
@@ -240,14 +242,24 @@ class Worker:
             self._say("IGQ0012E", error=str(error))
         delete_orphans(self._group)
 
+    def expect_orphans(self) -> None:
+        """Look for orphans from now on until there are none. Any thread calls this."""
+        self._may_have_orphans = True
+
     def delete_orphans(self, interval_ms: int) -> None:
         """Delete queues that nobody owns any more, unless another manager tried that within *interval_ms*."""
         group = self._group
+        if not self._may_have_orphans:
+            return
+        # Before the look: an orphan that comes after it is told again.
+        self._may_have_orphans = False
         try:
-            # Most often there is none, and a read costs less than a claim.
-            if any(orphans_of(group)) and group.call(*claim_job_call(group.keys, "orphans", interval_ms)):
-                delete_orphans(group)
+            if any(orphans_of(group)):
+                self._may_have_orphans = True
+                if group.call(*claim_job_call(group.keys, "orphans", interval_ms)):
+                    delete_orphans(group)
         except MQIError as error:
+            self._may_have_orphans = True
             structlog.get_logger().debug("orphans_not_looked_at", error=str(error))
 
     def _go_on(self, steps: Iterator[None]) -> None:

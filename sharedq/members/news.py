@@ -20,6 +20,8 @@ log = LibraryLogger(__name__)
 
 #: Renew the lease now: the answer tells what is new.
 LOOK: Final = "look"
+#: There are orphans, which managers delete as soon as nothing keeps them.
+ORPHANS: Final = "orphans"
 #: The manager of the process quiesces. Any other text is the token of a connection that was shut out.
 QUIESCES: Final = "quiesces"
 #: Processes that one script call tells.
@@ -77,9 +79,9 @@ def tell(group: Group, tokens: Sequence[str], text: str = LOOK) -> None:
         log.debug("news_not_told", text=text, error=str(error))
 
 
-def tell_managers(group: Group) -> None:
-    """Make every manager look."""
-    tell(group, [token for token in _registered(group) if token.count(".") == 1])
+def tell_managers(group: Group, text: str = LOOK) -> None:
+    """Tell every manager the news."""
+    tell(group, [token for token in _registered(group) if token.count(".") == 1], text)
 
 
 def tell_programs(group: Group, incarnation: str, text: str = LOOK) -> None:

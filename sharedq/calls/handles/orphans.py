@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
+from sharedq.members.news import ORPHANS, tell_managers
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.queues import QueueLocal
@@ -17,8 +18,8 @@ log = LibraryLogger(__name__)
 def delete_orphans(group: Group) -> int:
     """Delete the orphans, with what is on them.
 
-    One that is open, or has something uncommitted, or cannot be reached now, stays until the next look: a manager looks
-    from time to time. A temporary queue that is open is deleted logically.
+    A queue that is open, or has something uncommitted, or cannot be reached now, stays. Then the managers hear of it,
+    and one of them looks again in some seconds. A temporary queue that is open is deleted logically.
 
     Returns:
         How many stay.
@@ -37,6 +38,8 @@ def delete_orphans(group: Group) -> int:
         except MQIError as error:
             log.debug("orphan_not_deleted", queue=orphan.queue, error=str(error))
             left += 1
+    if left:
+        tell_managers(group, ORPHANS)
     return left
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sharedq.members.group import Group
+from sharedq.members.news import ORPHANS, tell_managers
 from sharedq.scripts.objects import add_orphan_call, forget_orphan_call
 from sharedq.scripts.reads import pairs_like
 
@@ -34,6 +35,7 @@ def orphans_of(group: Group) -> Iterator[Orphan]:
 def add_orphan(group: Group, structure: str, queue: str, maker: str) -> None:
     """Note that a temporary queue of *maker*, which ends, is to be deleted. Raises MQIError: 2009, 2192."""
     group.call(*add_orphan_call(group.keys, structure, queue, maker))
+    tell_managers(group, ORPHANS)
 
 
 def forget_orphan(group: Group, orphan: Orphan) -> None:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
+import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from igq.manager import worker as worker_module
 from igq.manager.expiry import Sweep
 from igq.manager.worker import Worker
 from recovery.resolution import RecoveryReport
 from recovery.target import Target
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
+from sharedq.members.news import ORPHANS, News
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, PutOption, Report, SubOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD, MQSD
+from sharedq.objects.store.orphans import Orphan, add_orphan, forget_orphan, orphans_of
 from sharedq.redis.keys import private_structure
 from sharedq.session.connection import Connection
 from tests.support.agents import drain
@@ -109,6 +113,37 @@ def test_a_sweep_ends_expired_subscriptions(group: TestGroup) -> None:
     assert [each.subscription.name for each in topics.subscriptions()] == ["EVER", "LONG", "OPEN"]
     assert len(group.repository("QM1").display_queues("SYSTEM.MANAGED.*")) == 3
     assert said == []
+
+
+def test_orphans_are_looked_for_until_there_is_none_and_when_news_tell_of_one(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, looks = worker_of_qm1(group, []), list[int]()
+
+    def counted(where: Group) -> Iterator[Orphan]:
+        looks.append(1)
+        return orphans_of(where)
+
+    monkeypatch.setattr(worker_module, "orphans_of", counted)
+    for expected in (1, 1):
+        worker.delete_orphans(1000)
+        assert len(looks) == expected
+    # A hint is enough: there is none, so the next look is the last again.
+    worker.expect_orphans()
+    for expected in (2, 2):
+        worker.delete_orphans(1000)
+        assert len(looks) == expected
+    end(worker)
+
+
+def test_every_manager_hears_of_a_queue_that_becomes_an_orphan(group: TestGroup) -> None:
+    manager = f"QM1.{group.process('QM1').incarnation}"
+    heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+    news = News(group.group, manager, heard.put)
+    add_orphan(group.group, "APPL1", "REPLIES", "QM1.1.1.1")
+    assert heard.get(timeout=PATIENCE_S) == ORPHANS
+    forget_orphan(group.group, Orphan("REPLIES", "QM1.1.1.1", "APPL1"))
+    news.close()
 
 
 def put_dead(group: TestGroup, count: int = 250) -> None:
