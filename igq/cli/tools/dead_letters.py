@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from igq.cli.help import show_help_alone
 from igq.cli.messages import printable, read_identifier
 from igq.errors import CommandError
 from igq.output.plural import counted
+from igq.pipeline.cli.option_groups import with_options
 from sharedq.display.lines import say, say_json, tell
 
 if TYPE_CHECKING:
@@ -47,6 +49,55 @@ _First = Annotated[int | None, typer.Option("--max", min=1, metavar="N", help="A
 _Every = Annotated[bool, typer.Option("--all", help="All messages of the queue, as nothing else chooses any.")]
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """The options that choose dead letters."""
+
+    queue: _Queue = ""
+    reason: _Reason = None
+    destination: _Destination = ""
+    destination_qmgr: _DestinationQmgr = ""
+    source: _Source = ""
+    format_: _Format = ""
+    msg_id: _MsgId = ""
+    correl_id: _CorrelId = ""
+    older: _Older = ""
+    younger: _Younger = ""
+    first: _First = None
+
+    def choice(self, *, every: bool = True) -> Choice:
+        """Read the options.
+
+        Args:
+            every: all messages are meant if nothing chooses any.
+
+        Raises:
+            CommandError: an option cannot be read, or nothing chooses messages.
+        """
+        from igq.tools.dead_letters.letters import Choice
+        from sharedq.messages.dead_letter import reason_code
+
+        codes = {text: reason_code(text) for text in self.reason or ()}
+        for text, code in codes.items():
+            if code is None:
+                raise CommandError(f"--reason {text}: allowed: a number, or a name such as Q_FULL", 2)
+        choice = Choice(
+            frozenset(code for code in codes.values() if code is not None),
+            self.destination,
+            self.destination_qmgr,
+            self.source,
+            self.format_,
+            read_identifier(self.msg_id) if self.msg_id else b"",
+            read_identifier(self.correl_id) if self.correl_id else b"",
+            read_age("--older-than", self.older),
+            read_age("--younger-than", self.younger),
+            self.first,
+        )
+        if choice.is_empty and not every:
+            raise CommandError("nothing chooses messages: say --all for all of them, or --reason, --destination ...", 2)
+        return choice
+
+
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     letters = typer.Typer(
@@ -62,19 +113,11 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(letters, name="dlq", short_help="List, put back, discard or move dead letters.")
 
 
+@with_options()
 def show(
     qmgr: Annotated[str, typer.Argument(metavar="[QMGR]", help="A queue manager; none: those of all members.")] = "",
-    queue: _Queue = "",
-    reason: _Reason = None,
-    destination: _Destination = "",
-    destination_qmgr: _DestinationQmgr = "",
-    source: _Source = "",
-    format_: _Format = "",
-    msg_id: _MsgId = "",
-    correl_id: _CorrelId = "",
-    older: _Older = "",
-    younger: _Younger = "",
-    first: _First = None,
+    *,
+    chosen: _Chosen,
     summary: Annotated[bool, typer.Option("--summary", help="Count by reason and destination.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object for each message.")] = False,
 ) -> int:
@@ -83,8 +126,8 @@ def show(
     from sharedq.members.group import Group
     from sharedq.settings.loader import load_settings
 
-    choice = _choice(reason, destination, destination_qmgr, source, format_, msg_id, correl_id, older, younger, first)
-    if queue and not qmgr:
+    choice = chosen.choice()
+    if chosen.queue and not qmgr:
         raise CommandError("--queue needs QMGR, a queue manager that knows the queue", 2)
     group = Group(load_settings())
     try:
@@ -93,7 +136,7 @@ def show(
             if not places:
                 tell(f"no member of group {group.name} has a dead-letter queue")
         else:
-            places = [(qmgr, queue or dead_letter_queue(group, qmgr))]
+            places = [(qmgr, chosen.queue or dead_letter_queue(group, qmgr))]
         for at, name in places:
             found = read_letters(group, at, name, choice)
             if as_json:
@@ -109,19 +152,10 @@ def show(
     return DONE
 
 
+@with_options()
 def requeue(
     qmgr: _Qmgr,
-    queue: _Queue = "",
-    reason: _Reason = None,
-    destination: _Destination = "",
-    destination_qmgr: _DestinationQmgr = "",
-    source: _Source = "",
-    format_: _Format = "",
-    msg_id: _MsgId = "",
-    correl_id: _CorrelId = "",
-    older: _Older = "",
-    younger: _Younger = "",
-    first: _First = None,
+    chosen: _Chosen,
     every: _Every = False,
 ) -> int:
     """Put dead letters on the queues that they were meant for, without their dead-letter headers.
@@ -131,68 +165,45 @@ def requeue(
 
     Exit status: 0, every message that was meant was put; 1, some stayed.
     """
-    choice = _choice(
-        reason, destination, destination_qmgr, source, format_, msg_id, correl_id, older, younger, first, every=every
-    )
+    choice = chosen.choice(every=every)
     from igq.tools.dead_letters.removal import to_destination
 
-    return _remove("requeue", qmgr, queue, choice, to_destination, "put back")
+    return _remove("requeue", qmgr, chosen.queue, choice, to_destination, "put back")
 
 
+@with_options()
 def discard(
     qmgr: _Qmgr,
-    queue: _Queue = "",
-    reason: _Reason = None,
-    destination: _Destination = "",
-    destination_qmgr: _DestinationQmgr = "",
-    source: _Source = "",
-    format_: _Format = "",
-    msg_id: _MsgId = "",
-    correl_id: _CorrelId = "",
-    older: _Older = "",
-    younger: _Younger = "",
-    first: _First = None,
+    chosen: _Chosen,
     every: _Every = False,
 ) -> int:
     """Remove dead letters for good.
 
     Exit status: 0, every message that was meant is gone; 1, some are not.
     """
-    choice = _choice(
-        reason, destination, destination_qmgr, source, format_, msg_id, correl_id, older, younger, first, every=every
-    )
-    return _remove("discard", qmgr, queue, choice, lambda _: None, "discarded")
+    choice = chosen.choice(every=every)
+    return _remove("discard", qmgr, chosen.queue, choice, lambda _: None, "discarded")
 
 
+@with_options()
 def move(
     qmgr: _Qmgr,
     to: Annotated[str, typer.Option("--to", metavar="QUEUE", help="The queue that they are put on.")],
     to_qmgr: Annotated[str, typer.Option("--to-qmgr", metavar="QMGR", help="The queue manager that has it.")] = "",
     strip: Annotated[bool, typer.Option("--strip-header", help="Put them without their dead-letter headers.")] = False,
-    queue: _Queue = "",
-    reason: _Reason = None,
-    destination: _Destination = "",
-    destination_qmgr: _DestinationQmgr = "",
-    source: _Source = "",
-    format_: _Format = "",
-    msg_id: _MsgId = "",
-    correl_id: _CorrelId = "",
-    older: _Older = "",
-    younger: _Younger = "",
-    first: _First = None,
+    *,
+    chosen: _Chosen,
     every: _Every = False,
 ) -> int:
     """Put dead letters on another queue. They keep their identifiers, their context and their dead-letter headers.
 
     Exit status: 0, every message that was meant was put; 1, some stayed.
     """
-    choice = _choice(
-        reason, destination, destination_qmgr, source, format_, msg_id, correl_id, older, younger, first, every=every
-    )
+    choice = chosen.choice(every=every)
     from igq.tools.dead_letters.removal import Put
 
     target = Put(to, to_qmgr, has_header=not strip)
-    return _remove(f"move --to {to}", qmgr, queue, choice, lambda _: target, f"moved to {to}")
+    return _remove(f"move --to {to}", qmgr, chosen.queue, choice, lambda _: target, f"moved to {to}")
 
 
 def handle(
@@ -301,44 +312,6 @@ def _remove(verb: str, qmgr: str, queue: str, choice: Choice, decide: Callable[[
             say(f"{counted(count, 'message')}{where}: {outcome}")
     say(f"{counted(done, 'message')} of {name} at {at} {what}")
     return DONE if done == len(letters) else SOME_LEFT
-
-
-def _choice(
-    reason: list[str] | None,
-    destination: str,
-    destination_qmgr: str,
-    source: str,
-    format_: str,
-    msg_id: str,
-    correl_id: str,
-    older: str,
-    younger: str,
-    first: int | None,
-    *,
-    every: bool = True,
-) -> Choice:
-    from igq.tools.dead_letters.letters import Choice
-    from sharedq.messages.dead_letter import reason_code
-
-    codes = {text: reason_code(text) for text in reason or ()}
-    for text, code in codes.items():
-        if code is None:
-            raise CommandError(f"--reason {text}: allowed: a number, or a name such as Q_FULL", 2)
-    choice = Choice(
-        frozenset(code for code in codes.values() if code is not None),
-        destination,
-        destination_qmgr,
-        source,
-        format_,
-        read_identifier(msg_id) if msg_id else b"",
-        read_identifier(correl_id) if correl_id else b"",
-        read_age("--older-than", older),
-        read_age("--younger-than", younger),
-        first,
-    )
-    if choice.is_empty and not every:
-        raise CommandError("nothing chooses messages: say --all for all of them, or --reason, --destination ...", 2)
-    return choice
 
 
 def read_age(option: str, text: str) -> float | None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from igq.pipeline.cli import options
+from igq.pipeline.cli.option_groups import with_options
 from igq.pipeline.cli.runner import Running, errors_named, running
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.jobs.archives import Archive
-from igq.pipeline.spark.session import LOCAL_MASTER
 from sharedq.api import group_for
 from sharedq.display.terminal import Terminal
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from igq.pipeline.history.time_range import Moments
 
 
+@with_options()
 def archive(
     directory: Annotated[
         Path,
@@ -56,12 +57,8 @@ def archive(
     start: options.PutStart = None,
     end: options.PutEnd = None,
     qmgr: options.Qmgr = "",
-    group: options.Group = None,
-    url: options.Url = None,
-    master: options.Master = LOCAL_MASTER,
-    output: options.Output = None,
-    rows: options.Rows = 50,
-    spark_log: options.SparkLog = "off",
+    *,
+    common: options.JobOptions,
 ) -> None:
     """Copy queues into Parquet files, each message once, with its whole descriptor, its data and its place.
 
@@ -79,21 +76,18 @@ def archive(
             raise PipelineError(
                 "give --queue or --structure; with --input, all queues are copied unless --queue names some"
             )
-        copied = _other_archive(source, directory, group) if source else None
+        copied = _other_archive(source, directory, common.group) if source else None
         origin = _Origin(list(dict.fromkeys(queue or ())), structure or "", qmgr, copied)
 
         def check(settings: Settings) -> None:
             origin.check(settings)
-            Archive.open_or_make(directory, origin.group(settings)).check_apart(output)
+            Archive.open_or_make(directory, origin.group(settings)).check_apart(common.output)
 
         with (
-            options.new_directory(output) as new,
+            options.new_directory(common.output) as new,
             running(
                 "archive",
-                group=group,
-                url=url,
-                master=master,
-                spark_log=spark_log,
+                **options.session_of(common),
                 is_long=copied is not None,
                 needs_redis=copied is None,
                 check=check,
@@ -105,7 +99,7 @@ def archive(
             with stored.writing(run):
                 _add(at, origin, queues, stored, run, put)
                 done = _done(at, queues if remove else [], qmgr, stored, run, put)
-                _show(done, rows, new)
+                _show(done, common.rows, new)
 
 
 @dataclass(frozen=True)

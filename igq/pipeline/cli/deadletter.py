@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from igq.pipeline.cli import options
+from igq.pipeline.cli.option_groups import with_options
 from igq.pipeline.cli.runner import Running, errors_named, running
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.jobs.archives import Archive
-from igq.pipeline.spark.session import LOCAL_MASTER
 from sharedq.api import group_for
 from sharedq.display.terminal import Terminal
 from sharedq.messages.dead_letter import reason_code
@@ -37,6 +37,7 @@ _OPTIONS = {
 }
 
 
+@with_options()
 def deadletter(
     qmgr: Annotated[
         str | None,
@@ -77,12 +78,8 @@ def deadletter(
     end: Annotated[
         str | None, typer.Option("--to", metavar="TIME", help="Choose those that did so then or before.")
     ] = None,
-    group: options.Group = None,
-    url: options.Url = None,
-    master: options.Master = LOCAL_MASTER,
-    output: options.Output = None,
-    rows: options.Rows = 50,
-    spark_log: options.SparkLog = "off",
+    *,
+    common: options.JobOptions,
 ) -> None:
     """Count the messages on a dead-letter queue by reason, destination and source. igq dlq puts them back.
 
@@ -96,15 +93,12 @@ def deadletter(
         identifier = b"" if correl_id is None else bytes.fromhex(options.identifier("correl-id", correl_id))
         dead = options.moments(start, end)
         place = _place(qmgr, queue, stored)
-        place.check_archive(group, output)
+        place.check_archive(common.group, common.output)
         with (
-            options.new_directory(output) as directory,
+            options.new_directory(common.output) as directory,
             running(
                 "deadletter",
-                group=group,
-                url=url,
-                master=master,
-                spark_log=spark_log,
+                **options.session_of(common),
                 is_long=place.archive is not None,
                 needs_redis=place.archive is None,
                 check=place.check,
@@ -117,7 +111,7 @@ def deadletter(
             chosen = letters.where(choice.condition())
             if choice.conditions() and chosen.isEmpty() and not letters.isEmpty():
                 _tell_what_fits_none(at, letters, choice)
-            _show(at, chosen, place.name(at.settings), rows, directory)
+            _show(at, chosen, place.name(at.settings), common.rows, directory)
             letters.unpersist()
 
 

@@ -13,9 +13,9 @@ import typer
 from igq.pipeline.audit.recovery_timeline import recoveries
 from igq.pipeline.audit.runs import timeline_of
 from igq.pipeline.cli import options
+from igq.pipeline.cli.option_groups import with_options
 from igq.pipeline.cli.runner import Running, check_group, errors_named, running
 from igq.pipeline.errors import PipelineError
-from igq.pipeline.spark.session import LOCAL_MASTER
 from sharedq.api import group_for
 from sharedq.display.terminal import Terminal
 from sharedq.members.recovery_records import recovery_records
@@ -31,15 +31,7 @@ class JournalJob:
     """A job that reads the journal, writes tables, and shows some of them."""
 
     name: str
-    group: str | None
-    url: str | None
-    master: str
-    stored: Path | None
-    output: Path | None
-    start: str | None
-    end: str | None
-    rows: int
-    spark_log: str
+    given: options.JournalOptions
 
     def run(
         self,
@@ -59,12 +51,12 @@ class JournalJob:
             from igq.pipeline.tables import print_table, write_tables
 
             if output:
-                at.step(f"writing {self.output}")
+                at.step(f"writing {self.given.output}")
                 write_tables(tables, output.unfinished)
                 output.finish()
             at.step("counting")
             for name in shown:
-                print_table(name, tables[name], self.rows, Terminal())
+                print_table(name, tables[name], self.given.rows, Terminal())
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Running, DataFrame, options.NewDirectory | None]]:
@@ -73,16 +65,13 @@ class JournalJob:
         Raises:
             PipelineError, JournalError, ...: it cannot run.
         """
-        first, last = options.positions(self.start, self.end)
-        stored = options.stored_journal(self.stored)
+        first, last = options.positions(self.given.start, self.given.end)
+        stored = options.stored_journal(self.given.stored)
         with (
-            options.new_directory(self.output) as output,
+            options.new_directory(self.given.output) as output,
             running(
                 self.name,
-                group=self.group,
-                url=self.url,
-                master=self.master,
-                spark_log=self.spark_log,
+                **options.session_of(self.given),
                 is_long=stored is not None,
                 needs_redis=stored is None,
                 check=None if stored else check_group,
@@ -111,6 +100,7 @@ def _tell_trimmed(at: Running, reaches: Mapping[str, Reach]) -> None:
         at.tell(f"journals were trimmed, so the tables lack their beginning: {what}, or less when read")
 
 
+@with_options()
 def journal(
     output: Annotated[
         Path,
@@ -120,21 +110,15 @@ def journal(
             help="Write the events there as Parquet. It must not exist.",
         ),
     ],
-    group: options.Group = None,
-    url: options.Url = None,
-    master: options.Master = LOCAL_MASTER,
-    stored: options.Input = None,
-    start: options.Start = None,
-    end: options.End = None,
-    rows: options.Rows = 50,
-    spark_log: options.SparkLog = "off",
+    *,
+    common: options.JournalOptions,
 ) -> None:
     """Store the journal as Parquet, one row for each event, before Redis drops its oldest entries.
 
     The other jobs read the stored journal with --input. With --input, this job cuts a stored journal by time. It shows
     the number of events of each kind. Exit status: 0 stored; 2 not stored.
     """
-    job = JournalJob("journal", group, url, master, stored, output, start, end, rows, spark_log)
+    job = JournalJob("journal", common)
     with errors_named("journal"), job.reading() as (at, events, directory):
         from igq.pipeline.jobs.event_counts import stored_events
         from igq.pipeline.schemas import JOURNAL, as_table
@@ -145,20 +129,11 @@ def journal(
         as_table(events, JOURNAL).write.parquet(str(directory.unfinished))
         directory.finish()
         at.step("counting")
-        print_table("stored", stored_events(at.session.read.parquet(str(directory.path))), rows, Terminal())
+        print_table("stored", stored_events(at.session.read.parquet(str(directory.path))), common.rows, Terminal())
 
 
-def flow(
-    group: options.Group = None,
-    url: options.Url = None,
-    master: options.Master = LOCAL_MASTER,
-    stored: options.Input = None,
-    output: options.Output = None,
-    start: options.Start = None,
-    end: options.End = None,
-    rows: options.Rows = 20,
-    spark_log: options.SparkLog = "off",
-) -> None:
+@with_options(rows=20)
+def flow(common: options.JournalOptions) -> None:
     """Show how many messages went through each queue, how long they stayed, and how many lay there.
 
     The job counts, for each queue, manager and hop, messages and messages a second. It measures the time from the
@@ -167,7 +142,7 @@ def flow(
     backed out to try again. With --output it also writes report.html, with plots. Exit status: 0 shown; 2 not shown.
     """
     with errors_named("flow"):
-        job = JournalJob("flow", group, url, master, stored, output, start, end, rows, spark_log)
+        job = JournalJob("flow", common)
 
         def tables(at: Running, journal: DataFrame, directory: Path | None) -> Mapping[str, DataFrame]:
             from igq.pipeline.history.agent_batches import batches
@@ -181,7 +156,7 @@ def flow(
                 at.step("drawing the report")
                 failures = (
                     failures_of_journal(journal)
-                    if stored
+                    if common.stored
                     else failures_of_records(recovery_records(group_for(at.settings)))
                 )
                 points = read_flow_points(moves, moved, failures)
@@ -192,6 +167,7 @@ def flow(
         job.run(tables, ("queues", "depth", "agents"))
 
 
+@with_options(rows=200)
 def trace(
     msg_id: Annotated[str | None, typer.Option(metavar="HEX", help="MsgId, 48 hexadecimal digits.")] = None,
     correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="CorrelId. It is padded with zeros.")] = None,
@@ -200,15 +176,8 @@ def trace(
         str | None,
         typer.Option(metavar="STRUCTURE/ID", help="One message as the audit names it, also if its put is unknown."),
     ] = None,
-    group: options.Group = None,
-    url: options.Url = None,
-    master: options.Master = LOCAL_MASTER,
-    stored: options.Input = None,
-    output: options.Output = None,
-    start: options.Start = None,
-    end: options.End = None,
-    rows: options.Rows = 200,
-    spark_log: options.SparkLog = "off",
+    *,
+    common: options.JournalOptions,
 ) -> None:
     """Follow the messages of one MsgId, CorrelId or GroupId, or a single message, through every manager and queue.
 
@@ -227,7 +196,7 @@ def trace(
             raise PipelineError(
                 f"--msg-id {text}: allowed: {len(place[1])} hexadecimal digits; a part of one is not enough"
             )
-        job = JournalJob("trace", group, url, master, stored, output, start, end, rows, spark_log)
+        job = JournalJob("trace", common)
 
         def tables(at: Running, journal: DataFrame, _: Path | None) -> Mapping[str, DataFrame]:
             from igq.pipeline.jobs import trace
@@ -241,6 +210,7 @@ def trace(
         job.run(tables, ("trace",))
 
 
+@with_options()
 def recovery(
     run: Annotated[
         Path | None,
@@ -251,15 +221,8 @@ def recovery(
             help="Show the timeline of this run too.",
         ),
     ] = None,
-    group: options.Group = None,
-    url: options.Url = None,
-    master: options.Master = LOCAL_MASTER,
-    stored: options.Input = None,
-    output: options.Output = None,
-    start: options.Start = None,
-    end: options.End = None,
-    rows: options.Rows = 50,
-    spark_log: options.SparkLog = "off",
+    *,
+    common: options.JournalOptions,
 ) -> None:
     """Show the failures that the group remembers, the phases of each recovery, and the messages that it touched.
 
@@ -268,14 +231,14 @@ def recovery(
     journal has, and with --run also the run's timeline. Exit status: 0 shown; 2 not shown.
     """
     with errors_named("recovery"):
-        first_ms, last_ms = options.moments(start, end)
+        first_ms, last_ms = options.moments(common.start, common.end)
         timeline = [] if run is None else recoveries(timeline_of(run))
-        job = JournalJob("recovery", group, url, master, stored, output, start, end, rows, spark_log)
+        job = JournalJob("recovery", common)
 
         def tables(at: Running, journal: DataFrame, _: Path | None) -> Mapping[str, DataFrame]:
             from igq.pipeline.jobs.recovery import detected_between, recovery_tables
 
-            records = [] if stored else recovery_records(group_for(at.settings))
+            records = [] if common.stored else recovery_records(group_for(at.settings))
             return recovery_tables(at.session, journal, detected_between(records, first_ms, last_ms), timeline)
 
         job.run(tables, ("recoveries", "phases", "units"))

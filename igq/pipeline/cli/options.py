@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from igq.pipeline.errors import PipelineError
+from igq.pipeline.spark.session import LOCAL_MASTER
 from igq.pipeline.tables import check_files
 from sharedq.reading.journal import JournalError, check_order, parse_position
 
@@ -95,6 +96,41 @@ Qmgr = Annotated[
         metavar="QM", help="Use also the private queues and aliases of this manager. Default: shared queues only."
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place where a job works."""
+
+    group: Group = None
+    url: Url = None
+    master: Master = LOCAL_MASTER
+
+
+@dataclass(frozen=True)
+class JobOptions(Place):
+    """The options that most jobs have: the place, and what happens to the tables."""
+
+    output: Output = None
+    rows: Rows = 50
+    spark_log: SparkLog = "off"
+
+
+@dataclass(frozen=True)
+class JournalOptions(Place):
+    """The options of a job that reads the journal, with the part that it reads."""
+
+    stored: Input = None
+    output: Output = None
+    start: Start = None
+    end: End = None
+    rows: Rows = 50
+    spark_log: SparkLog = "off"
+
+
+def session_of(given: JobOptions | JournalOptions) -> dict[str, Any]:
+    """The options that the job's session needs, as `igq.pipeline.cli.runner.running` takes them."""
+    return {"group": given.group, "url": given.url, "master": given.master, "spark_log": given.spark_log}
 
 
 def positions(start: str | None, end: str | None) -> tuple[str, str]:

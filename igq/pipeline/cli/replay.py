@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from igq.pipeline.cli import options
+from igq.pipeline.cli.option_groups import with_options
 from igq.pipeline.cli.runner import Running, errors_named, running
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.jobs.archives import Archive
 from igq.pipeline.jobs.replays import ALWAYS, claim_name
-from igq.pipeline.spark.session import LOCAL_MASTER
 from sharedq.api import connect
 from sharedq.display.terminal import Terminal
 from sharedq.mqi.constants import OpenOption
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _OUTPUT = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 
 
+@with_options()
 def replay(
     directory: Annotated[
         Path,
@@ -50,12 +51,8 @@ def replay(
         str | None, typer.Option(metavar="GROUP", help="Accept an archive of this other group.")
     ] = None,
     qmgr: options.Qmgr = "",
-    group: options.Group = None,
-    url: options.Url = None,
-    master: options.Master = LOCAL_MASTER,
-    output: options.Output = None,
-    rows: options.Rows = 50,
-    spark_log: options.SparkLog = "off",
+    *,
+    common: options.JobOptions,
 ) -> None:
     """Put the messages of an archive back on their queues, as they were and in their order.
 
@@ -73,7 +70,7 @@ def replay(
         if not again.isprintable():
             raise PipelineError(f"--again {again!r}: allowed: printable characters")
         stored = Archive.open(directory.absolute())
-        stored.check_apart(output)
+        stored.check_apart(common.output)
         queues = stored.chosen(queue or ())
 
         def check(settings: Settings) -> None:
@@ -83,15 +80,13 @@ def replay(
                 claim_name(settings, qmgr, stored, again, put)
 
         with (
-            options.new_directory(output) as new,
-            running(
-                "replay", group=group, url=url, master=master, spark_log=spark_log, is_long=True, check=check
-            ) as at,
+            options.new_directory(common.output) as new,
+            running("replay", **options.session_of(common), is_long=True, check=check) as at,
         ):
             from igq.pipeline.jobs.replay import Replay, by_target
 
             parts = _put(at, Replay(at.settings, stored, target, qmgr, again, put), queues)
-            _show({"done": by_target(parts), "parts": parts}, rows, new)
+            _show({"done": by_target(parts), "parts": parts}, common.rows, new)
 
 
 def _check_queues(settings: Settings, qmgr: str, queues: Sequence[str]) -> None:
