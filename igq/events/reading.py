@@ -9,23 +9,7 @@ from igq.events.formats import OwnReason
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, CharSelector, IntSelector
 from sharedq.mqi.constants.pcf import EventOrigin, PCFCommand, PCFParameter, ReasonQualifier
-from sharedq.mqi.pcf.structures import (
-    MQCFBF,
-    MQCFBS,
-    MQCFGR,
-    MQCFIF,
-    MQCFIL,
-    MQCFIL64,
-    MQCFIN,
-    MQCFIN64,
-    MQCFSF,
-    MQCFSL,
-    MQCFST,
-    Parameter,
-    PCFError,
-    PCFMessage,
-    text_of,
-)
+from sharedq.mqi.pcf import structures as pcf
 from sharedq.objects.definitions.attributes import by_selector
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS
@@ -36,7 +20,7 @@ _WORDS: Final[Mapping[int, type[EventOrigin | ReasonQualifier]]] = {
 }
 
 
-def as_fields(message: PCFMessage, representation: Representation) -> dict[str, Any]:
+def as_fields(message: pcf.PCFMessage, representation: Representation) -> dict[str, Any]:
     """Return an event as names and values: numbers, text, lists, and groups as dictionaries.
 
     Numbers that have words in MQSC are those words. Text that cannot be decoded is hexadecimal.
@@ -60,7 +44,7 @@ def as_text(fields: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
             yield f"{indent}{name:<22} {value}"
 
 
-def _parameters(parameters: tuple[Parameter, ...], representation: Representation) -> Iterator[tuple[str, Any]]:
+def _parameters(parameters: tuple[pcf.Parameter, ...], representation: Representation) -> Iterator[tuple[str, Any]]:
     used: set[str] = set()
     for parameter in parameters:
         name = _name(parameter.parameter)
@@ -70,34 +54,34 @@ def _parameters(parameters: tuple[Parameter, ...], representation: Representatio
         yield name, _value(parameter, representation)
 
 
-def _value(parameter: Parameter, representation: Representation) -> Any:
+def _value(parameter: pcf.Parameter, representation: Representation) -> Any:
     match parameter:
-        case MQCFGR():
+        case pcf.MQCFGR():
             return dict(_parameters(parameter.parameters, representation))
-        case MQCFIN():
+        case pcf.MQCFIN():
             return _word(parameter.parameter, parameter.value)
-        case MQCFIN64():
+        case pcf.MQCFIN64():
             return parameter.value
-        case MQCFIL() | MQCFIL64():
+        case pcf.MQCFIL() | pcf.MQCFIL64():
             return list(parameter.values)
-        case MQCFST():
+        case pcf.MQCFST():
             return _text(parameter.string, parameter.ccsid, representation)
-        case MQCFSL():
+        case pcf.MQCFSL():
             return [_text(string, parameter.ccsid, representation) for string in parameter.strings]
-        case MQCFBS():
+        case pcf.MQCFBS():
             return parameter.string.hex()
-        case MQCFSF():
+        case pcf.MQCFSF():
             return _text(parameter.filter_value, parameter.ccsid, representation)
-        case MQCFIF():
+        case pcf.MQCFIF():
             return parameter.filter_value
-        case MQCFBF():
+        case pcf.MQCFBF():
             return parameter.filter_value.hex()
 
 
 def _text(string: bytes, ccsid: int, representation: Representation) -> str:
     try:
-        return text_of(string, ccsid, representation)
-    except PCFError:
+        return pcf.text_of(string, ccsid, representation)
+    except pcf.PCFError:
         return string.hex()
 
 

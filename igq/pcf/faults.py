@@ -10,34 +10,21 @@ from igq.mqsc.language.parser import MqscSyntaxError
 from sharedq.mqi.constants import MQRC, IntSelector
 from sharedq.mqi.constants.pcf import MQRCCF, PCFType
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.pcf.structures import (
-    MQCFBF,
-    MQCFBS,
-    MQCFGR,
-    MQCFIF,
-    MQCFIL,
-    MQCFIL64,
-    MQCFIN,
-    MQCFIN64,
-    MQCFSF,
-    MQCFSL,
-    MQCFST,
-    Parameter,
-)
+from sharedq.mqi.pcf import structures as pcf
 
 #: Kind of a parameter -> the reason for an identifier that the command does not know, and for one that is there twice.
-_OF_KIND: Final[Mapping[type[Parameter], tuple[MQRCCF, MQRCCF]]] = {
-    MQCFIN: (MQRCCF.CFIN_PARM_ID_ERROR, MQRCCF.CFIN_DUPLICATE_PARM),
-    MQCFIN64: (MQRCCF.CFIN_PARM_ID_ERROR, MQRCCF.CFIN_DUPLICATE_PARM),
-    MQCFST: (MQRCCF.CFST_PARM_ID_ERROR, MQRCCF.CFST_DUPLICATE_PARM),
-    MQCFIL: (MQRCCF.CFIL_PARM_ID_ERROR, MQRCCF.CFIL_DUPLICATE_VALUE),
-    MQCFIL64: (MQRCCF.CFIL_PARM_ID_ERROR, MQRCCF.CFIL_DUPLICATE_VALUE),
-    MQCFSL: (MQRCCF.CFSL_PARM_ID_ERROR, MQRCCF.CFSL_DUPLICATE_PARM),
-    MQCFBS: (MQRCCF.CFBS_PARM_ID_ERROR, MQRCCF.CFBS_DUPLICATE_PARM),
-    MQCFIF: (MQRCCF.CFIF_PARM_ID_ERROR, MQRCCF.TOO_MANY_FILTERS),
-    MQCFSF: (MQRCCF.CFSF_PARM_ID_ERROR, MQRCCF.TOO_MANY_FILTERS),
-    MQCFBF: (MQRCCF.CFBF_PARM_ID_ERROR, MQRCCF.TOO_MANY_FILTERS),
-    MQCFGR: (MQRCCF.CFGR_PARM_ID_ERROR, MQRCCF.CFGR_PARM_ID_ERROR),
+_OF_KIND: Final[Mapping[type[pcf.Parameter], tuple[MQRCCF, MQRCCF]]] = {
+    pcf.MQCFIN: (MQRCCF.CFIN_PARM_ID_ERROR, MQRCCF.CFIN_DUPLICATE_PARM),
+    pcf.MQCFIN64: (MQRCCF.CFIN_PARM_ID_ERROR, MQRCCF.CFIN_DUPLICATE_PARM),
+    pcf.MQCFST: (MQRCCF.CFST_PARM_ID_ERROR, MQRCCF.CFST_DUPLICATE_PARM),
+    pcf.MQCFIL: (MQRCCF.CFIL_PARM_ID_ERROR, MQRCCF.CFIL_DUPLICATE_VALUE),
+    pcf.MQCFIL64: (MQRCCF.CFIL_PARM_ID_ERROR, MQRCCF.CFIL_DUPLICATE_VALUE),
+    pcf.MQCFSL: (MQRCCF.CFSL_PARM_ID_ERROR, MQRCCF.CFSL_DUPLICATE_PARM),
+    pcf.MQCFBS: (MQRCCF.CFBS_PARM_ID_ERROR, MQRCCF.CFBS_DUPLICATE_PARM),
+    pcf.MQCFIF: (MQRCCF.CFIF_PARM_ID_ERROR, MQRCCF.TOO_MANY_FILTERS),
+    pcf.MQCFSF: (MQRCCF.CFSF_PARM_ID_ERROR, MQRCCF.TOO_MANY_FILTERS),
+    pcf.MQCFBF: (MQRCCF.CFBF_PARM_ID_ERROR, MQRCCF.TOO_MANY_FILTERS),
+    pcf.MQCFGR: (MQRCCF.CFGR_PARM_ID_ERROR, MQRCCF.CFGR_PARM_ID_ERROR),
 }
 #: Keyword -> the reason for a value that it does not have; for other keywords 3229.
 _OF_VALUE: Final = {
@@ -82,13 +69,13 @@ class RequestError(Exception):
         self.reason, self.detail, self.parameter = reason, detail, parameter
 
 
-def unknown(parameter: Parameter) -> RequestError:
+def unknown(parameter: pcf.Parameter) -> RequestError:
     """Make the error for a parameter that the command does not have."""
     reason = _OF_KIND[type(parameter)][0]
     return RequestError(reason, f"the command has no parameter {parameter.parameter}", parameter.parameter)
 
 
-def repeated(parameter: Parameter) -> RequestError:
+def repeated(parameter: pcf.Parameter) -> RequestError:
     """Make the error for a parameter that is there twice."""
     reason = _OF_KIND[type(parameter)][1]
     return RequestError(reason, f"parameter {parameter.parameter} is there twice", parameter.parameter)
@@ -99,14 +86,14 @@ def missing(parameter: int, detail: str = "") -> RequestError:
     return RequestError(MQRCCF.PARM_MISSING, detail or f"parameter {parameter} is missing", parameter)
 
 
-def invalid(keyword: str, parameter: Parameter, detail: str) -> RequestError:
+def invalid(keyword: str, parameter: pcf.Parameter, detail: str) -> RequestError:
     """Make the error for a value that the parameter does not have."""
     is_queue_type = parameter.parameter == IntSelector.Q_TYPE
     reason = MQRCCF.Q_TYPE_ERROR if is_queue_type else _OF_VALUE.get(keyword, MQRCCF.PARM_VALUE_ERROR)
     return RequestError(reason, detail, parameter.parameter)
 
 
-def fault_of(answer: Answer, verb: str, kind: str, given: Mapping[str, Parameter]) -> RequestError:
+def fault_of(answer: Answer, verb: str, kind: str, given: Mapping[str, pcf.Parameter]) -> RequestError:
     """Return why a command was not done.
 
     Args:
@@ -128,15 +115,15 @@ def fault_of(answer: Answer, verb: str, kind: str, given: Mapping[str, Parameter
     return RequestError(MQRCCF.COMMAND_FAILED if not answer.reason else MQRC(answer.reason), detail)
 
 
-def _fault_of_syntax(error: MqscSyntaxError, detail: str, given: Mapping[str, Parameter]) -> RequestError:
+def _fault_of_syntax(error: MqscSyntaxError, detail: str, given: Mapping[str, pcf.Parameter]) -> RequestError:
     if error.parameter is None:
         return RequestError(MQRCCF.PARM_MISSING, detail)
     keyword = error.parameter.keyword
     parameter = given.get(keyword)
     if parameter is None:
         return RequestError(MQRCCF.PARM_VALUE_ERROR, detail)
-    if error.unknown == keyword and not isinstance(parameter, MQCFIF | MQCFSF | MQCFBF):
-        is_listed = isinstance(parameter, MQCFIL) and error.parameter.values is None
+    if error.unknown == keyword and not isinstance(parameter, pcf.MQCFIF | pcf.MQCFSF | pcf.MQCFBF):
+        is_listed = isinstance(parameter, pcf.MQCFIL) and error.parameter.values is None
         return invalid(keyword, parameter, detail) if is_listed else unknown(parameter)
     return unknown(parameter) if error.unknown else invalid(keyword, parameter, detail)
 

@@ -20,19 +20,7 @@ from igq.pcf.faults import RequestError, invalid, missing, repeated, unknown
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import CharSelector, IntSelector
 from sharedq.mqi.constants.pcf import MQRCCF, FilterOperator, PCFParameter
-from sharedq.mqi.pcf.structures import (
-    MQCFBF,
-    MQCFBS,
-    MQCFIF,
-    MQCFIL,
-    MQCFIN,
-    MQCFSF,
-    MQCFST,
-    Parameter,
-    PCFError,
-    PCFMessage,
-    text_of,
-)
+from sharedq.mqi.pcf import structures as pcf
 from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.parameters import FIRST_BYTE_STRING, read_parameter
@@ -72,7 +60,7 @@ class Request:
     command: Command
     names: int = 0
     scope: str = ""
-    given: Mapping[str, Parameter] = field(default_factory=dict)
+    given: Mapping[str, pcf.Parameter] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +104,9 @@ def _known(kind: str) -> Mapping[int, Attribute]:
     return MappingProxyType({**_by_parameter(kind), **options})
 
 
-def read_request(message: PCFMessage, representation: Representation, kind_of: Callable[[str], str | None]) -> Request:
+def read_request(
+    message: pcf.PCFMessage, representation: Representation, kind_of: Callable[[str], str | None]
+) -> Request:
     """Read a request.
 
     Args:
@@ -134,12 +124,12 @@ def read_request(message: PCFMessage, representation: Representation, kind_of: C
 
 
 class _Reader:
-    def __init__(self, message: PCFMessage, representation: Representation, asked: _Asked) -> None:
+    def __init__(self, message: pcf.PCFMessage, representation: Representation, asked: _Asked) -> None:
         self._representation, self._asked = representation, asked
-        self._left: dict[int, Parameter] = {}
-        self._filter: MQCFIF | MQCFSF | MQCFBF | None = None
+        self._left: dict[int, pcf.Parameter] = {}
+        self._filter: pcf.MQCFIF | pcf.MQCFSF | pcf.MQCFBF | None = None
         for parameter in message.parameters:
-            if isinstance(parameter, MQCFIF | MQCFSF | MQCFBF):
+            if isinstance(parameter, pcf.MQCFIF | pcf.MQCFSF | pcf.MQCFBF):
                 if self._filter is not None:
                     raise repeated(parameter)
                 self._filter = parameter
@@ -157,7 +147,7 @@ class _Reader:
         segment = f"{verb} {kind}"
         known = _known(kind)
         keywords: dict[tuple[str, bool], Keyword] = {}
-        given: dict[str, Parameter] = {}
+        given: dict[str, pcf.Parameter] = {}
         shows = self._left.pop(_WORDS[kind].shows, None) if verb == "DISPLAY" else None
         for parameter in self._left.values():
             if parameter.parameter in _IGNORED:
@@ -203,9 +193,9 @@ class _Reader:
             is_beginning = parameter is not None
         name = ""
         match parameter:
-            case MQCFST():
-                name = text_of(parameter.string, parameter.ccsid, self._representation)
-            case MQCFBS():
+            case pcf.MQCFST():
+                name = pcf.text_of(parameter.string, parameter.ccsid, self._representation)
+            case pcf.MQCFBS():
                 name = parameter.string.rstrip(b" \0").decode("utf-8", "replace")
             case None:
                 pass
@@ -224,7 +214,7 @@ class _Reader:
             return kind_of(name) or self._asked.words.objects[0]
         if parameter is None:
             raise missing(IntSelector.Q_TYPE)
-        if not isinstance(parameter, MQCFIN):
+        if not isinstance(parameter, pcf.MQCFIN):
             raise unknown(parameter)
         kind = _QUEUE_TYPES.get(parameter.value)
         if kind is None or kind not in self._asked.words.objects:
@@ -232,11 +222,11 @@ class _Reader:
             raise RequestError(MQRCCF.Q_TYPE_ERROR, detail, int(IntSelector.Q_TYPE))
         return kind
 
-    def _keyword(self, attribute: Attribute, parameter: Parameter, segment: str) -> Keyword | None:
+    def _keyword(self, attribute: Attribute, parameter: pcf.Parameter, segment: str) -> Keyword | None:
         """Return a parameter as MQSC has it; None for one that says nothing, such as MQFC_NO."""
         try:
             values = read_parameter(attribute, parameter, self._representation)
-        except PCFError as error:
+        except pcf.PCFError as error:
             if error.reason == MQRCCF.PARM_VALUE_ERROR:
                 raise invalid(attribute.keyword, parameter, error.detail) from None
             if error.reason == MQRCCF.STRUCTURE_TYPE_ERROR:
@@ -255,34 +245,34 @@ class _Reader:
             raise unknown(parameter)
         if operator is None or (operator in _OF_LISTS and not has_items(kind, attribute.keyword)):
             reason = {
-                MQCFIF: MQRCCF.CFIF_OPERATOR_ERROR,
-                MQCFSF: MQRCCF.CFSF_OPERATOR_ERROR,
-                MQCFBF: MQRCCF.CFBF_OPERATOR_ERROR,
+                pcf.MQCFIF: MQRCCF.CFIF_OPERATOR_ERROR,
+                pcf.MQCFSF: MQRCCF.CFSF_OPERATOR_ERROR,
+                pcf.MQCFBF: MQRCCF.CFBF_OPERATOR_ERROR,
             }[type(parameter)]
             raise RequestError(reason, f"operator {parameter.operator}", parameter.parameter)
-        value: Parameter
+        value: pcf.Parameter
         match parameter:
-            case MQCFIF():
-                value = MQCFIN(parameter.parameter, parameter.filter_value)
-            case MQCFSF():
-                value = MQCFST(parameter.parameter, parameter.filter_value, parameter.ccsid)
-            case MQCFBF():
-                value = MQCFBS(parameter.parameter, parameter.filter_value)
+            case pcf.MQCFIF():
+                value = pcf.MQCFIN(parameter.parameter, parameter.filter_value)
+            case pcf.MQCFSF():
+                value = pcf.MQCFST(parameter.parameter, parameter.filter_value, parameter.ccsid)
+            case pcf.MQCFBF():
+                value = pcf.MQCFBS(parameter.parameter, parameter.filter_value)
         try:
             values = read_parameter(attribute, value, self._representation)
-        except PCFError as error:
+        except pcf.PCFError as error:
             if error.reason == MQRCCF.STRUCTURE_TYPE_ERROR:
                 raise unknown(parameter) from None
             raise invalid(attribute.keyword, parameter, error.detail) from None
         return Keyword("WHERE", (attribute.keyword, operator, values[0]), segment)
 
-    def _shown(self, kind: str, shows: Parameter | None, segment: str) -> list[Keyword]:
+    def _shown(self, kind: str, shows: pcf.Parameter | None, segment: str) -> list[Keyword]:
         """Return the attributes to show. Those of IBM MQ that do not exist here are left out."""
         if _WORDS[kind].shows == 0:
             return []
         if shows is None:
             return [Keyword("ALL", None, segment)]
-        if not isinstance(shows, MQCFIL):
+        if not isinstance(shows, pcf.MQCFIL):
             raise unknown(shows)
         if len(set(shows.values)) < len(shows.values):
             raise repeated(shows)

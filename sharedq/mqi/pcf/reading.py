@@ -13,26 +13,7 @@ from typing import Final
 from sharedq.mqi.character_sets import Representation, integer_order
 from sharedq.mqi.constants.pcf import MQRCCF, FilterOperator, PCFControl, PCFType
 from sharedq.mqi.constants.reasons import MQRC
-from sharedq.mqi.pcf.structures import (
-    MQCFBF,
-    MQCFBS,
-    MQCFGR,
-    MQCFH,
-    MQCFIF,
-    MQCFIL,
-    MQCFIL64,
-    MQCFIN,
-    MQCFIN64,
-    MQCFSF,
-    MQCFSL,
-    MQCFST,
-    MQEPH,
-    NATIVE,
-    Parameter,
-    PCFError,
-    PCFMessage,
-    text_of,
-)
+from sharedq.mqi.pcf import structures as pcf
 
 HEADER_LENGTH: Final = 36
 EPH_LENGTH: Final = 68
@@ -72,10 +53,10 @@ class _Open:
     parameter: int
     left: int
     at: int
-    parameters: list[Parameter] = field(default_factory=list)
+    parameters: list[pcf.Parameter] = field(default_factory=list)
 
 
-def read(data: bytes, representation: Representation = NATIVE) -> PCFMessage:
+def read(data: bytes, representation: Representation = pcf.NATIVE) -> pcf.PCFMessage:
     """Read the one message that *data* are.
 
     Args:
@@ -86,11 +67,11 @@ def read(data: bytes, representation: Representation = NATIVE) -> PCFMessage:
     """
     message, end = read_from(data, 0, representation)
     if end != len(data):
-        raise PCFError(MQRCCF.MSG_LENGTH_ERROR, f"{len(data) - end} bytes after the last parameter", end)
+        raise pcf.PCFError(MQRCCF.MSG_LENGTH_ERROR, f"{len(data) - end} bytes after the last parameter", end)
     return message
 
 
-def read_all(data: bytes, representation: Representation = NATIVE) -> Iterator[PCFMessage]:
+def read_all(data: bytes, representation: Representation = pcf.NATIVE) -> Iterator[pcf.PCFMessage]:
     """Read the messages that follow one another in *data*.
 
     Raises:
@@ -102,7 +83,7 @@ def read_all(data: bytes, representation: Representation = NATIVE) -> Iterator[P
         yield message
 
 
-def read_from(data: bytes, at: int, representation: Representation = NATIVE) -> tuple[PCFMessage, int]:
+def read_from(data: bytes, at: int, representation: Representation = pcf.NATIVE) -> tuple[pcf.PCFMessage, int]:
     """Read the message at offset *at*. Returns it and the offset of what follows it.
 
     Raises:
@@ -111,7 +92,7 @@ def read_from(data: bytes, at: int, representation: Representation = NATIVE) -> 
     return _Reader(data, representation).message(at)
 
 
-def read_eph(data: bytes, representation: Representation = NATIVE) -> tuple[MQEPH, int]:
+def read_eph(data: bytes, representation: Representation = pcf.NATIVE) -> tuple[pcf.MQEPH, int]:
     """Read the embedded PCF header in front of *data*. Returns it and the offset of the data after it.
 
     Raises:
@@ -124,45 +105,45 @@ class _Reader:
     def __init__(self, data: bytes, representation: Representation) -> None:
         order = integer_order(representation.encoding, is_source=True)
         if isinstance(order, MQRC):
-            raise PCFError(MQRCCF.ENCODING_ERROR, f"encoding {representation.encoding}")
+            raise pcf.PCFError(MQRCCF.ENCODING_ERROR, f"encoding {representation.encoding}")
         self._data, self._order, self._representation = data, order, representation
 
-    def message(self, at: int) -> tuple[PCFMessage, int]:
+    def message(self, at: int) -> tuple[pcf.PCFMessage, int]:
         header, count = self._header(at)
         open_, place = [_Open(0, count, at)], at + HEADER_LENGTH
         while True:
             while open_[-1].left == 0:
                 done = open_.pop()
                 if not open_:
-                    return PCFMessage(header, tuple(done.parameters)), place
-                open_[-1].parameters.append(MQCFGR(done.parameter, tuple(done.parameters)))
+                    return pcf.PCFMessage(header, tuple(done.parameters)), place
+                open_[-1].parameters.append(pcf.MQCFGR(done.parameter, tuple(done.parameters)))
             open_[-1].left -= 1
             kind, length = self._front(place, open_)
             if kind == PCFType.GROUP:
                 open_.append(self._group(place, length))
                 if len(open_) > NESTING_MAX:
-                    raise PCFError(MQRCCF.CFGR_PARM_COUNT_ERROR, f"more than {NESTING_MAX} groups in groups", place)
+                    raise pcf.PCFError(MQRCCF.CFGR_PARM_COUNT_ERROR, f"more than {NESTING_MAX} groups in groups", place)
             else:
                 open_[-1].parameters.append(_READERS[kind](self, place, length))
             place += length
 
-    def eph(self) -> tuple[MQEPH, int]:
+    def eph(self) -> tuple[pcf.MQEPH, int]:
         data = self._data
         if len(data) < EPH_LENGTH:
-            raise PCFError(MQRC.EPH_ERROR, f"{len(data)} bytes, needs {EPH_LENGTH}", 0)
+            raise pcf.PCFError(MQRC.EPH_ERROR, f"{len(data)} bytes, needs {EPH_LENGTH}", 0)
         version, length, encoding, ccsid = self._longs(4, 4)
         (flags,) = self._longs(28, 1)
         if self._text(0, 4) != "EPH" or version != 1:
-            raise PCFError(MQRC.EPH_ERROR, "no such structure here", 0)
+            raise pcf.PCFError(MQRC.EPH_ERROR, "no such structure here", 0)
         message, end = self.message(_EPH_FRONT)
         if length != end:
-            raise PCFError(MQRC.EPH_ERROR, f"StrucLength {length}, has {end} bytes", 0)
+            raise pcf.PCFError(MQRC.EPH_ERROR, f"StrucLength {length}, has {end} bytes", 0)
         format_ = self._text(20, 8).encode("ascii", "replace")
-        return MQEPH(message, encoding, ccsid, format_, flags), end
+        return pcf.MQEPH(message, encoding, ccsid, format_, flags), end
 
-    def _header(self, at: int) -> tuple[MQCFH, int]:
+    def _header(self, at: int) -> tuple[pcf.MQCFH, int]:
         if len(self._data) - at < HEADER_LENGTH:
-            raise PCFError(MQRCCF.CFH_LENGTH_ERROR, f"{len(self._data) - at} bytes, needs {HEADER_LENGTH}", at)
+            raise pcf.PCFError(MQRCCF.CFH_LENGTH_ERROR, f"{len(self._data) - at} bytes, needs {HEADER_LENGTH}", at)
         kind, length, version, command, number, control, comp_code, reason, count = self._longs(at, 9)
         for is_right, code, detail in (
             (kind in MESSAGE_TYPES, MQRCCF.CFH_TYPE_ERROR, f"Type {kind}"),
@@ -173,8 +154,8 @@ class _Reader:
             (count >= 0, MQRCCF.CFH_PARM_COUNT_ERROR, f"ParameterCount {count}"),
         ):
             if not is_right:
-                raise PCFError(code, detail, at)
-        return MQCFH(kind, version, command, number, control, comp_code, reason), count
+                raise pcf.PCFError(code, detail, at)
+        return pcf.MQCFH(kind, version, command, number, control, comp_code, reason), count
 
     def _front(self, at: int, open_: list[_Open]) -> tuple[int, int]:
         """Return type and length of the parameter at *at*, which is all there."""
@@ -182,108 +163,108 @@ class _Reader:
         if left == 0:
             # The count promised more: that of the innermost group, or of the message.
             reason = MQRCCF.CFGR_PARM_COUNT_ERROR if len(open_) > 1 else MQRCCF.CFH_PARM_COUNT_ERROR
-            raise PCFError(reason, f"{open_[-1].left + 1} parameters are missing", open_[-1].at)
+            raise pcf.PCFError(reason, f"{open_[-1].left + 1} parameters are missing", open_[-1].at)
         if left < _FRONT:
-            raise PCFError(MQRCCF.MSG_LENGTH_ERROR, f"{left} bytes are no parameter", at)
+            raise pcf.PCFError(MQRCCF.MSG_LENGTH_ERROR, f"{left} bytes are no parameter", at)
         kind, length = self._longs(at, 2)
         known = _LENGTHS.get(kind)
         if known is None:
-            raise PCFError(MQRCCF.STRUCTURE_TYPE_ERROR, f"Type {kind}", at)
+            raise pcf.PCFError(MQRCCF.STRUCTURE_TYPE_ERROR, f"Type {kind}", at)
         fixed, is_fixed, reason = known
         if length < fixed or length % _ALIGNMENT or (is_fixed and length != fixed):
-            raise PCFError(reason, f"StrucLength {length}", at)
+            raise pcf.PCFError(reason, f"StrucLength {length}", at)
         if length > left:
-            raise PCFError(MQRCCF.MSG_LENGTH_ERROR, f"StrucLength {length}, {left} bytes are left", at)
+            raise pcf.PCFError(MQRCCF.MSG_LENGTH_ERROR, f"StrucLength {length}, {left} bytes are left", at)
         return kind, length
 
     def _group(self, at: int, _: int) -> _Open:
         parameter, count = self._longs(at + _FRONT, 2)
         if count < 0:
-            raise PCFError(MQRCCF.CFGR_PARM_COUNT_ERROR, f"ParameterCount {count}", at)
+            raise pcf.PCFError(MQRCCF.CFGR_PARM_COUNT_ERROR, f"ParameterCount {count}", at)
         return _Open(parameter, count, at)
 
-    def _integer(self, at: int, _: int) -> Parameter:
-        return MQCFIN(*self._longs(at + _FRONT, 2))
+    def _integer(self, at: int, _: int) -> pcf.Parameter:
+        return pcf.MQCFIN(*self._longs(at + _FRONT, 2))
 
-    def _integer64(self, at: int, _: int) -> Parameter:
+    def _integer64(self, at: int, _: int) -> pcf.Parameter:
         (value,) = struct.unpack_from(f"{self._order}q", self._data, at + 16)
-        return MQCFIN64(self._longs(at + _FRONT, 1)[0], value)
+        return pcf.MQCFIN64(self._longs(at + _FRONT, 1)[0], value)
 
-    def _integers(self, at: int, length: int) -> Parameter:
+    def _integers(self, at: int, length: int) -> pcf.Parameter:
         parameter, count = self._counted(at, length, _LONG)
-        return MQCFIL(parameter, self._longs(at + 16, count))
+        return pcf.MQCFIL(parameter, self._longs(at + 16, count))
 
-    def _integers64(self, at: int, length: int) -> Parameter:
+    def _integers64(self, at: int, length: int) -> pcf.Parameter:
         parameter, count = self._counted(at, length, _LONG64)
-        return MQCFIL64(parameter, struct.unpack_from(f"{self._order}{count}q", self._data, at + 16))
+        return pcf.MQCFIL64(parameter, struct.unpack_from(f"{self._order}{count}q", self._data, at + 16))
 
     def _counted(self, at: int, length: int, size: int) -> tuple[int, int]:
         parameter, count = self._longs(at + _FRONT, 2)
         if count < 0:
-            raise PCFError(MQRCCF.CFIL_COUNT_ERROR, f"Count {count}", at)
+            raise pcf.PCFError(MQRCCF.CFIL_COUNT_ERROR, f"Count {count}", at)
         if length != 16 + count * size:
-            raise PCFError(MQRCCF.CFIL_LENGTH_ERROR, f"StrucLength {length}, Count {count}", at)
+            raise pcf.PCFError(MQRCCF.CFIL_LENGTH_ERROR, f"StrucLength {length}, Count {count}", at)
         return parameter, count
 
-    def _string(self, at: int, length: int) -> Parameter:
+    def _string(self, at: int, length: int) -> pcf.Parameter:
         parameter, ccsid, size = self._longs(at + _FRONT, 3)
         reasons = MQRCCF.CFST_STRING_LENGTH_ERR, MQRCCF.CFST_LENGTH_ERROR
-        return MQCFST(parameter, self._bytes(at, 20, size, length, reasons), ccsid)
+        return pcf.MQCFST(parameter, self._bytes(at, 20, size, length, reasons), ccsid)
 
-    def _strings(self, at: int, length: int) -> Parameter:
+    def _strings(self, at: int, length: int) -> pcf.Parameter:
         parameter, ccsid, count, size = self._longs(at + _FRONT, 4)
         if count < 0:
-            raise PCFError(MQRCCF.CFSL_COUNT_ERROR, f"Count {count}", at)
+            raise pcf.PCFError(MQRCCF.CFSL_COUNT_ERROR, f"Count {count}", at)
         if size < 0:
-            raise PCFError(MQRCCF.CFSL_STRING_LENGTH_ERR, f"StringLength {size}", at)
+            raise pcf.PCFError(MQRCCF.CFSL_STRING_LENGTH_ERR, f"StringLength {size}", at)
         if size == 0 < count:
             # Strings without a byte would cost memory that the message does not have.
-            raise PCFError(MQRCCF.CFSL_COUNT_ERROR, f"Count {count}, StringLength 0", at)
+            raise pcf.PCFError(MQRCCF.CFSL_COUNT_ERROR, f"Count {count}, StringLength 0", at)
         if length != _aligned(24 + count * size):
-            raise PCFError(MQRCCF.CFSL_LENGTH_ERROR, f"StrucLength {length}, {count} strings of {size}", at)
+            raise pcf.PCFError(MQRCCF.CFSL_LENGTH_ERROR, f"StrucLength {length}, {count} strings of {size}", at)
         first = at + 24
         strings = tuple(self._data[place : place + size] for place in range(first, first + count * size, size or 1))
-        return MQCFSL(parameter, strings, ccsid)
+        return pcf.MQCFSL(parameter, strings, ccsid)
 
-    def _byte_string(self, at: int, length: int) -> Parameter:
+    def _byte_string(self, at: int, length: int) -> pcf.Parameter:
         parameter, size = self._longs(at + _FRONT, 2)
         reasons = MQRCCF.CFBS_STRING_LENGTH_ERR, MQRCCF.CFBS_LENGTH_ERROR
-        return MQCFBS(parameter, self._bytes(at, 16, size, length, reasons))
+        return pcf.MQCFBS(parameter, self._bytes(at, 16, size, length, reasons))
 
-    def _integer_filter(self, at: int, _: int) -> Parameter:
+    def _integer_filter(self, at: int, _: int) -> pcf.Parameter:
         parameter, operator, value = self._longs(at + _FRONT, 3)
         _check_operator(operator, MQRCCF.CFIF_OPERATOR_ERROR, at)
-        return MQCFIF(parameter, operator, value)
+        return pcf.MQCFIF(parameter, operator, value)
 
-    def _string_filter(self, at: int, length: int) -> Parameter:
+    def _string_filter(self, at: int, length: int) -> pcf.Parameter:
         parameter, operator, ccsid, size = self._longs(at + _FRONT, 4)
         _check_operator(operator, MQRCCF.CFSF_OPERATOR_ERROR, at)
         reasons = MQRCCF.CFSF_FILTER_VAL_LEN_ERR, MQRCCF.CFSF_LENGTH_ERROR
-        return MQCFSF(parameter, operator, self._bytes(at, 24, size, length, reasons), ccsid)
+        return pcf.MQCFSF(parameter, operator, self._bytes(at, 24, size, length, reasons), ccsid)
 
-    def _byte_filter(self, at: int, length: int) -> Parameter:
+    def _byte_filter(self, at: int, length: int) -> pcf.Parameter:
         parameter, operator, size = self._longs(at + _FRONT, 3)
         _check_operator(operator, MQRCCF.CFBF_OPERATOR_ERROR, at)
         reasons = MQRCCF.CFBF_FILTER_VAL_LEN_ERR, MQRCCF.CFBF_LENGTH_ERROR
-        return MQCFBF(parameter, operator, self._bytes(at, 20, size, length, reasons))
+        return pcf.MQCFBF(parameter, operator, self._bytes(at, 20, size, length, reasons))
 
     def _bytes(self, at: int, fixed: int, size: int, length: int, reasons: tuple[MQRCCF, MQRCCF]) -> bytes:
         if size < 0:
-            raise PCFError(reasons[0], f"a length of {size}", at)
+            raise pcf.PCFError(reasons[0], f"a length of {size}", at)
         if length != _aligned(fixed + size):
-            raise PCFError(reasons[1], f"StrucLength {length}, a string of {size} bytes", at)
+            raise pcf.PCFError(reasons[1], f"StrucLength {length}, a string of {size} bytes", at)
         return self._data[at + fixed : at + fixed + size]
 
     def _longs(self, at: int, count: int) -> tuple[int, ...]:
         return struct.unpack_from(f"{self._order}{count}i", self._data, at)
 
     def _text(self, at: int, size: int) -> str:
-        return text_of(self._data[at : at + size], 0, self._representation)
+        return pcf.text_of(self._data[at : at + size], 0, self._representation)
 
 
 def _check_operator(operator: int, reason: MQRCCF, at: int) -> None:
     if operator not in _OPERATORS:
-        raise PCFError(reason, f"Operator {operator}", at)
+        raise pcf.PCFError(reason, f"Operator {operator}", at)
 
 
 def _aligned(length: int) -> int:
@@ -304,7 +285,7 @@ _LENGTHS: Final[dict[int, tuple[int, bool, MQRCCF]]] = {
     PCFType.STRING_FILTER: (24, False, MQRCCF.CFSF_LENGTH_ERROR),
     PCFType.BYTE_STRING_FILTER: (20, False, MQRCCF.CFBF_LENGTH_ERROR),
 }
-_READERS: Final[dict[int, Callable[[_Reader, int, int], Parameter]]] = {
+_READERS: Final[dict[int, Callable[[_Reader, int, int], pcf.Parameter]]] = {
     PCFType.INTEGER: _Reader._integer,
     PCFType.INTEGER64: _Reader._integer64,
     PCFType.INTEGER_LIST: _Reader._integers,

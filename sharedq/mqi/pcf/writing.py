@@ -8,32 +8,14 @@ from typing import Final
 from sharedq.mqi.character_sets import Representation, integer_order
 from sharedq.mqi.constants.pcf import MQRCCF, PCFType
 from sharedq.mqi.constants.reasons import MQRC
+from sharedq.mqi.pcf import structures as pcf
 from sharedq.mqi.pcf.reading import EPH_LENGTH, HEADER_LENGTH, NESTING_MAX
-from sharedq.mqi.pcf.structures import (
-    MQCFBF,
-    MQCFBS,
-    MQCFGR,
-    MQCFIF,
-    MQCFIL,
-    MQCFIL64,
-    MQCFIN,
-    MQCFIN64,
-    MQCFSF,
-    MQCFSL,
-    MQCFST,
-    MQEPH,
-    NATIVE,
-    Parameter,
-    PCFError,
-    PCFMessage,
-    bytes_of,
-)
 
 _ALIGNMENT: Final = 4
 _FORMAT_LENGTH: Final = 8
 
 
-def write(message: PCFMessage, representation: Representation = NATIVE) -> bytes:
+def write(message: pcf.PCFMessage, representation: Representation = pcf.NATIVE) -> bytes:
     """Return the bytes of *message*.
 
     Raises:
@@ -42,21 +24,21 @@ def write(message: PCFMessage, representation: Representation = NATIVE) -> bytes
     return b"".join(_Writer(representation).message(message))
 
 
-def write_eph(header: MQEPH, representation: Representation = NATIVE) -> bytes:
+def write_eph(header: pcf.MQEPH, representation: Representation = pcf.NATIVE) -> bytes:
     """Return the bytes of an embedded header with its parameters.
 
     Raises:
         PCFError: as `write`; 2420 the format is too long.
     """
     if len(header.format) > _FORMAT_LENGTH:
-        raise PCFError(MQRC.EPH_ERROR, f"Format has {len(header.format)} bytes")
+        raise pcf.PCFError(MQRC.EPH_ERROR, f"Format has {len(header.format)} bytes")
     writer = _Writer(representation)
     body = b"".join(writer.message(header.message))
     length = EPH_LENGTH - HEADER_LENGTH + len(body)
-    format_ = bytes_of(header.format.decode("ascii", "replace").ljust(_FORMAT_LENGTH), 0, representation)
+    format_ = pcf.bytes_of(header.format.decode("ascii", "replace").ljust(_FORMAT_LENGTH), 0, representation)
     return b"".join(
         (
-            bytes_of("EPH ", 0, representation),
+            pcf.bytes_of("EPH ", 0, representation),
             writer.longs(MQRC.EPH_ERROR, 1, length, header.encoding, header.ccsid),
             format_,
             writer.longs(MQRC.EPH_ERROR, header.flags),
@@ -69,10 +51,10 @@ class _Writer:
     def __init__(self, representation: Representation) -> None:
         order = integer_order(representation.encoding, is_source=False)
         if isinstance(order, MQRC):
-            raise PCFError(MQRCCF.ENCODING_ERROR, f"encoding {representation.encoding}")
+            raise pcf.PCFError(MQRCCF.ENCODING_ERROR, f"encoding {representation.encoding}")
         self._order, self._representation = order, representation
 
-    def message(self, message: PCFMessage) -> list[bytes]:
+    def message(self, message: pcf.PCFMessage) -> list[bytes]:
         header = message.header
         front = self.longs(
             MQRCCF.CFH_LENGTH_ERROR,
@@ -91,9 +73,9 @@ class _Writer:
             parameter = next(open_[-1], None)
             if parameter is None:
                 open_.pop()
-            elif isinstance(parameter, MQCFGR):
+            elif isinstance(parameter, pcf.MQCFGR):
                 if len(open_) >= NESTING_MAX:
-                    raise PCFError(MQRCCF.CFGR_PARM_COUNT_ERROR, f"more than {NESTING_MAX} groups in groups")
+                    raise pcf.PCFError(MQRCCF.CFGR_PARM_COUNT_ERROR, f"more than {NESTING_MAX} groups in groups")
                 count = len(parameter.parameters)
                 parts.append(self.longs(MQRCCF.CFGR_LENGTH_ERROR, PCFType.GROUP, 16, parameter.parameter, count))
                 open_.append(iter(parameter.parameters))
@@ -101,47 +83,47 @@ class _Writer:
                 parts.append(self._parameter(parameter))
         return parts
 
-    def _parameter(self, one: Parameter) -> bytes:
+    def _parameter(self, one: pcf.Parameter) -> bytes:
         longs = self.longs
         match one:
-            case MQCFIN():
+            case pcf.MQCFIN():
                 return longs(MQRCCF.CFIN_LENGTH_ERROR, PCFType.INTEGER, 16, one.parameter, one.value)
-            case MQCFIN64():
+            case pcf.MQCFIN64():
                 front = longs(MQRCCF.CFIN_LENGTH_ERROR, PCFType.INTEGER64, 24, one.parameter, 0)
                 return front + self._pack(MQRCCF.CFIN_LENGTH_ERROR, "q", one.value)
-            case MQCFIL() | MQCFIL64():
+            case pcf.MQCFIL() | pcf.MQCFIL64():
                 kind, size, code = (PCFType.INTEGER_LIST, 4, "i")
-                if isinstance(one, MQCFIL64):
+                if isinstance(one, pcf.MQCFIL64):
                     kind, size, code = (PCFType.INTEGER64_LIST, 8, "q")
                 count, reason = len(one.values), MQRCCF.CFIL_LENGTH_ERROR
                 return longs(reason, kind, 16 + size * count, one.parameter, count) + self._pack(
                     reason, f"{count}{code}", *one.values
                 )
-            case MQCFST():
+            case pcf.MQCFST():
                 reason = MQRCCF.CFST_LENGTH_ERROR
                 return self._with_string(reason, PCFType.STRING, one.string, one.parameter, one.ccsid)
-            case MQCFSL():
+            case pcf.MQCFSL():
                 return self._strings(one)
-            case MQCFBS():
+            case pcf.MQCFBS():
                 return self._with_string(MQRCCF.CFBS_LENGTH_ERROR, PCFType.BYTE_STRING, one.string, one.parameter)
-            case MQCFIF():
+            case pcf.MQCFIF():
                 reason = MQRCCF.CFIF_LENGTH_ERROR
                 return longs(reason, PCFType.INTEGER_FILTER, 20, one.parameter, one.operator, one.filter_value)
-            case MQCFSF():
+            case pcf.MQCFSF():
                 fields = one.parameter, one.operator, one.ccsid
                 return self._with_string(MQRCCF.CFSF_LENGTH_ERROR, PCFType.STRING_FILTER, one.filter_value, *fields)
-            case MQCFBF():
+            case pcf.MQCFBF():
                 reason, kind = MQRCCF.CFBF_LENGTH_ERROR, PCFType.BYTE_STRING_FILTER
                 return self._with_string(reason, kind, one.filter_value, one.parameter, one.operator)
-        raise PCFError(MQRCCF.STRUCTURE_TYPE_ERROR, type(one).__name__)
+        raise pcf.PCFError(MQRCCF.STRUCTURE_TYPE_ERROR, type(one).__name__)
 
-    def _strings(self, one: MQCFSL) -> bytes:
+    def _strings(self, one: pcf.MQCFSL) -> bytes:
         size = max(map(len, one.strings), default=0)
         if size == 0 and one.strings:
             # A list of empty strings is one of blanks: reading refuses strings without a byte.
             size = 1
         is_padded = any(len(string) < size for string in one.strings)
-        blanks = bytes_of(" " * size, one.ccsid, self._representation) if is_padded else b""
+        blanks = pcf.bytes_of(" " * size, one.ccsid, self._representation) if is_padded else b""
         data = b"".join(string + blanks[: size - len(string)] for string in one.strings)
         padding = -len(data) % _ALIGNMENT
         reason, count = MQRCCF.CFSL_LENGTH_ERROR, len(one.strings)
@@ -162,4 +144,4 @@ class _Writer:
         try:
             return struct.pack(f"{self._order}{text}", *values)
         except struct.error as error:
-            raise PCFError(reason, f"a number does not fit its field: {error}") from error
+            raise pcf.PCFError(reason, f"a number does not fit its field: {error}") from error

@@ -9,16 +9,7 @@ from typing import Final
 
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants.pcf import MQRCCF
-from sharedq.mqi.pcf.structures import (
-    MQCFBS,
-    MQCFIL,
-    MQCFIN,
-    MQCFSL,
-    MQCFST,
-    Parameter,
-    PCFError,
-    text_of,
-)
+from sharedq.mqi.pcf import structures as pcf
 from sharedq.objects.definitions.attributes import Attribute
 
 #: MQBACF_FIRST; from it on parameters are byte strings.
@@ -27,7 +18,7 @@ FIRST_BYTE_STRING: Final = 7001
 _NOT_AVAILABLE: Final = -1
 
 
-def as_parameter(attribute: Attribute, value: str | int, *, is_padded: bool = False) -> Parameter:
+def as_parameter(attribute: Attribute, value: str | int, *, is_padded: bool = False) -> pcf.Parameter:
     """Return a value of an attribute that has a selector as a parameter of PCF, in UTF-8.
 
     Args:
@@ -38,34 +29,34 @@ def as_parameter(attribute: Attribute, value: str | int, *, is_padded: bool = Fa
     if attribute.is_integer:
         numbers = _numbers(attribute, value)
         # Several words that are no list are bits of one number.
-        return MQCFIL(number, numbers) if attribute.mqsc.is_list else MQCFIN(number, sum(numbers))
+        return pcf.MQCFIL(number, numbers) if attribute.mqsc.is_list else pcf.MQCFIN(number, sum(numbers))
     if number >= FIRST_BYTE_STRING:
-        return MQCFBS(number, bytes.fromhex(str(value)) if attribute.mqsc.is_hex else str(value).encode())
+        return pcf.MQCFBS(number, bytes.fromhex(str(value)) if attribute.mqsc.is_hex else str(value).encode())
     length = attribute.mqsc.length
     texts = (str(value).split(",") if value else []) if attribute.mqsc.is_list else [str(value)]
     strings = tuple(_string(text, length, is_padded=is_padded) for text in texts)
-    return MQCFSL(number, strings) if attribute.mqsc.is_list else MQCFST(number, strings[0])
+    return pcf.MQCFSL(number, strings) if attribute.mqsc.is_list else pcf.MQCFST(number, strings[0])
 
 
-def read_parameter(attribute: Attribute, parameter: Parameter, representation: Representation) -> tuple[str, ...]:
+def read_parameter(attribute: Attribute, parameter: pcf.Parameter, representation: Representation) -> tuple[str, ...]:
     """Return the values of a parameter of PCF as MQSC's texts; of an attribute of bare words, the word.
 
     Raises:
         PCFError: 3229, no word has this number; 3049, the text cannot be decoded; 3013, a number stands where text
             belongs, or the reverse.
     """
-    if isinstance(parameter, MQCFIN) and attribute.is_integer:
+    if isinstance(parameter, pcf.MQCFIN) and attribute.is_integer:
         return (_word(attribute, parameter.value),)
-    if isinstance(parameter, MQCFIL) and attribute.is_integer and attribute.mqsc.is_list:
+    if isinstance(parameter, pcf.MQCFIL) and attribute.is_integer and attribute.mqsc.is_list:
         return tuple(_word(attribute, each) for each in parameter.values)
-    if isinstance(parameter, MQCFST) and not attribute.is_integer:
-        return (text_of(parameter.string, parameter.ccsid, representation),)
-    if isinstance(parameter, MQCFSL) and not attribute.is_integer and attribute.mqsc.is_list:
-        return tuple(text_of(each, parameter.ccsid, representation) for each in parameter.strings)
-    if isinstance(parameter, MQCFBS) and parameter.parameter >= FIRST_BYTE_STRING:
+    if isinstance(parameter, pcf.MQCFST) and not attribute.is_integer:
+        return (pcf.text_of(parameter.string, parameter.ccsid, representation),)
+    if isinstance(parameter, pcf.MQCFSL) and not attribute.is_integer and attribute.mqsc.is_list:
+        return tuple(pcf.text_of(each, parameter.ccsid, representation) for each in parameter.strings)
+    if isinstance(parameter, pcf.MQCFBS) and parameter.parameter >= FIRST_BYTE_STRING:
         string = parameter.string.rstrip(b"\0")
         return (string.hex().upper() if attribute.mqsc.is_hex else string.decode("utf-8", "replace"),)
-    raise PCFError(MQRCCF.STRUCTURE_TYPE_ERROR, f"parameter {parameter.parameter} as {type(parameter).__name__}")
+    raise pcf.PCFError(MQRCCF.STRUCTURE_TYPE_ERROR, f"parameter {parameter.parameter} as {type(parameter).__name__}")
 
 
 def _numbers(attribute: Attribute, value: str | int) -> tuple[int, ...]:
@@ -85,7 +76,7 @@ def _word(attribute: Attribute, number: int) -> str:
     try:
         value = attribute.from_number(number) if attribute.mqsc.words else number
     except ValueError as error:
-        raise PCFError(MQRCCF.PARM_VALUE_ERROR, str(error)) from None
+        raise pcf.PCFError(MQRCCF.PARM_VALUE_ERROR, str(error)) from None
     return str(value)
 
 

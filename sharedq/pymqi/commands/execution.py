@@ -8,22 +8,8 @@ from typing import Any
 
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.limits import DEFAULT_CCSID
+from sharedq.mqi.pcf import structures as pcf
 from sharedq.mqi.pcf.reading import read_from
-from sharedq.mqi.pcf.structures import (
-    MQCFBF,
-    MQCFBS,
-    MQCFGR,
-    MQCFIF,
-    MQCFIL,
-    MQCFIL64,
-    MQCFIN,
-    MQCFIN64,
-    MQCFSF,
-    MQCFSL,
-    MQCFST,
-    Parameter,
-    PCFError,
-)
 from sharedq.pymqi import CMQC, CMQCFC
 from sharedq.pymqi.boundary import checked, checked_call
 from sharedq.pymqi.commands.filters import AttributeFilter
@@ -293,7 +279,7 @@ def _read(message: bytes) -> tuple[CFH, Answer]:
     encoding = CMQC.MQENC_INTEGER_NORMAL if message[:1] == b"\0" else CMQC.MQENC_INTEGER_REVERSED
     try:
         found, _ = read_from(message, 0, Representation(DEFAULT_CCSID, encoding))
-    except PCFError as error:
+    except pcf.PCFError as error:
         raise PYIFError(f"PCF: {error}") from error
     header = CFH(
         Type=found.header.type,
@@ -308,11 +294,11 @@ def _read(message: bytes) -> tuple[CFH, Answer]:
     return header, _answer(found.parameters)
 
 
-def _answer(parameters: Iterable[Parameter]) -> Answer:
+def _answer(parameters: Iterable[pcf.Parameter]) -> Answer:
     answer: Answer = {}
     groups: dict[int, list[Answer]] = {}
     for each in parameters:
-        if isinstance(each, MQCFGR):
+        if isinstance(each, pcf.MQCFGR):
             # A value of the same number is given up: a list of numbers takes no group.
             answer[each.parameter] = groups.setdefault(each.parameter, [])
             groups[each.parameter].append(_answer(each.parameters))
@@ -321,19 +307,19 @@ def _answer(parameters: Iterable[Parameter]) -> Answer:
     return answer
 
 
-def _value(one: Parameter) -> Any:
+def _value(one: pcf.Parameter) -> Any:
     match one:
-        case MQCFIL() | MQCFIL64():
+        case pcf.MQCFIL() | pcf.MQCFIL64():
             return list(one.values)
-        case MQCFSL():
+        case pcf.MQCFSL():
             return list(one.strings)
-        case MQCFIF():
+        case pcf.MQCFIF():
             return one.operator, one.filter_value
-        case MQCFSF() | MQCFBF():
+        case pcf.MQCFSF() | pcf.MQCFBF():
             return one.operator, _padded(one.filter_value)
-        case MQCFST() | MQCFBS():
+        case pcf.MQCFST() | pcf.MQCFBS():
             return _padded(one.string)
-        case MQCFIN() | MQCFIN64():
+        case pcf.MQCFIN() | pcf.MQCFIN64():
             return one.value
     raise AssertionError(type(one))
 
