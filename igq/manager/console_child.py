@@ -8,7 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 
-from igq.processes.child import hangups_held
+from igq.processes.child import hangups_held, start_child
 from igq.processes.interpreter import python_command
 from sharedq.settings.values import Settings
 
@@ -69,17 +69,8 @@ class ConsoleChild:
             if self._is_over.is_set():
                 return ""
             with hangups_held():
-                popen = self._popen = subprocess.Popen(
-                    python_command("igq", "console", "--parent", str(os.getpid())),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                    encoding="utf-8",
-                    errors="replace",
-                    # Ctrl-C in the terminal must not reach it.
-                    start_new_session=True,
-                )
+                words = python_command("igq", "console", "--parent", str(os.getpid()))
+                popen = self._popen = start_child(words, stderr=subprocess.PIPE)
         last = [""]
         errors = threading.Thread(target=self._read_errors, args=(popen, last), name="console errors", daemon=True)
         errors.start()

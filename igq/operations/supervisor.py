@@ -14,6 +14,7 @@ from types import FrameType
 from rich.text import Text
 
 from igq.errors import CommandError, check_qmgr_name
+from igq.processes.child import start_child
 from igq.processes.interpreter import python_command
 from sharedq.display.terminal import Terminal
 from sharedq.display.text import visible
@@ -62,17 +63,9 @@ class Supervisor:
             self._kill()
 
     def _start(self, name: str) -> None:
-        child = subprocess.Popen(
-            python_command("igq", "qmgr", "start", name, "--parent", str(os.getpid())),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            # The terminal's Ctrl-C reaches only the supervisor, which passes it on once.
-            start_new_session=True,
-        )
+        # Ctrl-C in the terminal reaches only the supervisor, which passes it on once.
+        words = python_command("igq", "qmgr", "start", name, "--parent", str(os.getpid()))
+        child = start_child(words, stderr=subprocess.STDOUT)
         self._children[name] = child
         threading.Thread(target=self._show, args=(name, child), name=f"output {name}", daemon=True).start()
 

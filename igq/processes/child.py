@@ -5,11 +5,36 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 _PR_SET_PDEATHSIG = 1
+
+
+def start_child(
+    words: Sequence[str],
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stderr: int | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.Popen[str]:
+    """Start a process of igq, with a pipe for its lines of standard output.
+
+    It has a session of its own: Ctrl-C in the terminal must not reach it.
+    """
+    return subprocess.Popen(
+        words,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=env,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    )
 
 
 def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from igq.processes.child import start_child
 from igq.processes.interpreter import python_command
 from igq.rehearsal.load.processes.forked import ForkedProcess, ProgramStarter
 from igq.rehearsal.load.programs.program import Options
@@ -123,17 +124,8 @@ class Manager(Child):
         """Start a manager. *enter*: words that, put before the command, run it on the manager's machine."""
 
         def start(stderr: int) -> Process:
-            return subprocess.Popen(
-                [*enter, *python_command("igq", "qmgr", "start", name, "--parent", str(os.getpid()))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env=dict(env),
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                start_new_session=True,
-            )
+            words = [*enter, *python_command("igq", "qmgr", "start", name, "--parent", str(os.getpid()))]
+            return start_child(words, stdin=subprocess.PIPE, stderr=stderr, env=env)
 
         super().__init__(name, start, directory, events)
 
