@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from igq.pipeline.engine import choice
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.spark.session import LOCAL_MASTER
 from igq.pipeline.tables import check_files
@@ -34,7 +35,7 @@ Master = Annotated[
     str, typer.Option(metavar="MASTER", help="Spark's master: this machine, or for example spark://HOST:7077.")
 ]
 Engine = Annotated[
-    Literal["spark", "duckdb"],
+    choice.Engine,
     typer.Option(
         help="Spark, or DuckDB in this process: without Java, in a tenth of the time, for what fits into memory."
     ),

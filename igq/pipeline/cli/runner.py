@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
-from igq.pipeline.engine.choice import DUCKDB, SPARK, choose
+from igq.pipeline.engine.choice import DUCKDB, SPARK, Engine, choose
 from igq.pipeline.errors import PipelineError, in_a_line
 from igq.pipeline.spark.session import check_installed, check_master, spark_session
 from sharedq.display.lines import tell
@@ -87,7 +87,7 @@ def running(
     url: str | None,
     master: str,
     spark_log: str,
-    engine: str = SPARK,
+    engine: Engine = SPARK,
     make_archive: bool = False,
     is_long: bool = False,
     needs_redis: bool = True,

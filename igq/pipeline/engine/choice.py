@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+from typing import Final, Literal
 
-#: The engine that all jobs have.
-SPARK = "spark"
-#: The engine of an audit that needs no Java.
-DUCKDB = "duckdb"
+#: The engine that all jobs have, and the engine of an audit that needs no Java.
+Engine = Literal["spark", "duckdb"]
+SPARK: Final = "spark"
+DUCKDB: Final = "duckdb"
 
-_chosen = SPARK
+_chosen: Engine = SPARK
 
 
-def choose(engine: str) -> None:
+def choose(engine: Engine) -> None:
     """Use *engine* in this process.
 
     Raises:

@@ -20,32 +20,13 @@ import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from sqlframe.base.exceptions import SQLFrameException
-from sqlframe.duckdb import Column, DuckDBDataFrame, DuckDBSession, Row, Window, WindowSpec, functions
+from sqlframe.duckdb import Column, DuckDBDataFrame, DuckDBSession, Row, Window, WindowSpec, functions  # noqa: F401 - for jobs
 from sqlframe.duckdb.table import DuckDBTable
 from sqlglot import exp, generator
 from sqlglot.errors import SqlglotError
 
+from igq.pipeline.engine.spark_tables import __all__  # noqa: F401 - the one list of both engines
 from igq.pipeline.errors import PipelineError, why_a_job_ends
-
-__all__ = [
-    "Column",
-    "DataFrame",
-    "F",
-    "Row",
-    "SparkSession",
-    "Window",
-    "WindowSpec",
-    "as_table",
-    "count_lines",
-    "empty",
-    "kept",
-    "only",
-    "percentiles",
-    "rows_of_files",
-    "settled",
-    "shortened",
-    "write",
-]
 
 DataFrame, SparkSession = DuckDBDataFrame, DuckDBSession
 _numbers = count(1)

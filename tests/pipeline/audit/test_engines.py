@@ -145,7 +145,7 @@ def test_following_is_for_spark(tmp_path: Path) -> None:
 
 
 def test_the_two_engines_have_the_same_names() -> None:
-    assert spark_tables.__all__ == duckdb_tables.__all__
+    assert [name for name in spark_tables.__all__ if not hasattr(duckdb_tables, name)] == []
 
 
 def test_a_process_keeps_its_engine() -> None:
