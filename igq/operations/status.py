@@ -249,16 +249,6 @@ class StatusReader:
         )
 
 
-def read_status(settings: Settings) -> GroupStatus:
-    """Read the group's status once.
-
-    Raises:
-        DeploymentError, MQIError: Redis cannot be used.
-    """
-    with StatusReader(settings) as reader:
-        return reader.read()
-
-
 def _nothing(settings: Settings) -> GroupStatus:
     redis = RedisStatus(version="", durability=f"nothing is stored yet in {settings.data_dir}")
     return GroupStatus(group=settings.group, redis=redis, managers=[], recoveries=[], structures=[], queues=[])

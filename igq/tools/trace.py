@@ -6,7 +6,7 @@ entries take seconds. A message that an agent carries into another structure kee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -238,11 +238,3 @@ class _Follower:
 
 def _order(row: JournalRow) -> tuple[int, str, tuple[int, int], int]:
     return row.time_us, row.structure, position_order(row.stream_id, is_end=False), row.position
-
-
-def by_message(way: Way) -> Iterator[tuple[str, list[Step]]]:
-    """Yield the MsgIds of a way, in order of time, each with its steps."""
-    found: dict[str, list[Step]] = {}
-    for step in way.steps:
-        found.setdefault(step.msg_id or f"{step.row.structure}/{step.row.message_id}", []).append(step)
-    yield from found.items()

@@ -184,7 +184,7 @@ class Process:
             # Only the parent may end it.
             return
         is_held = self.is_alive
-        self._stop_thread()
+        self.stop_renewing()
         if self._thread is not threading.current_thread():
             self._thread.join()
         # If the lease is lost, the group notices by itself.
@@ -215,10 +215,7 @@ class Process:
                 return
 
     def stop_renewing(self) -> None:
-        """Stop renewing the lease and tell nobody, as if this process had died. For faults in tests and drills."""
-        self._stop_thread()
-
-    def _stop_thread(self) -> None:
+        """Stop renewing the lease and tell nobody, as if this process had died."""
         self._end_now()
         self._nudged.set()
 

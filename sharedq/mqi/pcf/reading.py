@@ -6,7 +6,7 @@ Nothing recurses, so groups in groups cost no stack. Data are copied once, into 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,13 +16,11 @@ from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.pcf import structures as pcf
 
 HEADER_LENGTH: Final = 36
-EPH_LENGTH: Final = 68
 #: Groups within one another, at most; IBM's messages have three.
 NESTING_MAX: Final = 64
 
 _VERSION_MAX: Final = 3
 _FRONT: Final = 8
-_EPH_FRONT: Final = 32
 _LONG, _LONG64, _ALIGNMENT = 4, 8, 4
 #: Types of messages; the other types are of parameters.
 MESSAGE_TYPES: Final = frozenset(
@@ -71,18 +69,6 @@ def read(data: bytes, representation: Representation = pcf.NATIVE) -> pcf.PCFMes
     return message
 
 
-def read_all(data: bytes, representation: Representation = pcf.NATIVE) -> Iterator[pcf.PCFMessage]:
-    """Read the messages that follow one another in *data*.
-
-    Raises:
-        PCFError: something is none.
-    """
-    at = 0
-    while at < len(data):
-        message, at = read_from(data, at, representation)
-        yield message
-
-
 def read_from(data: bytes, at: int, representation: Representation = pcf.NATIVE) -> tuple[pcf.PCFMessage, int]:
     """Read the message at offset *at*. Returns it and the offset of what follows it.
 
@@ -90,15 +76,6 @@ def read_from(data: bytes, at: int, representation: Representation = pcf.NATIVE)
         PCFError: there is none.
     """
     return _Reader(data, representation).message(at)
-
-
-def read_eph(data: bytes, representation: Representation = pcf.NATIVE) -> tuple[pcf.MQEPH, int]:
-    """Read the embedded PCF header in front of *data*. Returns it and the offset of the data after it.
-
-    Raises:
-        PCFError: 2420 there is none, or its length is not that of its parameters; else what is wrong with those.
-    """
-    return _Reader(data, representation).eph()
 
 
 class _Reader:
@@ -126,20 +103,6 @@ class _Reader:
             else:
                 open_[-1].parameters.append(_READERS[kind](self, place, length))
             place += length
-
-    def eph(self) -> tuple[pcf.MQEPH, int]:
-        data = self._data
-        if len(data) < EPH_LENGTH:
-            raise pcf.PCFError(MQRC.EPH_ERROR, f"{len(data)} bytes, needs {EPH_LENGTH}", 0)
-        version, length, encoding, ccsid = self._longs(4, 4)
-        (flags,) = self._longs(28, 1)
-        if self._text(0, 4) != "EPH" or version != 1:
-            raise pcf.PCFError(MQRC.EPH_ERROR, "no such structure here", 0)
-        message, end = self.message(_EPH_FRONT)
-        if length != end:
-            raise pcf.PCFError(MQRC.EPH_ERROR, f"StrucLength {length}, has {end} bytes", 0)
-        format_ = self._text(20, 8).encode("ascii", "replace")
-        return pcf.MQEPH(message, encoding, ccsid, format_, flags), end
 
     def _header(self, at: int) -> tuple[pcf.MQCFH, int]:
         if len(self._data) - at < HEADER_LENGTH:

@@ -1,4 +1,4 @@
-"""The structures of a PCF message: MQCFH, MQEPH, and one for each kind of parameter.
+"""The structures of a PCF message: MQCFH, and one for each kind of parameter.
 
 Lengths and counts are not here: reading checks them, writing computes them. Strings are bytes in the coded character
 set ``ccsid``; 0, and every other number that is not positive, is that of the message. `text_of` decodes them.
@@ -8,7 +8,7 @@ Source: IBM MQ reference, "Structures for commands and responses".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sharedq.mqi.character_sets import CharacterSet, Representation, character_set
 from sharedq.mqi.constants.pcf import MQRCCF, PCFControl, PCFType
@@ -23,7 +23,7 @@ class PCFError(Exception):
     """The bytes are no PCF message, or the values do not fit into one.
 
     Attributes:
-        reason: MQRCCF_*; MQRC_EPH_ERROR (2420) for an embedded header.
+        reason: MQRCCF_*; an MQRC where the PCF is inside other data.
         detail: the one fact that explains it.
         at: offset of the structure, bytes; -1 while writing.
     """
@@ -154,20 +154,6 @@ class PCFMessage:
 
     header: MQCFH
     parameters: tuple[Parameter, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MQEPH:
-    """The header of a PCF message that is in front of other data (MQFMT_EMBEDDED_PCF).
-
-    ``encoding``, ``ccsid`` and ``format`` describe the data after it.
-    """
-
-    message: PCFMessage = field(default_factory=lambda: PCFMessage(MQCFH()))
-    encoding: int = 0
-    ccsid: int = 0
-    format: bytes = b""
-    flags: int = 0
 
 
 def text_of(string: bytes, ccsid: int, representation: Representation) -> str:

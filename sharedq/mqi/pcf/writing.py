@@ -9,10 +9,9 @@ from sharedq.mqi.character_sets import Representation, integer_order
 from sharedq.mqi.constants.pcf import MQRCCF, PCFType
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.pcf import structures as pcf
-from sharedq.mqi.pcf.reading import EPH_LENGTH, HEADER_LENGTH, NESTING_MAX
+from sharedq.mqi.pcf.reading import HEADER_LENGTH, NESTING_MAX
 
 _ALIGNMENT: Final = 4
-_FORMAT_LENGTH: Final = 8
 
 
 def write(message: pcf.PCFMessage, representation: Representation = pcf.NATIVE) -> bytes:
@@ -22,29 +21,6 @@ def write(message: pcf.PCFMessage, representation: Representation = pcf.NATIVE) 
         PCFError: a number does not fit its field, or groups are too deep within one another.
     """
     return b"".join(_Writer(representation).message(message))
-
-
-def write_eph(header: pcf.MQEPH, representation: Representation = pcf.NATIVE) -> bytes:
-    """Return the bytes of an embedded header with its parameters.
-
-    Raises:
-        PCFError: as `write`; 2420 the format is too long.
-    """
-    if len(header.format) > _FORMAT_LENGTH:
-        raise pcf.PCFError(MQRC.EPH_ERROR, f"Format has {len(header.format)} bytes")
-    writer = _Writer(representation)
-    body = b"".join(writer.message(header.message))
-    length = EPH_LENGTH - HEADER_LENGTH + len(body)
-    format_ = pcf.bytes_of(header.format.decode("ascii", "replace").ljust(_FORMAT_LENGTH), 0, representation)
-    return b"".join(
-        (
-            pcf.bytes_of("EPH ", 0, representation),
-            writer.longs(MQRC.EPH_ERROR, 1, length, header.encoding, header.ccsid),
-            format_,
-            writer.longs(MQRC.EPH_ERROR, header.flags),
-            body,
-        )
-    )
 
 
 class _Writer:

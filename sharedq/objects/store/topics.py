@@ -170,11 +170,6 @@ class Topics:
         text = self._group.command(key, "HGET", key, number)
         return None if text is None else Subscription.from_json(text)
 
-    def managed_queue_of(self, number: str) -> str:
-        """Return the name that the managed queue of subscription *number* has; "" where that is not there."""
-        found = self.numbered(number)
-        return found.destination if found is not None and found.is_managed else ""
-
     def create(self, subscription: Subscription, caller: str = "", via: Caller | None = None) -> Subscription:
         """Make a subscription: what is published after this goes to it, too.
 

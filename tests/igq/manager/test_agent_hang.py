@@ -18,13 +18,13 @@ import pytest
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership
 from igq.manager.worker import Worker
-from igq.operations.status import read_status
 from igq.rehearsal.load.view import working_agent
 from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
 from tests.support.scenes import on_queue, send_by_own_parts, stored, until
 from tests.support.server import Server
+from tests.support.status import read_status
 
 pytestmark = pytest.mark.faults
 LIMIT_S = 3.0

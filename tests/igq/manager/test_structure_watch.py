@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from igq.manager.structure_watch import StructureWatch
-from igq.operations.status import StructureStatus, read_status
+from igq.operations.status import StructureStatus
 from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.restoration import recover
 from sharedq.mqi.constants import MQRC, OpenOption
@@ -13,6 +13,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.redis.keys import private_structure
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
+from tests.support.status import read_status
 
 
 class Manager:

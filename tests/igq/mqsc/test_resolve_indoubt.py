@@ -8,7 +8,6 @@ import pytest
 
 from igq.mqsc.actions import in_doubt as resolving
 from igq.mqsc.executor import run
-from igq.operations.status import read_status
 from recovery.resolution import recover
 from sharedq.calls.unit.in_doubt import Outcome, PreparedUnit, end_prepared, prepared_units
 from sharedq.members.group import Group
@@ -17,6 +16,7 @@ from sharedq.session.connection import Connection
 from tests.support.backups import lose
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
+from tests.support.status import read_status
 
 XID = b"batch 7"
 

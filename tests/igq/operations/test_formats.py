@@ -15,7 +15,6 @@ from igq.cli import main
 from igq.errors import CommandError
 from igq.manager.membership import Membership
 from igq.operations import upgrade as upgrading
-from igq.operations.status import read_status
 from igq.operations.upgrade import Step, upgrade
 from sharedq.members import formats
 from sharedq.members.event_notes import take_notes
@@ -25,6 +24,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.settings.values import Settings
 from tests.support.members import TestGroup, new_group_name
 from tests.support.server import Server
+from tests.support.status import read_status
 
 pytestmark = pytest.mark.share
 

@@ -13,7 +13,6 @@ from igq.definitions.catalog import read_catalog
 from igq.definitions.export import Selection, export
 from igq.monitoring.collector import GroupCollector
 from igq.mqsc.executor import _DISPLAYS
-from igq.operations.status import read_status
 from igq.tools.dead_letters.letters import dead_letter_queues
 from igq.web.console.views.structures import read_structures
 from recovery.accounting.account import account
@@ -23,6 +22,7 @@ from sharedq.objects.definitions.queues import QueueModel
 from tests.support.backups import Countdown, mqsc
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
+from tests.support.status import read_status
 
 #: How often calls may be added to a reader before this test goes through no more of them.
 CALLS_MOST = 400

@@ -11,11 +11,11 @@ from igq.errors import CommandError
 from igq.operations import look as looking
 from igq.operations.look import Wanted, chosen, look
 from igq.operations.rates import Rates
-from igq.operations.status import read_status
 from igq.operations.troubles import troubles
 from sharedq.mqi.constants import OpenOption, PutOption
 from tests.support.agents import show_agent
 from tests.support.members import TestGroup
+from tests.support.status import read_status
 from tests.support.waits import replace_pauses
 
 CHECK = Wanted(is_check=True)

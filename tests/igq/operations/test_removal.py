@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from igq.mqsc.executor import run as run_mqsc
-from igq.operations.status import read_status
 from recovery.resolution import recover
 from sharedq.admin.member_removal import RemovalRefusedError, remove_member
 from sharedq.calls.unit.in_doubt import end_prepared, prepare
@@ -21,6 +20,7 @@ from sharedq.objects.system import EVENT_QUEUES
 from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.removals import GET, PUT, gone, outcome, parts, start, state_of, stop, traces
+from tests.support.status import read_status
 
 
 def test_nothing_but_numbers_is_left_of_it(down: TestGroup) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from igq.manager.membership import Membership
-from igq.operations.status import read_status
 from sharedq.admin.member_removal import remove_member
 from sharedq.calls.routes.resolution import resolve
 from sharedq.mqi import wire
@@ -46,6 +45,7 @@ from tests.support.removals import (
     stop,
     traces,
 )
+from tests.support.status import read_status
 
 
 def test_it_takes_so_many_scripts(down: TestGroup) -> None:

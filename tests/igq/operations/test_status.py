@@ -10,13 +10,14 @@ import pytest
 import redis
 
 from igq.agent.progress.report import AgentState
-from igq.operations.status import ManagerStatus, read_status
+from igq.operations.status import ManagerStatus
 from igq.output.messages import trouble_id
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.settings.values import Settings
 from tests.support.agents import show_agent
 from tests.support.members import TestGroup
+from tests.support.status import read_status
 from tests.support.topologies import Cluster
 
 pytestmark = pytest.mark.share

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants.pcf import MQRCCF, FilterOperator, PCFType
-from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.pcf import structures as pcf
-from sharedq.mqi.pcf.reading import MESSAGE_TYPES, NESTING_MAX, read, read_all, read_eph
-from sharedq.mqi.pcf.writing import write, write_eph
+from sharedq.mqi.pcf.reading import MESSAGE_TYPES, NESTING_MAX, read
+from sharedq.mqi.pcf.writing import write
 
 LONG = st.integers(-(2**31), 2**31 - 1)
 LONG64 = st.integers(-(2**63), 2**63 - 1)
@@ -65,25 +64,10 @@ def test_a_written_message_is_read(message: pcf.PCFMessage, representation: Repr
     assert read(write(message, representation), representation) == message
 
 
-@given(st.lists(MESSAGES, max_size=3))
-def test_messages_follow_one_another(messages: list[pcf.PCFMessage]) -> None:
-    assert list(read_all(b"".join(write(message) for message in messages))) == messages
-
-
-@given(MESSAGES, REPRESENTATION, LONG, LONG, LONG, DATA)
-def test_embedded_header_is_read(
-    message: pcf.PCFMessage, representation: Representation, encoding: int, ccsid: int, flags: int, after: bytes
-) -> None:
-    header = pcf.MQEPH(message, encoding, ccsid, b"MQSTR", flags)
-    data = write_eph(header, representation)
-    assert read_eph(data + after, representation) == (header, len(data))
-
-
 @given(st.binary(max_size=300), REPRESENTATION)
 def test_arbitrary_bytes_raise_only_the_error(data: bytes, representation: Representation) -> None:
-    for reader in (read, read_eph, lambda *of: list(read_all(*of))):
-        with contextlib.suppress(pcf.PCFError):
-            reader(data, representation)
+    with contextlib.suppress(pcf.PCFError):
+        read(data, representation)
 
 
 @given(MESSAGES, st.data())
@@ -96,16 +80,6 @@ def test_damaged_messages_raise_only_the_error(message: pcf.PCFMessage, data: st
     for damage in (bytes(damaged), bytes(damaged[:cut])):
         with contextlib.suppress(pcf.PCFError):
             read(damage)
-
-
-@given(st.integers(0, 10**6))
-def test_embedded_header_of_wrong_length(length: int) -> None:
-    data = bytearray(write_eph(pcf.MQEPH()))
-    struct.pack_into("<i", data, 8, length)
-    if length != len(data):
-        with pytest.raises(pcf.PCFError) as raised:
-            read_eph(bytes(data))
-        assert raised.value.reason == MQRC.EPH_ERROR
 
 
 def test_layout_is_ibms() -> None:

@@ -16,11 +16,11 @@ from igq.operations.status import (
     RecoveryStatus,
     RedisStatus,
     StructureStatus,
-    read_status,
 )
 from igq.operations.status_tables import print_tables
 from sharedq.display.terminal import Terminal
 from sharedq.settings.values import Settings
+from tests.support.status import read_status
 
 LONGEST_NAME = "A" * 24 + "B" * 24
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from igq.operations.status import read_status
 from recovery.resolution import recover
 from recovery.target import Target
 from sharedq import Queue
@@ -27,6 +26,7 @@ from tests.recovery.scene import register_wait
 from tests.support.agents import AgentOfQM2, Put, bodies, moved_by_puts
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored, until
+from tests.support.status import read_status
 
 pytestmark = pytest.mark.share
 

@@ -8,7 +8,6 @@ import pytest
 
 from igq.agent.progress.wake import wake_agent
 from igq.mqsc.session import SessionRepository
-from igq.operations.status import read_status
 from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.restoration import recover
 from sharedq.mqi.constants import MQRC, OpenOption
@@ -22,6 +21,7 @@ from tests.support.agent_at_work import PATIENCE_S, AgentAtWork
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until
+from tests.support.status import read_status
 
 pytestmark = pytest.mark.share
 
