@@ -1,6 +1,6 @@
 """The contenders of igq: a consumer group on a Redis Stream, over the same kind of connection.
 
-``ThinStreams`` packs commands with hiredis and sends them over a channel, which is exactly how igq calls its scripts.
+``ThinStreams`` packs commands with hiredis and sends them over a wire, which is exactly how igq calls its scripts.
 ``PlainStreams`` is what most programs do: redis-py's client.
 """
 
@@ -14,8 +14,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sharedq.redis.channel import Channel
 from sharedq.redis.deployment import Deployment
+from sharedq.redis.wire import Wire
 
 GROUP, CONSUMER, FIELD = b"group", b"consumer", b"d"
 Command = tuple[str | bytes | int, ...]
@@ -41,17 +41,17 @@ class Streams(Protocol):
 
 
 class ThinStreams:
-    """Streams over one channel."""
+    """Streams over one wire."""
 
     def __init__(self, url: str) -> None:
         deployment = Deployment(url)
-        self._channel = Channel(deployment.open(deployment.locate("")))
+        self._wire = Wire(deployment.open(deployment.locate("")))
 
     def send(self, *commands: Command) -> list[Any]:
         """All commands in one write; their replies."""
         packed = b"".join(hiredis.pack_command(command) for command in commands)  # type: ignore[arg-type]
-        self._channel.send(packed)
-        replies = [self._channel.receive() for _ in commands]
+        self._wire.send(packed)
+        replies = [self._wire.receive() for _ in commands]
         for reply in replies:
             if isinstance(reply, redis.ResponseError):
                 raise reply

@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> int:
     _, parent_pid = arguments
     # Do this first: the imports below take half a second, and the manager may be killed in that time.
     die_with_parent(int(parent_pid))
-    # The manager owns the log, and tells the agent of Ctrl-C through the channel.
+    # The manager owns the log, and tells the agent of Ctrl-C through the pipe.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     take_hangups()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
+from igq.agent.progress.pipe import EXIT_CONNECTION_LOST, Pipe
 from igq.agent.progress.report import AgentState
 from igq.agent.runner import Agent
 from igq.output.log import log_to_stderr
@@ -23,8 +23,8 @@ def run() -> int:
     (when that was requested, in monotonic seconds), ``restarts`` (how many agents this incarnation had before) and
     ``settings`` (those of the group, as environment variables).
     """
-    channel = Channel.to_parent()
-    begin = next(channel.read(), None)
+    pipe = Pipe.to_parent()
+    begin = next(pipe.read(), None)
     if begin is None:
         # The manager ended before it had work for an agent.
         return 0
@@ -36,22 +36,22 @@ def run() -> int:
     try:
         # If this fails, it must fail before the agent promises the manager anything.
         group.deployment()
-        agent = Agent(group, process, channel, AgentState("STARTING", os.getpid(), begin["restarts"]))
-        threading.Thread(target=_obey, args=(channel, process, agent), name="channel", daemon=True).start()
+        agent = Agent(group, process, pipe, AgentState("STARTING", os.getpid(), begin["restarts"]))
+        threading.Thread(target=_obey, args=(pipe, process, agent), name="pipe", daemon=True).start()
         agent.run()
     except MQIError as error:
-        channel.send("ended", error=str(error))
+        pipe.send("ended", error=str(error))
         if error.reason == MQRC.CONNECTION_BROKEN:
             return EXIT_CONNECTION_LOST
         raise
     return 0
 
 
-def _obey(channel: Channel, process: KeptProcess, agent: Agent) -> None:
-    for message in channel.read():
+def _obey(pipe: Pipe, process: KeptProcess, agent: Agent) -> None:
+    for message in pipe.read():
         if message["kind"] == "renewed":
             process.renewed(float(message["at_s"]))
-            channel.send("pulses", pulses=agent.pulses.read())
+            pipe.send("pulses", pulses=agent.pulses.read())
         elif message["kind"] == "settings":
             process.group.adopt(message["record"].encode(), is_running=True)
         elif message["kind"] == "stop":

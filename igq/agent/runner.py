@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
-from igq.agent.progress.channel import Channel
+from igq.agent.progress.pipe import Pipe
 from igq.agent.progress.pulse import Pulses
 from igq.agent.progress.report import AgentState, MoverState, Reporter
 from igq.agent.progress.sleep import WakeableSleep
@@ -29,9 +29,9 @@ class Agent:
         pulses: the pulses of its working threads.
     """
 
-    def __init__(self, group: Group, process: KeptProcess, channel: Channel, state: AgentState) -> None:
+    def __init__(self, group: Group, process: KeptProcess, pipe: Pipe, state: AgentState) -> None:
         qmgr = process.qmgr
-        self._process, self._channel = process, channel
+        self._process, self._pipe = process, pipe
         self._reporter = Reporter(group, process.token, state)
         self._ended = self._ended_batches = 0
         self._own, self._parts = MoverState(SYSTEM_QSG_TRANSMIT_QUEUE, state.state), list[MoverState]()
@@ -46,7 +46,7 @@ class Agent:
             self._say,
             self._report_movers,
             self.pulses,
-            partial(end_process, lambda why: channel.send("ended", error=why)),
+            partial(end_process, lambda why: pipe.send("ended", error=why)),
         )
 
     def run(self) -> None:
@@ -93,7 +93,7 @@ class Agent:
         self._reporter.update(**changes)
 
     def _say(self, message_id: str, fields: dict[str, object]) -> None:
-        self._channel.send("say", id=message_id, fields=fields)
+        self._pipe.send("say", id=message_id, fields=fields)
 
 
 def _delivered(states: Sequence[MoverState]) -> int:

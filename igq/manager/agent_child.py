@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
+from igq.agent.progress.pipe import EXIT_CONNECTION_LOST, Pipe
 from igq.manager.watchdog import Watchdog, silence_limit_s
 from igq.processes.agent_process import start_agent_process
 from sharedq.members.agreed_settings import in_environment
@@ -49,8 +49,8 @@ class AgentChild:
         self._popen = start(process.qmgr)
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
-        self._channel = Channel(self._popen.stdout, self._popen.stdin)
-        self._channel.send(
+        self._pipe = Pipe(self._popen.stdout, self._popen.stdin)
+        self._pipe.send(
             "begin",
             qmgr=process.qmgr,
             incarnation=process.incarnation,
@@ -70,11 +70,11 @@ class AgentChild:
 
     def renewed(self, at_s: float) -> None:
         """Tell the agent that a call sent at *at_s* (monotonic) renewed its lease."""
-        self._channel.send("renewed", at_s=at_s)
+        self._pipe.send("renewed", at_s=at_s)
 
     def adopt(self, record: bytes) -> None:
         """Make the agent use the group settings in *record*."""
-        self._channel.send("settings", record=record.decode())
+        self._pipe.send("settings", record=record.decode())
 
     def hangs(self) -> bool:
         """Whether the agent has made no progress for too long. If so, kill it; it may take a moment to end."""
@@ -85,7 +85,7 @@ class AgentChild:
 
     def stop(self) -> bool:
         """Let the agent finish its batch and end. True if it did so in time; in any case it is gone afterwards."""
-        self._channel.send("stop")
+        self._pipe.send("stop")
         is_in_order = self._ended.wait(STOP_TIMEOUT_S) and self._popen.returncode == 0
         self.kill()
         return is_in_order
@@ -109,7 +109,7 @@ class AgentChild:
         return f"signal {-status}" if status < 0 else f"exit status {status}"
 
     def _listen(self) -> None:
-        for message in self._channel.read():
+        for message in self._pipe.read():
             if message["kind"] == "ended":
                 self.last_error = str(message["error"])
             elif message["kind"] == "pulses":

@@ -21,18 +21,18 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_ex
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.answers import PAUSE_MAX_S, REFUSALS, UNDONE, Meaning, meaning_of, move_limit_s, pause_s, word_of
-from sharedq.redis.channel import Channel
 from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.keys import ADMIN_STRUCTURE
 from sharedq.redis.packing import Word, pack
 from sharedq.redis.script_source import load_script, mark_of_all, script_names
+from sharedq.redis.wire import Wire
 
 Argument = Word
 Reply = Any
 #: Name of a script, its keys, its arguments.
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
-#: The calls of one write: a channel, what is sent over it, and the number of replies.
-_Exchange = tuple[Channel, bytes, int]
+#: The calls of one write: a wire, what is sent over it, and the number of replies.
+_Exchange = tuple[Wire, bytes, int]
 
 _NO_PASSWORD = "Redis asks for a password, which is part of its URL: redis://USER:PASSWORD@HOST:6379"
 IS_CLUSTER = "this server is a node of a Cluster, whose URL begins with redis+cluster://"
@@ -98,7 +98,7 @@ class NotReplicatedError(redis.ConnectionError):
 
 
 class _Pace(TypedDict, total=False):
-    """How an exchange over several channels goes.
+    """How an exchange over several wires goes.
 
     Attributes:
         ahead: send only so many before waiting for the first answer, and one more whenever the replies to one are read.
@@ -129,8 +129,8 @@ class Link:
         self._deployment = deployment
         self._timeout_s = timeout_s
         self.wait_for(wait_replicas, wait_replicas_timeout_ms)
-        self._by_endpoint: dict[Endpoint, Channel] = {}
-        self._by_key: dict[str, Channel] = {}
+        self._by_endpoint: dict[Endpoint, Wire] = {}
+        self._by_key: dict[str, Wire] = {}
         self.is_broken = False
         #: Grows by one when a call is sent and when it is answered, so it is odd while a call is under way.
         self.turn = 0
@@ -178,7 +178,7 @@ class Link:
             refused = any(isinstance(reply, redis.ResponseError) for reply in replies)
             return not refused and goes_on(replies[:per_write])
 
-        exchanges = [(self._channel(key), packed, count)] * writes
+        exchanges = [(self._wire(key), packed, count)] * writes
         replies: list[Reply] = []
         for its in self._exchange_all(exchanges, ahead=_WRITES_AHEAD, goes_on=may_go_on):
             if wait is not None:
@@ -234,19 +234,19 @@ class Link:
         Raises:
             MQIError: 2009, the outcome of some of them is unknown.
         """
-        positions: dict[Channel, list[int]] = {}
+        positions: dict[Wire, list[int]] = {}
         replies: list[Reply] = [None] * len(calls)
         for position, (_, keys, _) in enumerate(calls):
             try:
-                positions.setdefault(self._channel(keys[0]), []).append(position)
+                positions.setdefault(self._wire(keys[0]), []).append(position)
             except MQIError as refusal:
                 replies[position] = self._refused(refusal)
         replication = self._wait
         wait = b"" if replication is None else pack("WAIT", *replication)
         found = self._exchange_all(
             [
-                (channel, _pack_calls([calls[each] for each in its]) + wait, len(its) + bool(wait))
-                for channel, its in positions.items()
+                (wire, _pack_calls([calls[each] for each in its]) + wait, len(its) + bool(wait))
+                for wire, its in positions.items()
             ]
         )
         for its, answers in zip(positions.values(), found, strict=True):
@@ -287,7 +287,7 @@ class Link:
         return self._checked(self._read(key, pack(*args)))
 
     def _read(self, key: str, packed: bytes) -> Reply:
-        return self._mend(key, packed, self._exchange(self._channel(key), packed, 1))[0]
+        return self._mend(key, packed, self._exchange(self._wire(key), packed, 1))[0]
 
     def commands(self, key: str, commands: Sequence[Sequence[bytes]], *, may_be_refused: bool = False) -> list[Reply]:
         """Run plain read commands of one structure, in order, in one write.
@@ -296,7 +296,7 @@ class Link:
             may_be_refused: the reply to a command that this user may not use, or that the service lacks, is None.
         """
         packed = b"".join([_pack_many(args) for args in commands])
-        replies = self._exchange(self._channel(key), packed, len(commands))
+        replies = self._exchange(self._wire(key), packed, len(commands))
         if any(isinstance(reply, UNDONE) for reply in replies):
             # The slot moved during them, or is about to. They only read, so all may be sent again.
             replies = [self._read(key, _pack_many(args)) for args in commands]
@@ -307,8 +307,8 @@ class Link:
     def keep_alive(self) -> None:
         """Send each server an empty command, which it does not answer, so that no connection is closed as idle."""
         try:
-            for channel in self._by_endpoint.values():
-                channel.send(_NOTHING)
+            for wire in self._by_endpoint.values():
+                wire.send(_NOTHING)
         except (redis.RedisError, OSError):
             # The next call reports it.
             self.close()
@@ -316,52 +316,52 @@ class Link:
     def has_lost_server(self) -> bool:
         """Whether a server has closed its connection between calls, or the link is broken."""
         poll = select.poll()
-        for channel in self._by_endpoint.values():
-            if not channel.is_closed:
+        for wire in self._by_endpoint.values():
+            if not wire.is_closed:
                 # No reply is outstanding, so readable means closed.
-                poll.register(channel, select.POLLIN)
+                poll.register(wire, select.POLLIN)
         return self.is_broken or bool(poll.poll(0))
 
     def close(self) -> None:
         """Close every connection. A blocked call in another thread ends with 2009."""
         self.is_broken = True
-        for channel in self._by_endpoint.values():
-            channel.close()
+        for wire in self._by_endpoint.values():
+            wire.close()
 
     def interrupt(self) -> None:
         """End a call in which another thread waits, at once, with 2009."""
         self.is_broken = True
-        for channel in list(self._by_endpoint.values()):
-            channel.interrupt()
+        for wire in list(self._by_endpoint.values()):
+            wire.interrupt()
 
-    def _channel(self, key: str) -> Channel:
+    def _wire(self, key: str) -> Wire:
         if self.is_broken:
             raise error_for(MQRC.CONNECTION_BROKEN, "", "", "the connection to Redis was lost")
-        # All keys of a structure share their tag, so the part up to the brace identifies the channel.
+        # All keys of a structure share their tag, so the part up to the brace identifies the wire.
         tag = key[: key.find("}") + 1]
-        channel = self._by_key.get(tag)
-        if channel is None:
-            channel = self._by_key[tag] = self._connect(key)
-        return channel
+        wire = self._by_key.get(tag)
+        if wire is None:
+            wire = self._by_key[tag] = self._connect(key)
+        return wire
 
-    def _connect(self, key: str) -> Channel:
+    def _connect(self, key: str) -> Wire:
         try:
             endpoint = self._locate(key)
-            channel = self._by_endpoint.get(endpoint)
-            if channel is None:
-                channel = Channel(self._deployment.open(endpoint, timeout_s=self._timeout_s))
-                self._by_endpoint[endpoint] = channel
+            wire = self._by_endpoint.get(endpoint)
+            if wire is None:
+                wire = Wire(self._deployment.open(endpoint, timeout_s=self._timeout_s))
+                self._by_endpoint[endpoint] = wire
                 if self.is_broken:
-                    # `interrupt` came while this connected, so it did not see the channel.
+                    # `interrupt` came while this connected, so it did not see the wire.
                     self._break(redis.ConnectionError("interrupted"))
                 try:
-                    self._make_scripts_known(channel)
+                    self._make_scripts_known(wire)
                 except BaseException:
                     # The server reads its data still, or has gone again. Nothing that matters was sent.
                     self._by_endpoint.pop(endpoint, None)
-                    channel.close()
+                    wire.close()
                     raise
-            return channel
+            return wire
         except SlotNotServedError as error:
             # Nothing was sent, and everything else on this link uses other servers.
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", key[1 : key.find("}")], str(error)) from error
@@ -383,14 +383,14 @@ class Link:
             self._deployment.forget()
             return self._deployment.locate(key)
 
-    def _make_scripts_known(self, channel: Channel) -> None:
+    def _make_scripts_known(self, wire: Wire) -> None:
         """Load the scripts unless the server knows them."""
         # One name stands for all: to have every name, a program would put every script together.
-        ((known,),) = self._attempt_all(((channel, pack("SCRIPT", "EXISTS", mark_of_all().sha), 1),))
+        ((known,),) = self._attempt_all(((wire, pack("SCRIPT", "EXISTS", mark_of_all().sha), 1),))
         if not self._checked(known)[0]:
-            self._load_scripts(channel)
+            self._load_scripts(wire)
 
-    def _load_scripts(self, channel: Channel) -> None:
+    def _load_scripts(self, wire: Wire) -> None:
         """Load all scripts.
 
         All of them, because in a write of several calls the first must not be unknown and the second known. The mark
@@ -398,15 +398,15 @@ class Link:
         """
         scripts = [*(load_script(name) for name in script_names()), mark_of_all()]
         packed = b"".join(pack("SCRIPT", "LOAD", script.source) for script in scripts)
-        for reply in self._exchange(channel, packed, len(scripts)):
+        for reply in self._exchange(wire, packed, len(scripts)):
             self._checked(reply)
 
-    def _exchange(self, channel: Channel, packed: bytes, count: int) -> list[Reply]:
+    def _exchange(self, wire: Wire, packed: bytes, count: int) -> list[Reply]:
         """Send, then read *count* replies. An error is returned in place of its reply."""
-        return self._exchange_all(((channel, packed, count),))[0]
+        return self._exchange_all(((wire, packed, count),))[0]
 
     def _exchange_all(self, exchanges: Sequence[_Exchange], **pace: Unpack[_Pace]) -> list[list[Reply]]:
-        """Do the same over several channels: send everything, or as the *pace* says, before waiting for an answer."""
+        """Do the same over several wires: send everything, or as the *pace* says, before waiting for an answer."""
         try:
             return self._attempt_all(exchanges, **pace)
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
@@ -431,11 +431,11 @@ class Link:
         steps.taken += 1
         try:
             under_way = list(exchanges[:ahead])
-            for channel, packed, _ in under_way:
-                channel.send(packed)
+            for wire, packed, _ in under_way:
+                wire.send(packed)
             found: list[list[Reply]] = []
-            for channel, _, count in under_way:
-                replies = [channel.receive() for _ in range(count)]
+            for wire, _, count in under_way:
+                replies = [wire.receive() for _ in range(count)]
                 found.append(replies)
                 if ahead is not None and goes_on(replies):
                     # An answer was read, so Redis is not silent. The list grows while we go through it.
@@ -458,8 +458,8 @@ class Link:
         """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent."""
         wait = self._wait
         if wait is None:
-            return self._exchange(self._channel(key), packed, count)
-        replies = self._exchange(self._channel(key), packed + pack("WAIT", *wait), count + 1)
+            return self._exchange(self._wire(key), packed, count)
+        replies = self._exchange(self._wire(key), packed + pack("WAIT", *wait), count + 1)
         self._check_consent(replies, wait)
         return replies
 
@@ -493,7 +493,7 @@ class Link:
     def _learn_from(self, error: redis.ResponseError, key: str) -> None:
         """Do what the next attempt needs, after one that did nothing for a reason that passes."""
         if isinstance(error, NoScriptError):
-            self._load_scripts(self._channel(key))
+            self._load_scripts(self._wire(key))
         elif isinstance(error, MovedError):
             self._forget_places()
 
@@ -573,6 +573,6 @@ class Link:
     def _break(self, error: Exception, what: str = "the connection to Redis was lost") -> NoReturn:
         self.is_broken = True
         self._deployment.forget()
-        for channel in self._by_endpoint.values():
-            channel.close()
+        for wire in self._by_endpoint.values():
+            wire.close()
         raise error_for(MQRC.CONNECTION_BROKEN, "", "", f"{what}: {error}") from error

@@ -9,9 +9,9 @@ import pytest
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from sharedq.redis.channel import Channel
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.link import Link
+from sharedq.redis.wire import Wire
 from tests.support.server import Server
 
 #: A call that misses its interruption ends after so many seconds, with another outcome.
@@ -20,9 +20,9 @@ WAKE_KEY = "{IGQ:INTERRUPTED}wake:nobody"
 #: The steps of a call, one after the other, and when the interruption comes.
 WHILE_IT_CONNECTS = [(Deployment, step, when) for step in ("locate", "open") for when in ("before", "after")]
 WHILE_IT_CALLS = [
-    (Channel, "send", "before"),
-    (Channel, "send", "after"),
-    (Channel, "receive", "before"),
+    (Wire, "send", "before"),
+    (Wire, "send", "after"),
+    (Wire, "receive", "before"),
 ]
 
 

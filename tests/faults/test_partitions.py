@@ -122,8 +122,8 @@ def waits(server: Remote, connection: QueueManagerConnection) -> bool:
     """Whether its wait has arrived, and its kernel knows that and has nothing to send again."""
     with server.client() as client:
         is_blocked = any(each["cmd"] == "blpop" for each in client.client_list())
-    channels = connection.connection._link._by_endpoint.values()
-    unacknowledged = (fcntl.ioctl(each, termios.TIOCOUTQ, bytes(4)) for each in channels)
+    wires = connection.connection._link._by_endpoint.values()
+    unacknowledged = (fcntl.ioctl(each, termios.TIOCOUTQ, bytes(4)) for each in wires)
     return is_blocked and not any(map(any, unacknowledged))
 
 

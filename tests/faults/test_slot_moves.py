@@ -262,10 +262,10 @@ def test_a_server_that_still_loads_its_data_costs_its_structure_only(
     connection = group.connect()
     make_known, refusals = Link._make_scripts_known, [redis.exceptions.BusyLoadingError("it reads its data")]
 
-    def refuse_once(link: Link, channel: object) -> None:
+    def refuse_once(link: Link, wire: object) -> None:
         if refusals:
             raise refusals.pop()
-        make_known(link, channel)  # type: ignore[arg-type]
+        make_known(link, wire)  # type: ignore[arg-type]
 
     private = connection.open("PRIVATE", BOTH)
     monkeypatch.setattr(Link, "_make_scripts_known", refuse_once)

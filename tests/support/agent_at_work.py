@@ -7,7 +7,7 @@ import json
 import threading
 import time
 
-from igq.agent.progress.channel import Channel
+from igq.agent.progress.pipe import Pipe
 from igq.agent.progress.report import AgentState
 from igq.agent.runner import Agent
 from igq.operations.status import AgentStatus, _agent
@@ -27,7 +27,7 @@ class AgentAtWork:
         registered = group.process("QM1")
         number = int(registered.token.rpartition(".")[2])
         self.process = KeptProcess(group.group, "QM1", registered.incarnation, number, time.monotonic() + 3600)
-        self.agent = Agent(group.group, self.process, Channel(io.StringIO(), self.sink), AgentState("STARTING", 1, 0))
+        self.agent = Agent(group.group, self.process, Pipe(io.StringIO(), self.sink), AgentState("STARTING", 1, 0))
         # The call would end its process, which is the test's.
         self.agent._movers._end = lambda *_: None
         self.failure: MQIError | None = None

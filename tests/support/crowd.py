@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from igq.agent.progress.channel import Channel
+from igq.agent.progress.pipe import Pipe
 from igq.agent.progress.report import AgentState
 from igq.agent.runner import Agent
 from igq.manager.agent_child import AgentChild
@@ -37,7 +37,7 @@ class AgentThread(AgentChild):
         self.token = process.token
         self._process = process
         state = AgentState("STARTING", os.getpid(), 0)
-        self._agent = Agent(Group(process.group.settings), process, NoChannel(), state)
+        self._agent = Agent(Group(process.group.settings), process, NoPipe(), state)
         # The call would end its process, which is the test's.
         self._agent._movers._end = lambda *_: None
         self._thread = threading.Thread(target=self._run, name=f"agent {self.token}", daemon=True)
@@ -67,7 +67,7 @@ class AgentThread(AgentChild):
         self._process.lose()
 
 
-class NoChannel(Channel):
+class NoPipe(Pipe):
     """No one reads the agent's messages."""
 
     def __init__(self) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import redis
 
-from sharedq.redis.channel import Channel
 from sharedq.redis.link import Link
 from sharedq.redis.script_source import load_script
+from sharedq.redis.wire import Wire
 
-Exchange = tuple[Channel, bytes, int]
+Exchange = tuple[Wire, bytes, int]
 
 #: The answer of Redis to a refused call, and IBM's reason for it.
 REFUSALS: dict[int, Callable[[], redis.ResponseError]] = {

@@ -14,7 +14,7 @@ from bench.rows import Row
 from bench.site import Site, drain, fill, persistent
 from sharedq.calls.unit import put_buffer
 from sharedq.mqi.constants import GetOption, PutOption
-from sharedq.redis.channel import Channel
+from sharedq.redis.wire import Wire
 from sharedq.scripts import put
 
 #: The least that a second way has to bring.
@@ -93,16 +93,16 @@ def _never(module: Any, condition: str) -> AbstractContextManager[Any]:
 def _over_redis_py() -> AbstractContextManager[Any]:
     """The connection of redis-py sends and receives by its public methods, which igq does without (decision 23)."""
 
-    def send(channel: Channel, packed: bytes) -> None:
-        channel._connection.send_packed_command([packed], check_health=False)
+    def send(wire: Wire, packed: bytes) -> None:
+        wire._connection.send_packed_command([packed], check_health=False)
 
-    def receive(channel: Channel) -> Any:
+    def receive(wire: Wire) -> Any:
         try:
-            return channel._connection.read_response()
+            return wire._connection.read_response()
         except redis.ResponseError as error:
             return error
 
     both = ExitStack()
-    both.enter_context(patch.object(Channel, "send", send))
-    both.enter_context(patch.object(Channel, "receive", receive))
+    both.enter_context(patch.object(Wire, "send", send))
+    both.enter_context(patch.object(Wire, "receive", receive))
     return both

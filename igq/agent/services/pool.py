@@ -17,7 +17,7 @@ from functools import partial
 from pydantic import ValidationError
 
 from igq.agent.delivery.put_delivery import Tell
-from igq.agent.progress.channel import EXIT_CONNECTION_LOST
+from igq.agent.progress.pipe import EXIT_CONNECTION_LOST
 from igq.agent.progress.pulse import Pulses
 from igq.agent.progress.report import MoverState
 from igq.agent.progress.sleep import Nudge, WakeableSleep

@@ -62,7 +62,7 @@ def test_a_waiting_agent_ends_with_its_manager(group: TestGroup, end: signal.Sig
         until(lambda: not is_there(agent), "the agent ends", 30)
 
 
-def test_an_agent_that_is_told_nothing_ends_with_its_channel() -> None:
+def test_an_agent_that_is_told_nothing_ends_with_its_pipe() -> None:
     agent = start_agent_process("QM1")
     assert agent.stdin is not None
     agent.stdin.close()

@@ -20,7 +20,7 @@ from sharedq.api import Queue
 from sharedq.calls.handles.connect import is_tag_used
 from sharedq.mqi.constants import Report
 from sharedq.mqi.structures import MQMD
-from sharedq.redis.channel import Channel
+from sharedq.redis.wire import Wire
 from tests.pipeline.streams import EVERYTHING, Drivers, Watch, bodies, in_doubt, open_orders, rest, rows
 from tests.support.agents import drain
 from tests.support.groups import BOTH, LMIG, MIG, browse_all
@@ -236,14 +236,14 @@ def test_a_poll_of_an_empty_queue_asks_two_questions_and_connects_never(
     for _ in range(2):
         assert reader.latestOffset(at, LIMIT) == at
     client, asked = group.group.client(), list[str]()
-    send = Channel.send
+    send = Wire.send
 
-    def counted(channel: Channel, packed: bytes) -> None:
+    def counted(wire: Wire, packed: bytes) -> None:
         if threading.current_thread() is threading.main_thread():
             asked.append(packed.split(b"\r\n")[2].decode())
-        send(channel, packed)
+        send(wire, packed)
 
-    monkeypatch.setattr(Channel, "send", counted)
+    monkeypatch.setattr(Wire, "send", counted)
     connections = client.info("stats")["total_connections_received"]
     for _ in range(10):
         assert reader.latestOffset(at, LIMIT) == at

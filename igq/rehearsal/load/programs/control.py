@@ -1,4 +1,4 @@
-"""The channel between a load program and its runner: commands on its standard input, events on its output.
+"""The pipe between a load program and its runner: commands on its standard input, events on its output.
 
 Commands are words: ``hold`` (stop before the next commit, with work in hand), ``prepare`` (prepare that work as for an
 external coordinator, and stop after it), ``go``, ``finish``, and ``pace`` with the seconds that a putter waits before
@@ -25,7 +25,7 @@ _PAUSE_MAX_S = 8.0
 
 
 class Control:
-    """The program's end of the channel."""
+    """The program's end of the pipe."""
 
     def __init__(self) -> None:
         self._is_held = threading.Event()

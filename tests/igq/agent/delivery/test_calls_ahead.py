@@ -17,7 +17,7 @@ from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.redis.channel import Channel
+from sharedq.redis.wire import Wire
 from sharedq.scripts.objects import lookup_call
 from tests.support.agents import AgentOfQM2, Put, bodies
 from tests.support.injection import AlarmError
@@ -61,12 +61,12 @@ def backlog(group: TestGroup, agent: AgentOfQM2, put: Put) -> AgentOfQM2:
 def take_steps(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
     """Let *step* take each step of a link, of which it gets the name."""
     for name in (SEND, READ):
-        original = getattr(Channel, name)
+        original = getattr(Wire, name)
 
         def patched(*args: Any, _name: str = name, _original: Callable[..., Any] = original, **options: Any) -> Any:
             return step(_name, lambda: _original(*args, **options))
 
-        monkeypatch.setattr(Channel, name, patched)
+        monkeypatch.setattr(Wire, name, patched)
 
 
 def act_at(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], object]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from igq.agent.progress.channel import EXIT_CONNECTION_LOST
+from igq.agent.progress.pipe import EXIT_CONNECTION_LOST
 from igq.agent.progress.pulse import Pulse, Pulses
 from igq.agent.progress.report import MoverState
 from igq.agent.progress.retry import Trouble

@@ -1,4 +1,4 @@
-"""A channel that another thread has ended sends nothing and returns nothing."""
+"""A wire that another thread has ended sends nothing and returns nothing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import redis
 
-from sharedq.redis.channel import Channel
+from sharedq.redis.wire import Wire
 
 PING = b"*1\r\n$4\r\nPING\r\n"
-ENDS = [Channel.interrupt, Channel.close]
+ENDS = [Wire.interrupt, Wire.close]
 
 
 class Opened:
@@ -29,52 +29,52 @@ class Opened:
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[Channel, socket.socket]]:
+def ends() -> Iterator[tuple[Wire, socket.socket]]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        yield channel_of(ours), theirs
+        yield wire_of(ours), theirs
 
 
-def channel_of(sock: socket.socket) -> Channel:
+def wire_of(sock: socket.socket) -> Wire:
     opened: Any = Opened(sock)
-    return Channel(opened)
+    return Wire(opened)
 
 
-def test_replies_come_one_by_one_however_they_are_cut(ends: tuple[Channel, socket.socket]) -> None:
-    channel, server = ends
-    channel.send(PING)
+def test_replies_come_one_by_one_however_they_are_cut(ends: tuple[Wire, socket.socket]) -> None:
+    wire, server = ends
+    wire.send(PING)
     assert server.recv(100) == PING
     server.sendall(b"+PONG\r\n*2\r\n:1\r\n")
-    assert channel.receive() == b"PONG"
+    assert wire.receive() == b"PONG"
     server.sendall(b"$2\r\nab\r\n-NOAUTH Authentication required.\r\n-LOADING it reads its data\r\n")
-    assert channel.receive() == [1, b"ab"]
-    refused = channel.receive()
+    assert wire.receive() == [1, b"ab"]
+    refused = wire.receive()
     assert isinstance(refused, redis.ResponseError)
     assert str(refused).startswith("NOAUTH")
     with pytest.raises(redis.ConnectionError, match="it reads its data"):
-        channel.receive()
+        wire.receive()
     server.close()
     with pytest.raises(redis.ConnectionError, match="the server has closed the connection"):
-        channel.receive()
+        wire.receive()
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_what_came_before_the_end_does_not_count(ends: tuple[Channel, socket.socket], end: Any) -> None:
+def test_what_came_before_the_end_does_not_count(ends: tuple[Wire, socket.socket], end: Any) -> None:
     """Of a TLS socket it would be encrypted, in the middle of a reply perhaps."""
-    channel, server = ends
-    channel._feed(b"$4\r\nda")
+    wire, server = ends
+    wire._feed(b"$4\r\nda")
     server.sendall(b"ta\r\n")
-    end(channel)
+    end(wire)
     with pytest.raises((redis.ConnectionError, OSError)):
-        channel.receive()
+        wire.receive()
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_nothing_is_sent_after_the_end(ends: tuple[Channel, socket.socket], end: Any) -> None:
-    channel, server = ends
-    end(channel)
+def test_nothing_is_sent_after_the_end(ends: tuple[Wire, socket.socket], end: Any) -> None:
+    wire, server = ends
+    end(wire)
     with pytest.raises(redis.ConnectionError):
-        channel.send(PING)
+        wire.send(PING)
     assert server.recv(100) == b""
 
 
@@ -93,16 +93,16 @@ def test_the_encryption_stays_while_the_socket_is_shut_down(end: Any, monkeypatc
 
     monkeypatch.setattr(socket.socket, "shutdown", noted)
     with encrypted, theirs:
-        end(channel_of(encrypted))
+        end(wire_of(encrypted))
         assert shut == [True]
 
 
-def test_a_forked_child_closes_its_copy_only(ends: tuple[Channel, socket.socket]) -> None:
-    channel, server = ends
+def test_a_forked_child_closes_its_copy_only(ends: tuple[Wire, socket.socket]) -> None:
+    wire, server = ends
     pid = os.fork()
     if not pid:
-        channel.close()
+        wire.close()
         os._exit(0)
     os.waitpid(pid, 0)
     server.sendall(b"+PONG\r\n")
-    assert channel.receive() == b"PONG"
+    assert wire.receive() == b"PONG"

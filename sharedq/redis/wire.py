@@ -1,7 +1,7 @@
-"""A channel: the connected socket to one server, on which a link writes commands and reads replies.
+"""A wire: the connected socket to one server, on which a link writes commands and reads replies.
 
 redis-py opens the connection: redis-py knows TLS, passwords and timeouts. The methods of redis-py that write and read
-connect anew where another thread has closed the connection; a channel never does (decision 23).
+connect anew where another thread has closed the connection; a wire never does (decision 23).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _READ_BYTES = 1 << 16
 _INCOMPLETE = object()
 
 
-class Channel:
+class Wire:
     """One connection to a server, used by one thread at a time; `close` and `interrupt` come from any thread.
 
     After either, nothing more is sent, and what was received does not count: a TLS socket that is shut down sends and

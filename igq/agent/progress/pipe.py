@@ -1,4 +1,4 @@
-"""The channel between a manager and its agent: one JSON object a line, over the agent's standard input and output.
+"""The pipe between a manager and its agent: one JSON object a line, over the agent's standard input and output.
 
 Through the pipe each side also notices the other's end. The agent does not renew its own lease: the manager renews both
 in one call and tells the agent when.
@@ -16,19 +16,19 @@ from typing import IO, Any
 EXIT_CONNECTION_LOST = 75
 
 
-class Channel:
-    """One end of the channel. Several threads may write. `read` ends when the other side is gone."""
+class Pipe:
+    """One end of the pipe. Several threads may write. `read` ends when the other side is gone."""
 
     def __init__(self, source: IO[str], sink: IO[str]) -> None:
         self._source, self._sink = source, sink
         self._lock = threading.Lock()
 
     @classmethod
-    def to_parent(cls) -> Channel:
+    def to_parent(cls) -> Pipe:
         """Make the agent's end. From now on it owns standard output; a print goes to standard error."""
-        channel = cls(sys.stdin, sys.stdout)
+        pipe = cls(sys.stdin, sys.stdout)
         sys.stdout = sys.stderr
-        return channel
+        return pipe
 
     def send(self, kind: str, **fields: Any) -> None:
         """Write one line."""
