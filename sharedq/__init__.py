@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sharedq import tracing
+
 if TYPE_CHECKING:
     from sharedq.api import Queue, QueueManagerConnection, connect
     from sharedq.coroutines import AsyncConnection, AsyncQueue, connect_async
@@ -42,6 +44,9 @@ _HOMES = {
     "context_of": "sharedq.tracing.connections",
     "trace_connections": "sharedq.tracing.connections",
 }
+
+
+tracing.register()
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from types import TracebackType
 
 from sharedq.api.distribution import DistributionList
@@ -32,6 +31,7 @@ from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import MQMD, MQOD, MQOR, MQRR, MQSD
 from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
+from sharedq.settings import STARTERS
 from sharedq.settings.loader import load_settings
 from sharedq.settings.values import Settings
 
@@ -76,8 +76,7 @@ def connect(
     """
     group = group_for(settings)
     if group.settings.tracing and make_connection is QueueManagerConnection:
-        # By its name: it wraps what is here, and is not even imported while tracing is off.
-        import_module("sharedq.tracing.connections").trace_connections()
+        STARTERS["tracing"]()
     return make_connection(connect_to(group, qmgr_name, tag=conn_tag, options=options, appl_name=appl_name))
 
 

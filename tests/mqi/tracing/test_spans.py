@@ -290,7 +290,7 @@ with sharedq.connect("QM1") as connection:
     connection.put1("Q", b"body")
     queue = connection.open("Q", OpenOption.INPUT_SHARED | OpenOption.OUTPUT)
     same = type(queue).put is sharedq.Queue.put and type(queue).get is sharedq.Queue.get
-print(same, *(name for name in sys.modules if name.startswith("sharedq.tracing")))
+print(same, *(name for name in sys.modules if name.startswith("sharedq.tracing.")))
 """
 
 
