@@ -70,7 +70,7 @@ def _size(value: Any, kind: type[Sized]) -> int:
 
 
 def _number(length: Any) -> int:
-    """A length or count that was given. What nobody could send is refused before there is room for it."""
+    """A length or count that was given. An impossible one is refused before memory is taken for its data."""
     if not isinstance(length, int) or not 0 <= length <= MAX_MSG_LENGTH:
         raise WrongMemberError(f"PCF: {length!r:.100} is no length")
     return length
