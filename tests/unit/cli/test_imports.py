@@ -18,8 +18,8 @@ _RUN = "import sys; from igq.cli import main; main(sys.argv[1:]); print(*sys.mod
 _NEVER = {
     "igq.agent", "igq.definitions", "igq.events", "igq.manager", "igq.monitoring", "igq.mqsc", "igq.pcf",
     "igq.pipeline", "igq.rehearsal", "igq.tools", "igq.triggers", "igq.web",
-    "sharedq.mqi.conversion.messages", "sharedq.pymqi", "sharedq.reading", "sharedq.tracing.connections", "apscheduler", "ebcdic",
-    "prometheus_client", "pyspark", "rich", "structlog",
+    "sharedq.mqi.conversion.messages", "sharedq.pymqi", "sharedq.reading", "sharedq.tracing.connections",
+    "apscheduler", "ebcdic", "prometheus_client", "pyspark", "rich", "structlog",
 }  # fmt: skip
 
 
