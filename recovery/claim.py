@@ -53,7 +53,7 @@ class Claim:
     record: dict[str, Any] = field(default_factory=dict)
 
 
-class Claims:
+class RecoveryClaims:
     """Claims that *connection* holds. Each report extends them by one lease length.
 
     The claims belong to the connection. Its manager may claim again over another connection, which ends these claims.

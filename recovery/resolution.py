@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from recovery.claim import Claim, ClaimLostError, Claims
+from recovery.claim import Claim, ClaimLostError, RecoveryClaims
 from recovery.leftovers import admin_remains, leases_under, oldest_recoveries
 from recovery.prepared_units import prepared_under
 from recovery.report import Recovery, from_record, is_unfencing
@@ -187,7 +187,7 @@ class _Recoverer:
     targets: Sequence[Target]
     reports: dict[str, RecoveryReport]
     on_phase: OnPhase
-    claims: Claims = field(init=False)
+    claims: RecoveryClaims = field(init=False)
     seen_units: set[str] = field(default_factory=set)
     #: Structures that cannot be used now, and why. Their work is left to the next attempt.
     away: dict[str, MQIError] = field(default_factory=dict)
@@ -201,7 +201,7 @@ class _Recoverer:
 
     def run(self, *, force: bool, state: str) -> None:
         self.on_phase(Phase.DETECTED, [*self.reports.values()])
-        self.claims = Claims(self.group, self.connection)
+        self.claims = RecoveryClaims(self.group, self.connection)
         if any(target.covers(self.connection.token) for target in self.targets):
             # The claim shuts our own incarnation out of every structure that it has not entered, so enter them all
             # first.

@@ -49,10 +49,10 @@ def status(
 
     Exit status: 0; with --check 1 if something is wrong, and 2 if the group cannot be read.
     """
-    from igq.operations.look import Wanted, look
+    from igq.operations.look import StatusRequest, look
     from sharedq.settings.loader import load_settings
 
-    wanted = Wanted(queue=queue, manager=manager, is_json=as_json, is_check=check)
+    wanted = StatusRequest(queue=queue, manager=manager, is_json=as_json, is_check=check)
     return look(load_settings(), wanted, every_s=every if watch else None)
 
 

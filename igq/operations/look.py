@@ -22,7 +22,7 @@ TROUBLE, CANNOT_LOOK = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StatusRequest:
     """A wish to see a part of the status. ``queue`` may be generic; both names empty mean everything."""
 
     queue: str = ""
@@ -36,7 +36,7 @@ class Wanted:
         return not self.queue and not self.manager
 
 
-def look(settings: Settings, wanted: Wanted, *, every_s: float | None = None) -> int:
+def look(settings: Settings, wanted: StatusRequest, *, every_s: float | None = None) -> int:
     """Print the status, or with *every_s* again and again. Returns the exit status.
 
     Raises:
@@ -54,7 +54,7 @@ def look(settings: Settings, wanted: Wanted, *, every_s: float | None = None) ->
         raise
 
 
-def _watch(reader: StatusReader, wanted: Wanted, every_s: float) -> int:
+def _watch(reader: StatusReader, wanted: StatusRequest, every_s: float) -> int:
     console, rates = Terminal(), Rates()
     while True:
         begun_s = time.monotonic()
@@ -70,7 +70,7 @@ def _watch(reader: StatusReader, wanted: Wanted, every_s: float) -> int:
         time.sleep(max(0.0, begun_s + every_s - time.monotonic()))
 
 
-def _show(found: GroupStatus, wanted: Wanted, console: Terminal | None = None, *, is_line: bool = False) -> int:
+def _show(found: GroupStatus, wanted: StatusRequest, console: Terminal | None = None, *, is_line: bool = False) -> int:
     wrong = troubles(found, is_whole=wanted.is_everything) if wanted.is_check else []
     if wanted.is_json:
         shown = {"troubles": wrong} if wanted.is_check else found.model_dump(mode="json")
@@ -84,7 +84,7 @@ def _show(found: GroupStatus, wanted: Wanted, console: Terminal | None = None, *
     return TROUBLE if wrong else 0
 
 
-def chosen(status: GroupStatus, wanted: Wanted) -> GroupStatus:
+def chosen(status: GroupStatus, wanted: StatusRequest) -> GroupStatus:
     """Return the part of the status that somebody wants to see.
 
     Raises:

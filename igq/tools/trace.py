@@ -25,7 +25,7 @@ _PUT, _UNDO = b"put", "undo"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Identifiers:
     """The messages that are meant: of one identifier, 24 bytes each; the others are empty."""
 
     msg_id: bytes = b""
@@ -74,7 +74,7 @@ class Way:
 
 def trace(
     group: Group,
-    wanted: Wanted,
+    wanted: Identifiers,
     *,
     queue: str = "",
     start: str = "-",
@@ -159,7 +159,7 @@ def shown_time(time_us: int) -> str:
 class _Follower:
     """Reads the journal of one structure, in its order, and keeps what happened to the messages that are meant."""
 
-    def __init__(self, structure: str, number: int, wanted: Wanted) -> None:
+    def __init__(self, structure: str, number: int, wanted: Identifiers) -> None:
         self._structure, self._number = structure, number
         given = (wanted.msg_id, wanted.correl_id, wanted.group_id)
         # Their places in the description of a put.

@@ -68,7 +68,7 @@ class Waiter:
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
+class _StructureWait:
     """The waiters of one structure, and the thread that blocks on their keys."""
 
     access: StructureAccess
@@ -84,7 +84,7 @@ class Watch:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _StructureWait] = {}
         #: Tokens that were woken; None: look at every queue.
         self._wake_ups: SimpleQueue[str | None] = SimpleQueue()
 
@@ -244,7 +244,7 @@ class Watch:
             self._end_block(place)
             place = None
         if place is None:
-            place = self._places[structure] = _Place(access)
+            place = self._places[structure] = _StructureWait(access)
         if place.free:
             return place.free.pop()
         connection, group = self._connection, self._connection.group
@@ -292,13 +292,13 @@ class Watch:
 
     # -- blocking ------------------------------------------------------------------------------------------------------
 
-    def _begin(self, place: _Place) -> None:
+    def _begin(self, place: _StructureWait) -> None:
         place.is_over = threading.Event()
         place.link = self._connection.group.new_link()
         place.thread = threading.Thread(target=self._block, args=(place, place.is_over), daemon=True)
         place.thread.start()
 
-    def _end_block(self, place: _Place) -> None:
+    def _end_block(self, place: _StructureWait) -> None:
         place.is_over.set()
         if place.link is not None:
             place.link.interrupt()
@@ -306,7 +306,7 @@ class Watch:
             place.thread.join()
             place.thread = None
 
-    def _block(self, place: _Place, is_over: threading.Event) -> None:
+    def _block(self, place: _StructureWait, is_over: threading.Event) -> None:
         """The thread: tell which waiter was woken, until the waits end."""
         base = place.access.keys.wake
         while not is_over.is_set():

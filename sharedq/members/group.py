@@ -22,7 +22,7 @@ from sharedq.redis.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.redis.keepalive import silence_of
 from sharedq.redis.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply
-from sharedq.redis.links import Links, Place
+from sharedq.redis.links import Links, ServerOrTag
 from sharedq.settings.values import Settings
 
 #: Reasons that pass by themselves: Redis or a node of the Cluster is away, or a slot is moving.
@@ -71,7 +71,7 @@ class Group:
         self._deployment: Deployment | None = None
         self._links = self.new_links()
         #: Time until which a silent server is not tried again, monotonic.
-        self._silent_until_s: dict[Place, float] = {}
+        self._silent_until_s: dict[ServerOrTag, float] = {}
         self._lock = threading.RLock()
         after_fork(self._begin_anew)
 
@@ -246,7 +246,7 @@ class Group:
             return None
         keys = self.structure(structure)
         key = keys.sequence
-        is_silent = time.monotonic() < self._silent_until_s.get(self._links.place(key), 0.0)
+        is_silent = time.monotonic() < self._silent_until_s.get(self._links.server_of(key), 0.0)
         try:
             if not is_silent:
                 with little_patience(LOOK_S):
@@ -258,7 +258,7 @@ class Group:
                 return error
             if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
                 raise
-            self._silent_until_s[self._links.place(key)] = time.monotonic() + self.settings.lease_ms / 1000
+            self._silent_until_s[self._links.server_of(key)] = time.monotonic() + self.settings.lease_ms / 1000
         return error_for(MQRC.CF_NOT_AVAILABLE, "", structure, "its server cannot be reached")
 
     def client(self, key: str = "") -> SlotClient:

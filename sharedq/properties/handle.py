@@ -48,7 +48,7 @@ from sharedq.properties.names import (
     kept_name,
     settable_name,
 )
-from sharedq.properties.ordered_properties import OrderedProperties, Place
+from sharedq.properties.ordered_properties import OrderedProperties, PropertyNode
 from sharedq.properties.values import Value, checked, converted, type_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -123,7 +123,7 @@ class MessageHandle:
         self.md = MQMD(version=2)
         self._is_validated = options != CreateHandleOption.NO_VALIDATION
         self._properties = OrderedProperties()
-        self._cursor: Place | None = None
+        self._cursor: PropertyNode | None = None
         #: Whether it has taken the properties of a message.
         self.is_filled = False
 
@@ -187,7 +187,7 @@ class MessageHandle:
             return
         made = Property(kept, type_, value, MQPD() if descriptor is None else replace(descriptor))
         same = None if options else self._properties.first_of(kept)
-        cursor = self._cursor_place("MQSETMP") if options & (_UNDER | _AFTER | _BEFORE) else None
+        cursor = self._cursor_node("MQSETMP") if options & (_UNDER | _AFTER | _BEFORE) else None
         replaced = cursor if options & _UNDER else same
         other = self._properties.mixed_with(kept, replaced)
         if other is not None:
@@ -210,15 +210,15 @@ class MessageHandle:
         if options & ~_DELETE_AT_CURSOR:
             raise error_for(MQRC.OPTIONS_ERROR, "MQDLTMP", "", f"options {options:#x}")
         if options:
-            place = self._cursor_place("MQDLTMP")
+            node = self._cursor_node("MQDLTMP")
         else:
             check_length(name, "MQDLTMP")
             found = self._properties.first_of(_inquired_names(name)[0])
             if found is None:
                 raise _not_available("MQDLTMP", name)
-            place = found
-        self._properties.remove(place)
-        if place is self._cursor:
+            node = found
+        self._properties.remove(node)
+        if node is self._cursor:
             self._cursor = None
 
     def clear(self) -> None:
@@ -242,7 +242,7 @@ class MessageHandle:
         refuse_structure(MQMD, MQRC.MD_ERROR, changed, "MQSETMP")
         self.md = changed
 
-    def _cursor_place(self, verb: str) -> Place:
+    def _cursor_node(self, verb: str) -> PropertyNode:
         if self._cursor is None or not self._cursor.is_listed:
             raise error_for(MQRC.PROPERTY_NOT_AVAILABLE, verb, "", "no property is under the cursor")
         return self._cursor
@@ -275,13 +275,13 @@ class MessageHandle:
         check_length(name, "MQINQMP")
         if WILDCARD in name[:-1]:
             raise error_for(MQRC.PROPERTY_NAME_ERROR, "MQINQMP", "", f"{name[:80]}: % can only be the last character")
-        place = self._found(name, options)
-        found = place.property
+        node = self._found(name, options)
+        found = node.property
         type_, value = found.type_, found.value
         if options & _CONVERT_TYPE:
             type_ = PropertyType(int(wanted)) or type_
             value = converted(found.type_, found.value, type_)
-        self._cursor = place
+        self._cursor = node
         return Inquired(found.name, type_, value, replace(found.descriptor), found.unknown_type)
 
     def get(self, name: str, default: Value = None) -> Value:
@@ -293,7 +293,7 @@ class MessageHandle:
                 return found.property.value
         return default
 
-    def _found(self, name: str, options: int) -> Place:
+    def _found(self, name: str, options: int) -> PropertyNode:
         if options & _AT_CURSOR:
             if self._cursor is None:
                 raise error_for(MQRC.PROPERTY_NOT_AVAILABLE, "MQINQMP", "", "no property is under the cursor")
@@ -304,18 +304,18 @@ class MessageHandle:
                 return found
         raise _not_available("MQINQMP", name)
 
-    def _first_match(self, name: str, after: Place | None) -> Place | None:
+    def _first_match(self, name: str, after: PropertyNode | None) -> PropertyNode | None:
         """Return the first property that a kept name means. With *after*: the next one, if that is among them."""
         if name.startswith(DESCRIPTOR):
             fields = [DESCRIPTOR + field for field in DESCRIPTOR_FIELDS if _matches(name, DESCRIPTOR + field)]
             if after is not None and after.property.name in fields:
                 del fields[: fields.index(after.property.name) + 1]
-            return Place(self._field(fields[0].removeprefix(DESCRIPTOR))) if fields else None
+            return PropertyNode(self._field(fields[0].removeprefix(DESCRIPTOR))) if fields else None
         if after is None or not after.is_listed:
             if not name.endswith(WILDCARD):
                 return self._properties.first_of(name)
             after = None
-        return next((each for each in self._properties.places(after) if _matches(name, each.property.name)), None)
+        return next((each for each in self._properties.nodes(after) if _matches(name, each.property.name)), None)
 
     def _field(self, field: str) -> Property:
         name, type_ = DESCRIPTOR_FIELDS[field]

@@ -10,12 +10,12 @@ from sharedq.properties.names import full_name
 
 
 @dataclass(slots=True, eq=False)
-class Place:
-    """The place of a property among the others. A property that is set anew keeps the place of the old one."""
+class PropertyNode:
+    """A property and its neighbours in the order. A property that is set anew takes the position of the old one."""
 
     property: Property
-    before: Place | None = None
-    after: Place | None = None
+    before: PropertyNode | None = None
+    after: PropertyNode | None = None
     is_listed: bool = False
 
 
@@ -31,9 +31,9 @@ class OrderedProperties:
     """A list of properties that knows the first one of each name, and the elements that their names stand for."""
 
     def __init__(self, properties: Iterable[Property] = ()) -> None:
-        self._head: Place | None = None
-        self.last: Place | None = None
-        self._first: dict[str, Place] = {}
+        self._head: PropertyNode | None = None
+        self.last: PropertyNode | None = None
+        self._first: dict[str, PropertyNode] = {}
         self._elements = _Element()
         self._count = 0
         for each in properties:
@@ -43,48 +43,48 @@ class OrderedProperties:
         return self._count
 
     def __iter__(self) -> Iterator[Property]:
-        return (place.property for place in self.places())
+        return (node.property for node in self.nodes())
 
-    def places(self, after: Place | None = None) -> Iterator[Place]:
-        """Yield the places after *after*, by default all, in order."""
-        place = self._head if after is None else after.after
-        while place is not None:
-            yield place
-            place = place.after
+    def nodes(self, after: PropertyNode | None = None) -> Iterator[PropertyNode]:
+        """Yield the nodes after *after*, by default all, in order."""
+        node = self._head if after is None else after.after
+        while node is not None:
+            yield node
+            node = node.after
 
-    def first_of(self, name: str) -> Place | None:
-        """Return the place of the first property of a name."""
+    def first_of(self, name: str) -> PropertyNode | None:
+        """Return the node of the first property of a name."""
         return self._first.get(name)
 
-    def insert(self, made: Property, before: Place | None) -> None:
+    def insert(self, made: Property, before: PropertyNode | None) -> None:
         """Put a property after *before*. None: at the beginning."""
-        place = Place(made, is_listed=True)
-        self._join(place, self._head if before is None else before.after)
-        self._join(before, place)
+        node = PropertyNode(made, is_listed=True)
+        self._join(node, self._head if before is None else before.after)
+        self._join(before, node)
         self._count += 1
-        self._note(place)
+        self._note(node)
 
-    def replace(self, place: Place, made: Property) -> None:
-        """Put another property at *place*."""
-        if made.name == place.property.name:
-            place.property = made
+    def replace(self, node: PropertyNode, made: Property) -> None:
+        """Put another property in the position of *node*."""
+        if made.name == node.property.name:
+            node.property = made
             return
-        self._forget(place)
-        place.property = made
-        self._note(place)
+        self._forget(node)
+        node.property = made
+        self._note(node)
 
-    def remove(self, place: Place) -> None:
+    def remove(self, node: PropertyNode) -> None:
         """Take a property away."""
-        self._forget(place)
-        self._join(place.before, place.after)
+        self._forget(node)
+        self._join(node.before, node.after)
         self._count -= 1
-        place.is_listed = False
+        node.is_listed = False
 
-    def mixed_with(self, name: str, replaced: Place | None) -> str | None:
+    def mixed_with(self, name: str, replaced: PropertyNode | None) -> str | None:
         """Return the name of a property by which an element would have a value and elements in it, once *name* is set.
 
         Args:
-            replaced: the property of this place goes when that of *name* comes.
+            replaced: the property of this node goes when that of *name* comes.
         """
         gone = None if replaced is None or replaced.property.name == name else replaced.property.name
         if gone is None:
@@ -111,7 +111,7 @@ class OrderedProperties:
             element = next(iter(element.elements.values()))
         return next(iter(element.names))
 
-    def _join(self, before: Place | None, after: Place | None) -> None:
+    def _join(self, before: PropertyNode | None, after: PropertyNode | None) -> None:
         if before is None:
             self._head = after
         else:
@@ -121,27 +121,27 @@ class OrderedProperties:
         else:
             after.before = before
 
-    def _note(self, place: Place) -> None:
-        name = place.property.name
+    def _note(self, node: PropertyNode) -> None:
+        name = node.property.name
         self._tell(name, 1)
         # Only a property that came between others can be before the first one of its name.
-        if name not in self._first or (place.after is not None and not self._has_before(place)):
-            self._first[name] = place
+        if name not in self._first or (node.after is not None and not self._has_before(node)):
+            self._first[name] = node
 
-    def _has_before(self, place: Place) -> bool:
-        name, earlier = place.property.name, place.before
+    def _has_before(self, node: PropertyNode) -> bool:
+        name, earlier = node.property.name, node.before
         while earlier is not None and earlier.property.name != name:
             earlier = earlier.before
         return earlier is not None
 
-    def _forget(self, place: Place) -> None:
-        name = place.property.name
+    def _forget(self, node: PropertyNode) -> None:
+        name = node.property.name
         is_left = self._tell(name, -1)
-        if self._first[name] is not place:
+        if self._first[name] is not node:
             return
         del self._first[name]
         if is_left:
-            self._first[name] = next(each for each in self.places(place) if each.property.name == name)
+            self._first[name] = next(each for each in self.nodes(node) if each.property.name == name)
 
     def _tell(self, name: str, change: int) -> bool:
         """Tell the elements of *name* that a property of it came or went. Returns whether there is one."""

@@ -1,6 +1,6 @@
-"""How far a structure's journal reaches, and a reader's place in it, by which the reader knows that it missed nothing.
+"""How far a structure's journal reaches, and a reader's position in it, which shows that the reader missed nothing.
 
-A stream counts the entries that it ever had. A place knows how many of them lie up to it. If a journal has lost more
+A stream counts the entries that it ever had. A position knows how many of them lie up to it. If a journal has lost more
 than that, or has had fewer, it has lost some that this reader has not seen.
 """
 
@@ -33,7 +33,7 @@ class Reach(NamedTuple):
     trimmed: int
 
 
-class Place(NamedTuple):
+class JournalPosition(NamedTuple):
     """Everything up to the stream id ``after`` has been read: ``entries`` entries, including trimmed ones.
 
     If any of them still exists, the latest is ``after``: this distinguishes the journal from one that began anew.
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 #: Before the first entry of a journal.
-BEGINNING = Place("0-0", 0)
+BEGINNING = JournalPosition("0-0", 0)
 
 
 def read_reach(client: redis.Redis, structure: StructureKeys) -> Reach | None:
@@ -84,39 +84,44 @@ def trimmed_journals(reaches: Mapping[str, Reach]) -> dict[str, str]:
     }
 
 
-def oldest(reach: Reach) -> Place:
-    """Return the place before the oldest entry."""
+def oldest(reach: Reach) -> JournalPosition:
+    """Return the position before the oldest entry."""
     if not reach.trimmed:
         return BEGINNING
-    return Place(_before(reach.first) if reach.first else reach.last, reach.trimmed)
+    return JournalPosition(_before(reach.first) if reach.first else reach.last, reach.trimmed)
 
 
-def first_place(client: redis.Redis, structure: StructureKeys, reach: Reach) -> Place:
-    """Return the beginning or, if the journal is being trimmed, a place that will still exist when it is read."""
-    place = oldest(reach)
+def first_position(client: redis.Redis, structure: StructureKeys, reach: Reach) -> JournalPosition:
+    """Return the beginning or, if the journal is being trimmed, a position that will still exist when it is read."""
+    position = oldest(reach)
     left = reach.added - reach.trimmed
-    return count_to(client, structure, place, min(_LEFT_OUT, left // 10)) if reach.trimmed else place
+    return count_to(client, structure, position, min(_LEFT_OUT, left // 10)) if reach.trimmed else position
 
 
-def place_before(client: redis.Redis, structure: StructureKeys, reach: Reach | None, start: str) -> Place:
-    """Return the place before *start*, a stream id or milliseconds. If *start* is later than all entries: the end.
+def position_before(client: redis.Redis, structure: StructureKeys, reach: Reach | None, start: str) -> JournalPosition:
+    """Return the position before *start*, a stream id or milliseconds. If *start* is later than all entries: the end.
 
     Visits every entry after it, which takes about two seconds for a million.
     """
     if reach is None:
         return BEGINNING
     if position_order(start, is_end=False) > position_order(reach.last, is_end=False):
-        return Place(reach.last, reach.added)
+        return JournalPosition(reach.last, reach.added)
     later = sum(1 for _ in _ids(client, structure, start, reach.last))
     with errors_named():
         before: list[tuple[bytes, Any]] = client.xrevrange(structure.journal, _before(start), "-", 1)  # type: ignore[assignment]
-    return Place(before[0][0].decode() if before else _before(start), reach.added - later)
+    return JournalPosition(before[0][0].decode() if before else _before(start), reach.added - later)
 
 
 def check_whole(
-    client: redis.Redis, structure: StructureKeys, reach: Reach | None, place: Place, *, may_miss: bool = False
-) -> Place:
-    """Check that nothing after *place* was trimmed. Returns the place to continue from.
+    client: redis.Redis,
+    structure: StructureKeys,
+    reach: Reach | None,
+    position: JournalPosition,
+    *,
+    may_miss: bool = False,
+) -> JournalPosition:
+    """Check that nothing after *position* was trimmed. Returns the position to continue from.
 
     Args:
         may_miss: if something was trimmed, continue from the oldest entry.
@@ -124,17 +129,17 @@ def check_whole(
     Raises:
         JournalTrimmedError: something was trimmed, or the journal began anew.
     """
-    if reach and reach.trimmed < place.entries <= reach.added and not _has(client, structure, place.after):
-        # The place was trimmed just now, or it was never in this journal.
+    if reach and reach.trimmed < position.entries <= reach.added and not _has(client, structure, position.after):
+        # The position was trimmed just now, or it was never in this journal.
         reach = read_reach(client, structure)
-        is_whole = reach is not None and reach.trimmed == place.entries
+        is_whole = reach is not None and reach.trimmed == position.entries
     else:
-        is_whole = reach.trimmed <= place.entries <= reach.added if reach else place == BEGINNING
+        is_whole = reach.trimmed <= position.entries <= reach.added if reach else position == BEGINNING
     if is_whole:
-        return place
+        return position
     if may_miss:
         return BEGINNING if reach is None else oldest(reach)
-    raise _trimmed(structure, place.after, reach)
+    raise _trimmed(structure, position.after, reach)
 
 
 def check_start(structure: StructureKeys, reach: Reach | None, start: str) -> None:
@@ -147,12 +152,14 @@ def check_start(structure: StructureKeys, reach: Reach | None, start: str) -> No
         raise _trimmed(structure, start, reach)
 
 
-def count_to(client: redis.Redis, structure: StructureKeys, place: Place, most: int, until: str = "+") -> Place:
-    """Return the place after the next *most* entries, or after as many as there are up to *until*."""
-    after, count = place
+def count_to(
+    client: redis.Redis, structure: StructureKeys, position: JournalPosition, most: int, until: str = "+"
+) -> JournalPosition:
+    """Return the position after the next *most* entries, or after as many as there are up to *until*."""
+    after, count = position
     for stream_id in _ids(client, structure, f"({after}", until, most):
         after, count = stream_id, count + 1
-    return Place(after, count)
+    return JournalPosition(after, count)
 
 
 def first_from(client: redis.Redis, structure: StructureKeys, start: str, end: str) -> str | None:
@@ -160,9 +167,9 @@ def first_from(client: redis.Redis, structure: StructureKeys, start: str, end: s
     return next(_ids(client, structure, start, end, 1), None)
 
 
-def after(place: Place) -> str:
-    """Return the first stream id after a place."""
-    ms, sequence = position_order(place.after, is_end=False)
+def after(position: JournalPosition) -> str:
+    """Return the first stream id after a position."""
+    ms, sequence = position_order(position.after, is_end=False)
     return f"{ms + 1}-0" if sequence == SEQUENCE_MAX else f"{ms}-{sequence + 1}"
 
 
@@ -192,7 +199,7 @@ def _before(position: str) -> str:
 
 
 def _first_order(reach: Reach) -> tuple[int, int]:
-    # For an empty journal, the place after all that it had.
+    # For an empty journal, the position after all that it had.
     ms, sequence = position_order(reach.first or reach.last, is_end=False)
     return (ms, sequence) if reach.first else (ms, sequence + 1)
 

@@ -15,13 +15,13 @@ from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal
 from sharedq.objects.repository import Located, Repository
 from sharedq.objects.store.parts import parts_of
-from sharedq.reading.queue import Place, ReadRange, Wanted
+from sharedq.reading.queue import QueuePart, ReadFilter, ReadRange
 
 #: After every position.
 _POSITION_MAX: Final = (MAX_PRIORITY + 1) * PRIORITY_STEP
 
 
-def find_places(group: Group, queue: str, qmgr: str = "") -> list[Place]:
+def find_parts(group: Group, queue: str, qmgr: str = "") -> list[QueuePart]:
     """Return where the messages of *queue* are. *qmgr* is the manager that knows the name; without it only shared ones.
 
     For SYSTEM.QSG.TRANSMIT.QUEUE that is all its parts, or those of *qmgr* if given.
@@ -56,7 +56,7 @@ def find_places(group: Group, queue: str, qmgr: str = "") -> list[Place]:
         _check_may_get(queue, each.definition)
         is_parted = each.name == SYSTEM_QSG_TRANSMIT_QUEUE
         places += parts_of(group, qmgr) if is_parted else [(each.structure, each.name)]
-    return [Place(name, structure, group.structure_number(structure)) for structure, name in places]
+    return [QueuePart(name, structure, group.structure_number(structure)) for structure, name in places]
 
 
 def _check_may_get(name: str, definition: QueueLocal | QueueAlias) -> None:
@@ -64,7 +64,7 @@ def _check_may_get(name: str, definition: QueueLocal | QueueAlias) -> None:
         raise error_for(MQRC.GET_INHIBITED, "", name, "GET(DISABLED)")
 
 
-def plan_ranges(group: Group, places: Sequence[Place], wanted: Wanted, per_range: int) -> list[ReadRange]:
+def plan_ranges(group: Group, places: Sequence[QueuePart], wanted: ReadFilter, per_range: int) -> list[ReadRange]:
     """Return ranges that together hold every position once, in delivery order, with about *per_range* messages each.
 
     If an identifier leads to the messages, one range for each place is enough.
@@ -81,7 +81,7 @@ def plan_ranges(group: Group, places: Sequence[Place], wanted: Wanted, per_range
     return ranges
 
 
-def _cuts(group: Group, place: Place, per_range: int) -> list[int]:
+def _cuts(group: Group, place: QueuePart, per_range: int) -> list[int]:
     """Return positions at which to cut, rising. Any cuts are correct; these make the ranges even."""
     (fewer, _), (more, key) = sorted(_sets(group, place))
     parts = -(-(fewer + more) // per_range)
@@ -92,18 +92,18 @@ def _cuts(group: Group, place: Place, per_range: int) -> list[int]:
     return sorted({int(float(found[1])) for found in scores if found})
 
 
-def count_available(group: Group, places: Sequence[Place]) -> int:
+def count_available(group: Group, places: Sequence[QueuePart]) -> int:
     """Return about how many messages can be read now. Raises MQIError: 2009, Redis cannot be reached; 2035."""
     return sum(count for place in places for count, _ in _sets(group, place))
 
 
-def _sets(group: Group, place: Place) -> list[tuple[int, str]]:
+def _sets(group: Group, place: QueuePart) -> list[tuple[int, str]]:
     """Return the sets with the messages of a queue, and their sizes. Members of groups have a set of their own."""
     queue = group.structure(place.structure).queue(place.queue)
     return [(int(group.command(key, "ZCARD", key)), key) for key in (queue.available, queue.members)]
 
 
-def _queue_key(group: Group, place: Place) -> str:
+def _queue_key(group: Group, place: QueuePart) -> str:
     return group.structure(place.structure).queue(place.queue).queue
 
 

@@ -34,7 +34,7 @@ _TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePart:
     """The place of a queue's messages: its structure, or one of those that have a part of it."""
 
     queue: str
@@ -46,14 +46,14 @@ class Place:
 class ReadRange:
     """Positions after ``after`` and up to ``until``, of messages that had arrived by number ``newest``."""
 
-    place: Place
+    place: QueuePart
     after: int
     until: int
     newest: int
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReadFilter:
     """A selection of messages. All conditions must hold; ``b""`` and None are no conditions.
 
     Attributes:
@@ -77,7 +77,7 @@ class Wanted:
         return bool(self.msg_id or self.correl_id or self.group_id)
 
 
-ALL = Wanted()
+ALL = ReadFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Slice:
         lengths: of the whole data, separated by blanks. Empty if the records are whole.
     """
 
-    place: Place
+    place: QueuePart
     now_ms: int
     ids: bytes
     positions: bytes
@@ -119,7 +119,7 @@ class Reader:
         *,
         has_data: bool = True,
         beginning: int = 0,
-        wanted: Wanted = ALL,
+        wanted: ReadFilter = ALL,
         outage_s: float = 0,
     ) -> None:
         self._deployment, self._outage_s = deployment, outage_s
@@ -139,7 +139,7 @@ class Reader:
                 return
             what = replace(what, after=int(after))
 
-    def read_unit(self, place: Place, unit_id: str) -> Iterator[Slice]:
+    def read_unit(self, place: QueuePart, unit_id: str) -> Iterator[Slice]:
         """Yield what a prepared unit of work got in *place*, in its order, some at a time.
 
         Raises:
@@ -153,7 +153,7 @@ class Reader:
         """Note that the prepared unit of work of *qmgr*, or the group, with *xid* was read, and so may be committed."""
         self._call(note_read_call(admin_keys(self._group), prepared_field(qmgr, xid)))
 
-    def _read_unit_whole(self, place: Place, unit_id: str, keys: StructureKeys) -> Iterator[Slice]:
+    def _read_unit_whole(self, place: QueuePart, unit_id: str, keys: StructureKeys) -> Iterator[Slice]:
         """Read by plain commands: a script would copy each record in and out, which is four times the work."""
         unit, messages = keys.unit_of_work + unit_id, keys.messages
         position, count = 1, SLICE_MESSAGES_FIRST
@@ -184,7 +184,7 @@ class Reader:
                 total = sum(map(len, chain.from_iterable(found)))
                 count = min(SLICE_MESSAGES, SLICE_BYTES * sum(map(len, found)) // total + 1)
 
-    def _read_unit_heads(self, place: Place, unit_id: str, keys: StructureKeys) -> Iterator[Slice]:
+    def _read_unit_heads(self, place: QueuePart, unit_id: str, keys: StructureKeys) -> Iterator[Slice]:
         """Read without the messages' data."""
         position = 1
         while position > 0:

@@ -17,7 +17,7 @@ from sharedq.redis.link import Argument, Link, Reply
 
 T = TypeVar("T")
 #: The place of a structure's keys: a server, or only their tag while the server is not known.
-Place = Endpoint | str
+ServerOrTag = Endpoint | str
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Links:
         """Run plain read commands of one structure in one write, as `Link.commands` does."""
         return self._over(key, lambda link: link.commands(key, commands, may_be_refused=may_be_refused))
 
-    def place(self, key: str) -> Place:
+    def server_of(self, key: str) -> ServerOrTag:
         """Return where *key* was last found."""
         tag = _tag(key)
         return self._endpoints.get(tag) or tag

@@ -105,12 +105,12 @@ def test_a_link_goes_where_the_slot_went_also_after_it_was_lost(cluster: Cluster
     node, keys = move_away(cluster, group), group.group.structure("APPL1")
     group.group.command(keys.owners, "HLEN", keys.owners)
     links = group.group._links
-    assert str(links.place(keys.owners)).count(str(node.port)) == 1
+    assert str(links.server_of(keys.owners)).count(str(node.port)) == 1
     node.kill()
     node.start()
     until(cluster.is_up, "it is up")
     group.group.command(keys.owners, "HLEN", keys.owners)
-    assert links.place(keys.owners) != links.place(group.group.keys.group)
+    assert links.server_of(keys.owners) != links.server_of(group.group.keys.group)
     group.close()
 
 

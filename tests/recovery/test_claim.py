@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from recovery.claim import CHUNK_FIELDS, ClaimLostError, Claims
+from recovery.claim import CHUNK_FIELDS, ClaimLostError, RecoveryClaims
 from recovery.report import recoveries
 from recovery.resolution import Outcome, Phase, RecoveryReport
 from recovery.target import Target
@@ -119,7 +119,7 @@ def test_a_recoverer_whose_connection_was_recovered_claims_nothing(scene: Scene)
     assert scene.recover("QM3", zombie.process.token, force=True).is_resolved
     scene.expire(DEAD)
     with pytest.raises(MQIError) as caught:
-        Claims(scene.test.group, zombie).win([Target.parse(DEAD)], force=False, state="FAILED")
+        RecoveryClaims(scene.test.group, zombie).win([Target.parse(DEAD)], force=False, state="FAILED")
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
     assert scene.recover("QM3").is_resolved
 
@@ -243,9 +243,9 @@ def test_more_than_one_call_can_hold_is_forgotten_in_several(scene: Scene) -> No
     assert scene.left_of() == []
 
 
-def won(scene: Scene, by: str) -> Claims:
+def won(scene: Scene, by: str) -> RecoveryClaims:
     """A claim on QM1's incarnation, over a new connection."""
-    claims = Claims(scene.test.group, scene.recoverer(by))
+    claims = RecoveryClaims(scene.test.group, scene.recoverer(by))
     assert claims.win([Target.parse(DEAD)], force=False, state="FAILED") == {}
     return claims
 

@@ -27,7 +27,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.store.parts import own_part
 from sharedq.settings.values import Settings
-from tests.support.crowd import NoChannel
+from tests.support.crowd import NoPipe
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 ROOT = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]
         group, own = connection.connection.group, connection.connection.process
         number = int(Process.register(group, own.qmgr).token.rpartition(".")[2])
         process = KeptProcess(group, own.qmgr, own.incarnation, number, time.monotonic() + 3600)
-        Agent(Group(group.settings), process, NoChannel(), AgentState("STARTING", os.getpid(), 0)).run()
+        Agent(Group(group.settings), process, NoPipe(), AgentState("STARTING", os.getpid(), 0)).run()
 
     return {
         "deliver": deliver,

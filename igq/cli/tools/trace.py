@@ -44,7 +44,7 @@ def trace(
     Exit status: 0, something was found; 1, nothing was.
     """
     from igq.cli.tools.progress import progress
-    from igq.tools.trace import Wanted, describe
+    from igq.tools.trace import Identifiers, describe
     from igq.tools.trace import trace as follow
     from sharedq.members.group import Group
     from sharedq.reading.journal import check_order, parse_position
@@ -53,7 +53,7 @@ def trace(
     given = [text for text in (msg_id, correl_id, group_id) if text]
     if not given:
         raise CommandError("say --msg-id, --correl-id or --group-id", 2)
-    wanted = Wanted(*(read_identifier(text) if text else b"" for text in (msg_id, correl_id, group_id)))
+    wanted = Identifiers(*(read_identifier(text) if text else b"" for text in (msg_id, correl_id, group_id)))
     try:
         first, last = parse_position(start), parse_position(end)
     except ValueError as error:

@@ -34,8 +34,8 @@ from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.objects.definitions.names import queue_of
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.local_queues import LocalQueues
-from sharedq.reading.plan import count_available, find_places
-from sharedq.reading.queue import Place
+from sharedq.reading.plan import count_available, find_parts
+from sharedq.reading.queue import QueuePart
 from sharedq.scripts.reads import fields_named
 from sharedq.settings.values import Settings
 
@@ -56,7 +56,7 @@ class ClaimedUnit:
     ``times_read`` counts how often it was read. Only the first unit of each partition has a count.
     """
 
-    place: Place
+    place: QueuePart
     id: str
     xid: bytes
     messages: int
@@ -206,8 +206,8 @@ class Claims:
         here = self._here()
         return here if is_private(self.queue, self.qmgr, self._places(), here) else self.settings.group
 
-    def _places(self) -> list[Place]:
-        return find_places(group_for(self.settings), self.queue, self._here())
+    def _places(self) -> list[QueuePart]:
+        return find_parts(group_for(self.settings), self.queue, self._here())
 
     def _here(self) -> str:
         """The manager whose definitions count."""
@@ -515,7 +515,7 @@ def _claimed_parts(group: Group, unit: PreparedUnit) -> Iterator[ClaimedUnit]:
         # A unit begins with a get. The queues of its reports of delivery come after that.
         if name and queue_of(queues[0]) != name:
             continue
-        place = Place(queues[0], structure, group.structure_number(structure))
+        place = QueuePart(queues[0], structure, group.structure_number(structure))
         yield ClaimedUnit(place, unit.id, unit.xid, 0 if name else unit.messages, unit.times_read or 0)
         name = queue_of(queues[0])
 
@@ -551,7 +551,7 @@ def terms_of(name: str) -> str:
     return f"stream/{name}"
 
 
-def queue_at(group: Group, place: Place) -> QueueLocal:
+def queue_at(group: Group, place: QueuePart) -> QueueLocal:
     """The definition of the queue there. Raises MQIError: 2085 it is gone; 2009."""
     stored = LocalQueues(group, None, "").read(place.structure, [place.queue]).get(place.queue)
     if stored is None:

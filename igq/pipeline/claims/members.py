@@ -9,7 +9,7 @@ from sharedq.api import QueueManagerConnection, connect
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.reading.queue import Place
+from sharedq.reading.queue import QueuePart
 from sharedq.settings.values import Settings
 
 #: Why the next one of several managers is tried.
@@ -42,7 +42,7 @@ def member_of(group: Group, qmgr: str) -> str:
     raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", qmgr, "none of them is running")
 
 
-def is_private(queue: str, qmgr: str, places: list[Place], here: str) -> bool:
+def is_private(queue: str, qmgr: str, places: list[QueuePart], here: str) -> bool:
     """Whether *queue*, found by the definitions of *here*, is that manager's own.
 
     Raises:

@@ -19,7 +19,7 @@ from sharedq.api import group_for
 from sharedq.display.terminal import Terminal
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
-from sharedq.reading.plan import find_places
+from sharedq.reading.plan import find_parts
 from sharedq.settings.values import Settings
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class _Origin:
         """Check that every queue exists. Raises PipelineError, MQIError: one does not."""
         for name in self.names(settings):
             if not self.archive:
-                find_places(group_for(settings), name, self.qmgr)
+                find_parts(group_for(settings), name, self.qmgr)
 
 
 def _other_archive(path: Path, directory: Path, group: str | None) -> Archive:

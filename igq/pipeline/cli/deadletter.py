@@ -19,7 +19,7 @@ from sharedq.messages.dead_letter import reason_code
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.repository import Repository
-from sharedq.reading.plan import find_places
+from sharedq.reading.plan import find_parts
 from sharedq.settings.values import Settings
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def deadletter(
 
 
 @dataclass(frozen=True)
-class _Place:
+class _LetterSource:
     """The place of dead letters: a queue at a manager, or an archive.
 
     Attributes:
@@ -143,7 +143,7 @@ class _Place:
     def check(self, settings: Settings) -> None:
         """Check the place. Raises MQIError, PipelineError: no such queue or manager."""
         if not self.archive:
-            find_places(group_for(settings), self.queue_at(settings), self.qmgr)
+            find_parts(group_for(settings), self.queue_at(settings), self.qmgr)
 
     def queue_at(self, settings: Settings) -> str:
         """The queue at the manager."""
@@ -177,13 +177,13 @@ class _Place:
         return letters
 
 
-def _place(qmgr: str | None, queue: str | None, stored: Path | None) -> _Place:
+def _place(qmgr: str | None, queue: str | None, stored: Path | None) -> _LetterSource:
     """The place of the dead letters. Raises PipelineError: no place or two were named, or there is no such archive."""
     if stored and qmgr:
         raise PipelineError("--input goes without QM: `igq pipeline replay` puts an archive back")
     if not (stored or qmgr):
         raise PipelineError("give QM, the manager whose dead-letter queue to read, or --input")
-    return _Place(qmgr or "", queue or "", Archive.open(stored.absolute()) if stored else None)
+    return _LetterSource(qmgr or "", queue or "", Archive.open(stored.absolute()) if stored else None)
 
 
 def _tell_what_fits_none(at: Running, letters: DataFrame, choice: Chosen) -> None:

@@ -19,8 +19,8 @@ from sharedq.mqi.errors import error_for
 from sharedq.mqi.headers import MQDLH
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.repository import Repository
-from sharedq.reading.plan import find_places, plan_ranges
-from sharedq.reading.queue import Reader, Slice, Wanted
+from sharedq.reading.plan import find_parts, plan_ranges
+from sharedq.reading.queue import Reader, ReadFilter, Slice
 
 #: More messages than any queue has: one range holds all of them, in the order of the queue.
 _IN_ONE_RANGE = 1 << 60
@@ -178,8 +178,8 @@ def read_letters(group: Group, qmgr: str, queue: str, choice: Choice | None = No
 
 
 def _read(group: Group, qmgr: str, queue: str, choice: Choice) -> Iterator[Letter]:
-    wanted = Wanted(msg_id=choice.msg_id, correl_id=choice.correl_id)
-    places = find_places(group, queue, qmgr)
+    wanted = ReadFilter(msg_id=choice.msg_id, correl_id=choice.correl_id)
+    places = find_parts(group, queue, qmgr)
     reader = Reader(group.deployment(), group.name, has_data=False, beginning=HEADER_LENGTH, wanted=wanted)
     try:
         for each in plan_ranges(group, places, wanted, _IN_ONE_RANGE):

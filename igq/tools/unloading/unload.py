@@ -20,8 +20,8 @@ from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.reading.plan import find_places, plan_ranges, redis_ms
-from sharedq.reading.queue import Place, Reader, Slice, Wanted
+from sharedq.reading.plan import find_parts, plan_ranges, redis_ms
+from sharedq.reading.queue import QueuePart, Reader, ReadFilter, Slice
 from sharedq.settings.values import Settings
 
 #: Messages, and bytes of their data, of one unit of work.
@@ -43,9 +43,9 @@ class Chosen:
     older_s: float | None = None
     younger_s: float | None = None
 
-    def wanted(self, now_ms: int) -> Wanted:
+    def wanted(self, now_ms: int) -> ReadFilter:
         """Return the same as readers take it."""
-        return Wanted(
+        return ReadFilter(
             msg_id=self.msg_id,
             correl_id=self.correl_id,
             group_id=self.group_id,
@@ -123,7 +123,7 @@ def resume_removal(
 def _remove(
     settings: Settings,
     group: Group,
-    places: list[Place],
+    places: list[QueuePart],
     writer: RecordWriter,
     chosen: Chosen,
     first_unit: int,
@@ -154,12 +154,12 @@ def _remove(
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    place: Place
+    place: QueuePart
     message_id: bytes
     length: int
 
 
-def _keys(group: Group, places: list[Place], chosen: Chosen) -> Iterator[_Key]:
+def _keys(group: Group, places: list[QueuePart], chosen: Chosen) -> Iterator[_Key]:
     """Yield the keys of the messages that are meant, in the order of the queue."""
     for part in _slices(group, places, chosen, has_data=False):
         lengths = part.lengths.split()
@@ -181,7 +181,7 @@ def _take(source: Queue, key: _Key, unit: int) -> Record | None:
     return Record(message.md, message.body, key.place.structure, key.message_id.decode(), unit)
 
 
-def _slices(group: Group, places: list[Place], chosen: Chosen, *, has_data: bool) -> Iterator[Slice]:
+def _slices(group: Group, places: list[QueuePart], chosen: Chosen, *, has_data: bool) -> Iterator[Slice]:
     now_ms = redis_ms(group)
     wanted = chosen.wanted(now_ms)
     reader = Reader(group.deployment(), group.name, has_data=has_data, wanted=wanted)
@@ -203,8 +203,8 @@ def _is_meant(md: MQMD, chosen: Chosen) -> bool:
     return chosen.msg_id in (b"", md.msg_id)
 
 
-def _places(group: Group, qmgr: str, queue: str) -> list[Place]:
-    places = find_places(group, queue, qmgr)
+def _places(group: Group, qmgr: str, queue: str) -> list[QueuePart]:
+    places = find_parts(group, queue, qmgr)
     if places[0].queue.startswith(SYSTEM_QSG_TRANSMIT_QUEUE):
         raise CommandError(f"{SYSTEM_QSG_TRANSMIT_QUEUE} cannot be unloaded: its messages are on their way to a member")
     return places

@@ -9,7 +9,7 @@ import pytest
 from igq.agent.progress.report import AgentState
 from igq.errors import CommandError
 from igq.operations import look as looking
-from igq.operations.look import Wanted, chosen, look
+from igq.operations.look import StatusRequest, chosen, look
 from igq.operations.rates import Rates
 from igq.operations.troubles import troubles
 from sharedq.mqi.constants import OpenOption, PutOption
@@ -18,7 +18,7 @@ from tests.support.members import TestGroup
 from tests.support.status import read_status
 from tests.support.waits import replace_pauses
 
-CHECK = Wanted(is_check=True)
+CHECK = StatusRequest(is_check=True)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_stopped_manager_is_a_trouble_only_if_asked_for(well: TestGroup) -> No
     tell(well, state="STOPPED")
 
     assert not wrong(well)
-    only = chosen(read_status(well.settings), Wanted(manager="QM1"))
+    only = chosen(read_status(well.settings), StatusRequest(manager="QM1"))
     assert troubles(only, is_whole=False) == ["queue manager QM1: STOPPED"]
 
 
@@ -90,7 +90,7 @@ def test_a_stopped_manager_for_which_messages_wait_is_a_trouble(
     connection.put1("HERS", b"x")
     connection.put1("SYSTEM.ADMIN.QMGR.EVENT", b"x")
     assert wrong(well) == ["queue manager QM1: STOPPED, 2 messages wait for it"]
-    only = chosen(read_status(well.settings), Wanted(manager="QM1"))
+    only = chosen(read_status(well.settings), StatusRequest(manager="QM1"))
     assert troubles(only, is_whole=False) == ["queue manager QM1: STOPPED, 2 messages wait for it"]
 
 
@@ -155,26 +155,26 @@ def test_one_queue_or_those_with_a_beginning(well: TestGroup) -> None:
     well.define_shared("Q.2")
     status = read_status(well.settings)
 
-    assert [each.name for each in chosen(status, Wanted(queue="Q")).queues] == ["Q"]
-    assert [each.name for each in chosen(status, Wanted(queue="Q*")).queues] == ["Q", "Q.2"]
-    assert not chosen(status, Wanted(queue="X*")).queues
+    assert [each.name for each in chosen(status, StatusRequest(queue="Q")).queues] == ["Q"]
+    assert [each.name for each in chosen(status, StatusRequest(queue="Q*")).queues] == ["Q", "Q.2"]
+    assert not chosen(status, StatusRequest(queue="X*")).queues
     with pytest.raises(CommandError, match="no local queue X"):
-        chosen(status, Wanted(queue="X"))
+        chosen(status, StatusRequest(queue="X"))
 
 
 def test_one_manager_and_what_is_its_own(well: TestGroup) -> None:
     well.add_member("QM2")
     well.define_private("QM2", "HERS")
-    status = chosen(read_status(well.settings), Wanted(manager="QM2"))
+    status = chosen(read_status(well.settings), StatusRequest(manager="QM2"))
 
     assert [each.name for each in status.managers] == ["QM2"]
     assert {each.owner for each in status.queues} == {"QM2"}
     with pytest.raises(CommandError, match=r"no queue manager QM3 in group .*: QM1, QM2"):
-        chosen(read_status(well.settings), Wanted(manager="QM3"))
+        chosen(read_status(well.settings), StatusRequest(manager="QM3"))
 
 
 def test_a_part_of_the_group_is_shown_without_the_rest(well: TestGroup, capsys: pytest.CaptureFixture[str]) -> None:
-    assert look(well.settings, Wanted(queue="Q")) == 0
+    assert look(well.settings, StatusRequest(queue="Q")) == 0
 
     shown = capsys.readouterr().out
     assert "APPL1" in shown
@@ -185,7 +185,7 @@ def test_json_tells_age_room_node_and_version(well: TestGroup, capsys: pytest.Ca
     tell(well, version="0.1.0")
     well.connect().put1("Q", b"x")
 
-    assert look(well.settings, Wanted(is_json=True)) == 0
+    assert look(well.settings, StatusRequest(is_json=True)) == 0
 
     shown = json.loads(capsys.readouterr().out)
     (queue,) = [each for each in shown["queues"] if each["name"] == "Q"]
@@ -260,7 +260,7 @@ def test_a_watch_goes_on_where_redis_does_not_answer(
 
     replace_pauses(monkeypatch, pause)
     with pytest.raises(KeyboardInterrupt):
-        look(well.settings, Wanted(is_json=True), every_s=0.1)
+        look(well.settings, StatusRequest(is_json=True), every_s=0.1)
 
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) >= 2

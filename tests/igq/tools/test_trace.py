@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from igq.tools.trace import Wanted, Way, trace
+from igq.tools.trace import Identifiers, Way, trace
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.reading import journal_pages
@@ -40,13 +40,13 @@ def test_a_message_is_followed_with_its_units_of_work(shared: TestGroup) -> None
             queue.get(GetOption.SYNCPOINT, match=MQMD(correl_id=b"c" * 24))
             end()
     expected = [("put", "Q", None, "committed"), ("get", "Q", None, "backed out"), ("get", "Q", None, "committed")]
-    for wanted in (Wanted(msg_id=md.msg_id), Wanted(correl_id=b"c" * 24), Wanted(md.msg_id, b"c" * 24)):
+    for wanted in (Identifiers(msg_id=md.msg_id), Identifiers(correl_id=b"c" * 24), Identifiers(md.msg_id, b"c" * 24)):
         way = trace(shared.group, wanted)
         assert told(way) == expected
         assert {step.msg_id for step in way.steps} == {md.msg_id.hex()}
         assert way.stored == {}
-    assert told(trace(shared.group, Wanted(b"\1" * 24))) == []
-    assert told(trace(shared.group, Wanted(md.msg_id, b"d" * 24))) == []
+    assert told(trace(shared.group, Identifiers(b"\1" * 24))) == []
+    assert told(trace(shared.group, Identifiers(md.msg_id, b"d" * 24))) == []
 
 
 def test_what_is_not_ended_is_told_as_that(shared: TestGroup) -> None:
@@ -55,11 +55,11 @@ def test_what_is_not_ended_is_told_as_that(shared: TestGroup) -> None:
     with connection.open("Q", OpenOption.INPUT_SHARED) as queue:
         queue.get(GetOption.SYNCPOINT)
         connection.prepare(b"xid")
-        way = trace(shared.group, Wanted(group_id=md.group_id))
+        way = trace(shared.group, Identifiers(group_id=md.group_id))
         assert told(way) == [("put", "Q", None, "done"), ("get", "Q", None, "in doubt")]
         connection.backout_prepared(b"xid")
         queue.get(GetOption.SYNCPOINT)
-        way = trace(shared.group, Wanted(group_id=md.group_id))
+        way = trace(shared.group, Identifiers(group_id=md.group_id))
         assert [outcome for *_, outcome in told(way)] == ["done", "backed out", "not ended"]
         assert list(way.stored.values()) == ["Q"]
     connection.backout()
@@ -73,10 +73,10 @@ def test_a_hop_is_followed_into_the_queue_of_the_other_manager(group: TestGroup)
     md = group.connect("QM1").put1("ORDERS", b"hop", MQMD(persistence=1), qmgr_name="QM2")
     agent.serve()
     drain(group.connect("QM2"), "ORDERS")
-    steps = told(trace(group.group, Wanted(md.msg_id)))
+    steps = told(trace(group.group, Identifiers(md.msg_id)))
     assert [event for event, *_ in steps] == ["put", "transfer", "get"]
     assert (steps[0][1], steps[1][2], steps[2][1]) == ("SYSTEM.QSG.TRANSMIT.QUEUE", "ORDERS", "ORDERS")
-    at_queue = told(trace(group.group, Wanted(md.msg_id), queue="ORDERS"))
+    at_queue = told(trace(group.group, Identifiers(md.msg_id), queue="ORDERS"))
     assert [event for event, *_ in at_queue] == ["transfer", "get"]
 
 
@@ -87,12 +87,12 @@ def test_one_of_many_is_found_across_pages(shared: TestGroup, monkeypatch: pytes
     drain(connection, "Q")
     counts: list[int] = []
     for number in (0, 6, 7, 49):
-        way = trace(shared.group, Wanted(sent[number].msg_id), tell=counts.append)
+        way = trace(shared.group, Identifiers(sent[number].msg_id), tell=counts.append)
         assert told(way) == [("put", "Q", None, "done"), ("get", "Q", None, "done")]
     assert sum(counts) == 4 * way.entries
     middle = way.steps[0].row.stream_id
-    assert told(trace(shared.group, Wanted(sent[49].msg_id), start=middle)) == told(way)
-    assert told(trace(shared.group, Wanted(sent[0].msg_id), start=middle)) == [("get", "Q", None, "done")]
+    assert told(trace(shared.group, Identifiers(sent[49].msg_id), start=middle)) == told(way)
+    assert told(trace(shared.group, Identifiers(sent[0].msg_id), start=middle)) == [("get", "Q", None, "done")]
 
 
 def test_a_trimmed_journal_is_told_of(shared: TestGroup) -> None:
@@ -101,7 +101,7 @@ def test_a_trimmed_journal_is_told_of(shared: TestGroup) -> None:
     keys = shared.group.structure("APPL1")
     shared.group.client().xtrim(keys.journal, maxlen=0, approximate=False)
     connection.put1("Q", b"two")
-    way = trace(shared.group, Wanted(md.msg_id))
+    way = trace(shared.group, Identifiers(md.msg_id))
     assert (told(way), way.trimmed) == ([], ["APPL1"])
 
 

@@ -24,8 +24,8 @@ from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.queues import QueueAlias, QueueRemote
 from sharedq.reading import queue as reading
-from sharedq.reading.plan import find_places, plan_ranges
-from sharedq.reading.queue import ALL, Reader, Slice, Wanted
+from sharedq.reading.plan import find_parts, plan_ranges
+from sharedq.reading.queue import ALL, Reader, ReadFilter, Slice
 from sharedq.redis.deployment import Deployment
 from tests.support.groups import BOTH, LMIG, LSEG, MAY_SEGMENT, MIG, SEG, browse_all, put_member
 from tests.support.members import TestGroup
@@ -49,13 +49,13 @@ def read(
     group: TestGroup,
     queue: str = QUEUE,
     qmgr: str = "",
-    wanted: Wanted = ALL,
+    wanted: ReadFilter = ALL,
     per_range: int = 100,
     *,
     has_data: bool = True,
 ) -> list[Row]:
     """Rows as a browse returns them: the fields of the descriptor, besides place and data."""
-    places = find_places(group.group, queue, qmgr)
+    places = find_parts(group.group, queue, qmgr)
     reader = Reader(group.group.deployment(), group.group.name, has_data=has_data, wanted=wanted)
     found = []
     for each in plan_ranges(group.group, places, wanted, per_range):
@@ -154,8 +154,8 @@ def test_a_slice_goes_on_where_the_last_one_ended(
 
     assert len(everything) == 20
     assert bodies(group) == everything
-    assert bodies(group, wanted=Wanted(correl_id=b"same".ljust(24, b"\0"))) == everything
-    assert bodies(group, wanted=Wanted(group_id=b"g".ljust(24, b"."))) == everything[1::2]
+    assert bodies(group, wanted=ReadFilter(correl_id=b"same".ljust(24, b"\0"))) == everything
+    assert bodies(group, wanted=ReadFilter(group_id=b"g".ljust(24, b"."))) == everything[1::2]
 
 
 def test_long_messages_come_one_a_slice_and_heads_without_them(
@@ -192,7 +192,7 @@ def test_uncommitted_locked_and_expired_messages_are_not_seen(group: TestGroup, 
 
 def test_messages_put_after_the_planning_are_not_read(group: TestGroup, orders: Queue) -> None:
     orders.put(b"before", MQMD(priority=0))
-    ranges = plan_ranges(group.group, find_places(group.group, QUEUE), ALL, 10)
+    ranges = plan_ranges(group.group, find_parts(group.group, QUEUE), ALL, 10)
     orders.put(b"later, and ahead of it", MQMD(priority=9))
     reader = Reader(group.group.deployment(), group.group.name)
 
@@ -206,7 +206,7 @@ def test_reading_changes_nothing(group: TestGroup, orders: Queue) -> None:
     before = contents(group)
 
     assert bodies(group) == [b"2"]
-    assert bodies(group, wanted=Wanted(correl_id=b"c" * 24)) == []
+    assert bodies(group, wanted=ReadFilter(correl_id=b"c" * 24)) == []
     assert contents(group) == before
 
 
@@ -233,26 +233,26 @@ def put_a_mixture(orders: Queue) -> list[MQMD]:
 @pytest.mark.parametrize(
     ("wanted", "fits"),
     [
-        (Wanted(correl_id=b"c1".ljust(24, b"\0")), lambda row: row["correl_id"] == b"c1".ljust(24, b"\0")),
-        (Wanted(msg_id=b"m1".ljust(24, b"\0")), lambda row: row["msg_id"] == b"m1".ljust(24, b"\0")),
-        (Wanted(group_id=b"g".ljust(24, b"\0")), lambda row: row["group_id"] == b"g".ljust(24, b"\0")),
+        (ReadFilter(correl_id=b"c1".ljust(24, b"\0")), lambda row: row["correl_id"] == b"c1".ljust(24, b"\0")),
+        (ReadFilter(msg_id=b"m1".ljust(24, b"\0")), lambda row: row["msg_id"] == b"m1".ljust(24, b"\0")),
+        (ReadFilter(group_id=b"g".ljust(24, b"\0")), lambda row: row["group_id"] == b"g".ljust(24, b"\0")),
         (
-            Wanted(msg_id=b"m1".ljust(24, b"\0"), correl_id=b"c1".ljust(24, b"\0")),
+            ReadFilter(msg_id=b"m1".ljust(24, b"\0"), correl_id=b"c1".ljust(24, b"\0")),
             lambda row: row["correl_id"] == b"c1".ljust(24, b"\0") and row["msg_id"] == b"m1".ljust(24, b"\0"),
         ),
         (
-            Wanted(group_id=b"g".ljust(24, b"\0"), correl_id=b"c1".ljust(24, b"\0"), priority_max=2),
+            ReadFilter(group_id=b"g".ljust(24, b"\0"), correl_id=b"c1".ljust(24, b"\0"), priority_max=2),
             lambda row: (
                 row["correl_id"] == b"c1".ljust(24, b"\0") and row["group_id"] != NULL_ID and row["priority"] <= 2
             ),
         ),
-        (Wanted(priority_min=2), lambda row: row["priority"] >= 2),
-        (Wanted(priority_min=1, priority_max=2), lambda row: 1 <= row["priority"] <= 2),
-        (Wanted(correl_id=b"c9".ljust(24, b"\0")), lambda _: False),
+        (ReadFilter(priority_min=2), lambda row: row["priority"] >= 2),
+        (ReadFilter(priority_min=1, priority_max=2), lambda row: 1 <= row["priority"] <= 2),
+        (ReadFilter(correl_id=b"c9".ljust(24, b"\0")), lambda _: False),
     ],
 )
 def test_a_selection_equals_a_comparison_of_all_messages(
-    group: TestGroup, orders: Queue, wanted: Wanted, fits: Callable[[Row], bool]
+    group: TestGroup, orders: Queue, wanted: ReadFilter, fits: Callable[[Row], bool]
 ) -> None:
     put_a_mixture(orders)
 
@@ -265,10 +265,10 @@ def test_a_selection_equals_a_comparison_of_all_messages(
 def test_a_generated_msg_id_leads_to_its_message(group: TestGroup, orders: Queue) -> None:
     mds = put_a_mixture(orders)
     for number in (0, 3, 6, 9):
-        assert bodies(group, wanted=Wanted(msg_id=mds[number].msg_id)) == [b"%d" % number]
+        assert bodies(group, wanted=ReadFilter(msg_id=mds[number].msg_id)) == [b"%d" % number]
     # The same number in the MsgId of another message: a program may have copied it.
     orders.put(b"copy", MQMD(msg_id=mds[0].msg_id))
-    assert bodies(group, wanted=Wanted(msg_id=mds[0].msg_id)) == [b"0", b"copy"]
+    assert bodies(group, wanted=ReadFilter(msg_id=mds[0].msg_id)) == [b"0", b"copy"]
 
 
 @pytest.mark.usefixtures("orders")
@@ -282,9 +282,9 @@ def test_put_times_are_compared_in_milliseconds_and_both_ends_are_included(group
     first_ms = read(group)[0]["put_ms"]
 
     assert read(group)[-1]["put_ms"] == 0
-    assert bodies(group, wanted=Wanted(put_from_ms=first_ms + 1000, put_until_ms=first_ms + 2000)) == [b"1", b"2"]
-    assert bodies(group, wanted=Wanted(put_from_ms=first_ms + 1001)) == [b"2", b"3"]
-    assert bodies(group, wanted=Wanted(put_until_ms=first_ms)) == [b"0"]
+    assert bodies(group, wanted=ReadFilter(put_from_ms=first_ms + 1000, put_until_ms=first_ms + 2000)) == [b"1", b"2"]
+    assert bodies(group, wanted=ReadFilter(put_from_ms=first_ms + 1001)) == [b"2", b"3"]
+    assert bodies(group, wanted=ReadFilter(put_until_ms=first_ms)) == [b"0"]
 
 
 # -- names ---------------------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def test_an_unreadable_queue_has_its_reason(group: TestGroup, queue: str, qmgr: 
     group.define("QM1", QueueRemote(name="REMOTE", remote_queue="R", remote_qmgr="QM8"))
 
     with pytest.raises(MQIError) as caught:
-        find_places(group.group, queue, qmgr)
+        find_parts(group.group, queue, qmgr)
 
     assert caught.value.reason == reason
 
@@ -340,13 +340,13 @@ def test_a_group_that_never_was_is_not_available(group: TestGroup) -> None:
 
     nobody = Group(group.settings.model_copy(update={"group": "NONE"}))
     with pytest.raises(MQIError) as caught:
-        find_places(nobody, QUEUE)
+        find_parts(nobody, QUEUE)
     assert caught.value.reason == MQRC.Q_MGR_NOT_AVAILABLE
 
 
 @pytest.mark.usefixtures("orders")
 def test_a_server_that_is_gone_breaks_the_reading(group: TestGroup) -> None:
-    (what,) = plan_ranges(group.group, find_places(group.group, QUEUE), ALL, 10)
+    (what,) = plan_ranges(group.group, find_parts(group.group, QUEUE), ALL, 10)
     reader = Reader(Deployment("unix:///nowhere/at/all"), group.group.name)
     with pytest.raises(MQIError) as caught:
         list(reader.read(what))

@@ -15,7 +15,7 @@ from sharedq.messages.record import record_body
 from sharedq.mqi.constants import MQRC, GetOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.reading.plan import find_places
+from sharedq.reading.plan import find_parts
 from sharedq.reading.queue import SLICE_MESSAGES, Reader, Slice
 from tests.support.agents import drain
 from tests.support.groups import BOTH, browse_all, put_member
@@ -42,7 +42,7 @@ def slices(group: TestGroup, queue: Queue, *, has_data: bool = True) -> Iterator
     connection = queue.connection
     unit_id = connection.unit.id
     prepare(connection, b"taken")
-    (place,) = find_places(group.group, "ORDERS")
+    (place,) = find_parts(group.group, "ORDERS")
     reader = Reader(group.group.deployment(), group.group.name, has_data=has_data)
     yield from reader.read_unit(place, unit_id)
     reader.close()

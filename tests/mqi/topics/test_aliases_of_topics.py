@@ -22,7 +22,7 @@ from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
 from sharedq.objects.definitions.queues import QueueAlias, QueueRemote
 from sharedq.properties.handle import MessageHandle
-from sharedq.reading.plan import find_places
+from sharedq.reading.plan import find_parts
 from sharedq.session.topics import TopicHandle
 from tests.mqi.topics.scene import PROVIDED, bodies
 from tests.support.accounts import assert_accounted
@@ -253,7 +253,7 @@ def test_an_alias_of_a_topic_in_a_distribution_list_is_refused(prices: TestGroup
 def test_it_cannot_be_read_or_subscribed_to(prices: TestGroup) -> None:
     connection = prices.connect()
     queue = connection.open("PRICES", OUTPUT)
-    assert reason_of(lambda: find_places(prices.group, "PRICES", "QM1")) == MQRC.OPTION_NOT_VALID_FOR_TYPE
+    assert reason_of(lambda: find_parts(prices.group, "PRICES", "QM1")) == MQRC.OPTION_NOT_VALID_FOR_TYPE
     assert reason_of(lambda: connection.subscribe("a", queue=queue, options=PROVIDED)) == MQRC.HOBJ_ERROR
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 )
 
 from igq.pipeline.datasource.queue.pushdown import push
-from sharedq.reading.queue import ALL, Wanted
+from sharedq.reading.queue import ALL, ReadFilter
 
 ID, OTHER = b"i" * 24, b"o" * 24
 PRIORITY, PUT_AT = ("priority",), ("put_at",)
@@ -32,56 +32,56 @@ def at(ms: int, micros: int = 0) -> datetime:
 @pytest.mark.parametrize(
     ("asked", "wanted"),
     [
-        (EqualTo(("correl_id",), ID), Wanted(correl_id=ID)),
-        (EqualTo(("group_id",), bytearray(ID)), Wanted(group_id=ID)),
-        (EqualTo(PRIORITY, 5), Wanted(priority_min=5, priority_max=5)),
-        (GreaterThan(PRIORITY, 5), Wanted(priority_min=6)),
-        (GreaterThanOrEqual(PRIORITY, -3), Wanted()),
-        (LessThan(PRIORITY, 5), Wanted(priority_max=4)),
-        (LessThanOrEqual(PRIORITY, 5), Wanted(priority_max=5)),
-        (EqualTo(PUT_AT, at(7001)), Wanted(put_from_ms=7001, put_until_ms=7001)),
-        (GreaterThan(PUT_AT, at(7001)), Wanted(put_from_ms=7002)),
-        (GreaterThan(PUT_AT, at(7001, 1)), Wanted(put_from_ms=7002)),
-        (GreaterThanOrEqual(PUT_AT, at(7001)), Wanted(put_from_ms=7001)),
-        (GreaterThanOrEqual(PUT_AT, at(7001, 1)), Wanted(put_from_ms=7002)),
-        (LessThan(PUT_AT, at(7001)), Wanted(put_until_ms=7000)),
-        (LessThan(PUT_AT, at(7001, 1)), Wanted(put_until_ms=7001)),
-        (LessThanOrEqual(PUT_AT, at(7001)), Wanted(put_until_ms=7001)),
-        (LessThanOrEqual(PUT_AT, at(7001, 1)), Wanted(put_until_ms=7001)),
+        (EqualTo(("correl_id",), ID), ReadFilter(correl_id=ID)),
+        (EqualTo(("group_id",), bytearray(ID)), ReadFilter(group_id=ID)),
+        (EqualTo(PRIORITY, 5), ReadFilter(priority_min=5, priority_max=5)),
+        (GreaterThan(PRIORITY, 5), ReadFilter(priority_min=6)),
+        (GreaterThanOrEqual(PRIORITY, -3), ReadFilter()),
+        (LessThan(PRIORITY, 5), ReadFilter(priority_max=4)),
+        (LessThanOrEqual(PRIORITY, 5), ReadFilter(priority_max=5)),
+        (EqualTo(PUT_AT, at(7001)), ReadFilter(put_from_ms=7001, put_until_ms=7001)),
+        (GreaterThan(PUT_AT, at(7001)), ReadFilter(put_from_ms=7002)),
+        (GreaterThan(PUT_AT, at(7001, 1)), ReadFilter(put_from_ms=7002)),
+        (GreaterThanOrEqual(PUT_AT, at(7001)), ReadFilter(put_from_ms=7001)),
+        (GreaterThanOrEqual(PUT_AT, at(7001, 1)), ReadFilter(put_from_ms=7002)),
+        (LessThan(PUT_AT, at(7001)), ReadFilter(put_until_ms=7000)),
+        (LessThan(PUT_AT, at(7001, 1)), ReadFilter(put_until_ms=7001)),
+        (LessThanOrEqual(PUT_AT, at(7001)), ReadFilter(put_until_ms=7001)),
+        (LessThanOrEqual(PUT_AT, at(7001, 1)), ReadFilter(put_until_ms=7001)),
     ],
 )
-def test_pushed_filters_are_exact(asked: Filter, wanted: Wanted) -> None:
+def test_pushed_filters_are_exact(asked: Filter, wanted: ReadFilter) -> None:
     assert push([asked]) == (wanted, [])
 
 
 def test_a_msg_id_leads_there_and_is_compared_again() -> None:
     asked = EqualTo(("msg_id",), ID)
-    assert push([asked]) == (Wanted(msg_id=ID), [asked])
+    assert push([asked]) == (ReadFilter(msg_id=ID), [asked])
 
 
 @pytest.mark.parametrize(
     ("asked", "wanted"),
     [
-        (EqualTo(PRIORITY, 9), Wanted(priority_min=9)),
-        (EqualTo(PRIORITY, 77), Wanted(priority_min=9)),
-        (GreaterThan(PRIORITY, 9), Wanted(priority_min=9)),
-        (GreaterThanOrEqual(PRIORITY, 77), Wanted(priority_min=9)),
-        (LessThanOrEqual(PRIORITY, 9), Wanted()),
-        (LessThan(PRIORITY, 77), Wanted()),
+        (EqualTo(PRIORITY, 9), ReadFilter(priority_min=9)),
+        (EqualTo(PRIORITY, 77), ReadFilter(priority_min=9)),
+        (GreaterThan(PRIORITY, 9), ReadFilter(priority_min=9)),
+        (GreaterThanOrEqual(PRIORITY, 77), ReadFilter(priority_min=9)),
+        (LessThanOrEqual(PRIORITY, 9), ReadFilter()),
+        (LessThan(PRIORITY, 77), ReadFilter()),
     ],
 )
-def test_priorities_above_the_highest_are_pushed_as_it_and_compared_again(asked: Filter, wanted: Wanted) -> None:
+def test_priorities_above_the_highest_are_pushed_as_it_and_compared_again(asked: Filter, wanted: ReadFilter) -> None:
     assert push([asked]) == (wanted, [asked])
 
 
 @pytest.mark.parametrize("asked", [GreaterThan(PRIORITY, 8), GreaterThanOrEqual(PRIORITY, 9)])
 def test_the_highest_and_above_is_exact(asked: Filter) -> None:
-    assert push([asked]) == (Wanted(priority_min=9), [])
+    assert push([asked]) == (ReadFilter(priority_min=9), [])
 
 
 def test_several_filters_narrow_each_other() -> None:
     asked = [GreaterThan(PRIORITY, 2), LessThan(PRIORITY, 8), GreaterThan(PRIORITY, 4), EqualTo(("correl_id",), ID)]
-    assert push(asked) == (Wanted(correl_id=ID, priority_min=5, priority_max=7), [])
+    assert push(asked) == (ReadFilter(correl_id=ID, priority_min=5, priority_max=7), [])
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_filters_that_are_not_understood_are_left_to_spark(asked: Any) -> None:
 
 def test_a_second_identifier_of_a_kind_is_left_to_spark() -> None:
     first, second = EqualTo(("group_id",), ID), EqualTo(("group_id",), OTHER)
-    assert push([first, second]) == (Wanted(group_id=ID), [second])
+    assert push([first, second]) == (ReadFilter(group_id=ID), [second])

@@ -25,10 +25,10 @@ from sharedq.messages.record import (
 )
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
-from sharedq.reading.queue import Place, Slice
+from sharedq.reading.queue import QueuePart, Slice
 
 SCHEMA = to_arrow_schema(QUEUE, timezone="UTC")
-PLACE = Place("ORDERS", "APPL1", 7)
+PLACE = QueuePart("ORDERS", "APPL1", 7)
 NOW_MS = 1_790_000_000_000
 _NUMBER = st.integers(-(2**31), 2**31 - 1)
 _NAME = st.sampled_from([b"", b"A", b"NAME.OF.1", b"\xe4\xff"])

@@ -93,23 +93,23 @@ def test_random_calls_do_the_same_to_a_list(seed: int) -> None:
 def test_a_call_looks_at_no_other_property(monkeypatch: pytest.MonkeyPatch) -> None:
     """Setting and inquiring 2,000 properties one by one takes as many steps a property as setting ten does."""
     steps = 0
-    walk = ordered_properties.OrderedProperties.places
+    walk = ordered_properties.OrderedProperties.nodes
 
     def full(name: str) -> str:
         nonlocal steps
         steps += 1
         return full_name(name)
 
-    def places(
-        properties: ordered_properties.OrderedProperties, after: ordered_properties.Place | None = None
-    ) -> Iterator[ordered_properties.Place]:
+    def nodes(
+        properties: ordered_properties.OrderedProperties, after: ordered_properties.PropertyNode | None = None
+    ) -> Iterator[ordered_properties.PropertyNode]:
         nonlocal steps
         for each in walk(properties, after):
             steps += 1
             yield each
 
     monkeypatch.setattr(ordered_properties, "full_name", full)
-    monkeypatch.setattr(ordered_properties.OrderedProperties, "places", places)
+    monkeypatch.setattr(ordered_properties.OrderedProperties, "nodes", nodes)
 
     def steps_of(count: int) -> float:
         nonlocal steps

@@ -1,6 +1,6 @@
 """`format("igq.journal")`, streaming: every event of every structure once, in batches that can be read again.
 
-A batch's offset has the place (``sharedq.reading.journal_reach``) that each structure's journal was read to. A batch
+A batch's offset has the position (``sharedq.reading.journal_reach``) that each structure's journal was read to. A batch
 ends with entries that exist already, so a batch that is repeated has the same events. A structure that an offset does
 not name is newer, and is read from its beginning.
 """
@@ -21,14 +21,14 @@ from igq.pipeline.errors import PipelineError
 from sharedq.reading.journal import JournalError, errors_named, position_order
 from sharedq.reading.journal_reach import (
     BEGINNING,
-    Place,
+    JournalPosition,
     Reach,
     after,
     check_start,
     check_whole,
     count_to,
-    first_place,
-    place_before,
+    first_position,
+    position_before,
     read_reach,
 )
 from sharedq.redis.outage import is_away
@@ -39,7 +39,7 @@ ENTRIES_PER_TRIGGER = 200_000
 
 _T = TypeVar("_T")
 
-#: Structure -> the place it was read to: ``after`` and ``entries``.
+#: Structure -> the position it was read to: ``after`` and ``entries``.
 Offset = dict[str, dict[str, Any]]
 
 
@@ -50,14 +50,16 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._journals = JournalAccess(schema, options)
         self._limit = options.number("maxEntriesPerTrigger", ENTRIES_PER_TRIGGER)
         if self._journals.start == "+":
-            raise PipelineError("start=+: give a time; a query that is started again would begin at another place")
+            raise PipelineError("start=+: give a time; a query that is started again would begin at another position")
         #: A first step that fails shows a mistake rather than an outage.
         self._has_begun = False
         #: With the trigger AvailableNow: the ends of the journals when the query began.
-        self._ends: dict[str, Place] | None = None
+        self._ends: dict[str, JournalPosition] | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        return self._ride_out(lambda: _offset({name: self._first_place(name) for name in self._journals.structures()}))
+        return self._ride_out(
+            lambda: _offset({name: self._first_position(name) for name in self._journals.structures()})
+        )
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         return ReadMaxRows(self._limit)
@@ -71,16 +73,16 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _latest(self, start: Offset, most: int | None) -> Offset:
         reaches = self._reaches()
-        places = {name: self._place(start, name, reach) for name, reach in reaches.items()}
+        positions = {name: self._position(start, name, reach) for name, reach in reaches.items()}
         ends = _ends(reaches)
         if self._ends is not None:
             ends = {name: end for name, end in self._ends.items() if name in reaches}
-        ends = {name: end for name, end in ends.items() if end.entries > places[name].entries}
+        ends = {name: end for name, end in ends.items() if end.entries > positions[name].entries}
         if not ends:
             return start
-        if most is not None and sum(end.entries - places[name].entries for name, end in ends.items()) > most:
-            ends = self._cut(places, ends, most)
-        return start | _offset(places | ends)
+        if most is not None and sum(end.entries - positions[name].entries for name, end in ends.items()) > most:
+            ends = self._cut(positions, ends, most)
+        return start | _offset(positions | ends)
 
     def reportLatestOffset(self) -> Offset | None:  # noqa: N802 - Spark's name
         """The current ends of the journals, for the query's progress."""
@@ -98,12 +100,12 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         numbers = self._journals.structures()
         found: list[InputPartition] = []
-        for name, place in end.items():
+        for name, position in end.items():
             keys = self._journals.keys(name)
-            begin = self._place(start, name, read_reach(self._journals.client(keys.journal), keys))
-            entries = place["entries"] - begin.entries
+            begin = self._position(start, name, read_reach(self._journals.client(keys.journal), keys))
+            entries = position["entries"] - begin.entries
             if entries > 0:
-                found += self._journals.partitions(name, numbers[name], after(begin), place["after"], entries)
+                found += self._journals.partitions(name, numbers[name], after(begin), position["after"], entries)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -128,55 +130,57 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         keys = {name: self._journals.keys(name) for name in self._journals.structures()}
         return {name: read_reach(self._journals.client(each.journal), each) for name, each in keys.items()}
 
-    def _first_place(self, name: str) -> Place:
+    def _first_position(self, name: str) -> JournalPosition:
         keys, start = self._journals.keys(name), self._journals.start
         client = self._journals.client(keys.journal)
         reach = read_reach(client, keys)
         if start == "-":
-            return BEGINNING if reach is None else first_place(client, keys, reach)
+            return BEGINNING if reach is None else first_position(client, keys, reach)
         if not self._journals.may_miss:
             check_start(keys, reach, start)
-        return place_before(client, keys, reach, start)
+        return position_before(client, keys, reach, start)
 
-    def _place(self, start: Offset, name: str, reach: Reach | None) -> Place:
-        """The place that a structure was read to, by an offset; a later one if trimmed entries may be missed."""
+    def _position(self, start: Offset, name: str, reach: Reach | None) -> JournalPosition:
+        """The position that a structure was read to, by an offset; a later one if trimmed entries may be missed."""
         known = start.get(name)
-        place = Place(known["after"], known["entries"]) if known else BEGINNING
-        if reach is not None and place == (reach.last, reach.added):
+        position = JournalPosition(known["after"], known["entries"]) if known else BEGINNING
+        if reach is not None and position == (reach.last, reach.added):
             # Nothing was added, so nothing is missing.
-            return place
+            return position
         keys = self._journals.keys(name)
-        return check_whole(self._journals.client(keys.journal), keys, reach, place, may_miss=self._journals.may_miss)
+        return check_whole(self._journals.client(keys.journal), keys, reach, position, may_miss=self._journals.may_miss)
 
-    def _cut(self, places: Mapping[str, Place], ends: Mapping[str, Place], most: int) -> dict[str, Place]:
+    def _cut(
+        self, positions: Mapping[str, JournalPosition], ends: Mapping[str, JournalPosition], most: int
+    ) -> dict[str, JournalPosition]:
         """Ends for a batch of *most* entries, at one moment: each journal gets a share in proportion to its entries.
 
         So an event in one structure is not read long before its cause in another.
         """
-        left, share = sum(end.entries - places[name].entries for name, end in ends.items()), {}
+        left, share = sum(end.entries - positions[name].entries for name, end in ends.items()), {}
         for name, end in ends.items():
-            waiting = end.entries - places[name].entries
+            waiting = end.entries - positions[name].entries
             share[name] = -(-most * waiting // left)
             left, most = left - waiting, most - share[name]
-        cuts = {name: self._count(name, places[name], share[name], end.after) for name, end in ends.items()}
-        until_ms = min((_ms(cut) for name, cut in cuts.items() if cut.entries > places[name].entries), default=0)
+        cuts = {name: self._count(name, positions[name], share[name], end.after) for name, end in ends.items()}
+        until_ms = min((_ms(cut) for name, cut in cuts.items() if cut.entries > positions[name].entries), default=0)
         return {
-            name: cut if _ms(cut) <= until_ms else self._count(name, places[name], share[name], str(until_ms))
+            name: cut if _ms(cut) <= until_ms else self._count(name, positions[name], share[name], str(until_ms))
             for name, cut in cuts.items()
         }
 
-    def _count(self, name: str, place: Place, most: int, until: str) -> Place:
+    def _count(self, name: str, position: JournalPosition, most: int, until: str) -> JournalPosition:
         keys = self._journals.keys(name)
-        return count_to(self._journals.client(keys.journal), keys, place, most, until)
+        return count_to(self._journals.client(keys.journal), keys, position, most, until)
 
 
-def _ends(reaches: Mapping[str, Reach | None]) -> dict[str, Place]:
-    return {name: Place(reach.last, reach.added) for name, reach in reaches.items() if reach}
+def _ends(reaches: Mapping[str, Reach | None]) -> dict[str, JournalPosition]:
+    return {name: JournalPosition(reach.last, reach.added) for name, reach in reaches.items() if reach}
 
 
-def _ms(place: Place) -> int:
-    return position_order(place.after, is_end=False)[0]
+def _ms(position: JournalPosition) -> int:
+    return position_order(position.after, is_end=False)[0]
 
 
-def _offset(places: Mapping[str, Place]) -> Offset:
-    return {name: place._asdict() for name, place in places.items()}
+def _offset(positions: Mapping[str, JournalPosition]) -> Offset:
+    return {name: position._asdict() for name, position in positions.items()}

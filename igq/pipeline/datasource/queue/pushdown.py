@@ -17,14 +17,14 @@ from pyspark.sql.datasource import (
 )
 
 from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID
-from sharedq.reading.queue import ALL, Wanted
+from sharedq.reading.queue import ALL, ReadFilter
 
 __all__ = ["Filter", "push"]
 
 _IDENTIFIERS = ("msg_id", "correl_id", "group_id")
 
 
-def push(filters: Iterable[Filter]) -> tuple[Wanted, list[Filter]]:
+def push(filters: Iterable[Filter]) -> tuple[ReadFilter, list[Filter]]:
     """The request to the server, and the filters that Spark must still apply to the rows that it returns.
 
     All of *filters* must hold. A filter is left to Spark if the server cannot apply it, or may return too much for it.
@@ -54,7 +54,7 @@ def _column(each: Filter) -> str:
     return ".".join(path)
 
 
-def _narrowed(wanted: Wanted, each: Filter) -> Wanted | None:
+def _narrowed(wanted: ReadFilter, each: Filter) -> ReadFilter | None:
     """*wanted* with this filter added; None if the server cannot apply it."""
     column, value = _column(each), getattr(each, "value", None)
     if column in _IDENTIFIERS:
@@ -67,7 +67,7 @@ def _narrowed(wanted: Wanted, each: Filter) -> Wanted | None:
     return None
 
 
-def _with_identifier(wanted: Wanted, each: Filter, column: str, value: Any) -> Wanted | None:
+def _with_identifier(wanted: ReadFilter, each: Filter, column: str, value: Any) -> ReadFilter | None:
     # The server takes one identifier of each kind. A second one is left to Spark.
     is_one = isinstance(each, EqualTo) and isinstance(value, bytes | bytearray) and len(value) == len(NULL_ID)
     if not is_one or getattr(wanted, column):
@@ -82,7 +82,7 @@ def _with_identifier(wanted: Wanted, each: Filter, column: str, value: Any) -> W
             return replace(wanted, group_id=identifier)
 
 
-def _with_priority(wanted: Wanted, low: int | None, high: int | None) -> Wanted:
+def _with_priority(wanted: ReadFilter, low: int | None, high: int | None) -> ReadFilter:
     return replace(
         wanted,
         priority_min=wanted.priority_min if low is None else max(min(low, MAX_PRIORITY), wanted.priority_min),
@@ -90,7 +90,7 @@ def _with_priority(wanted: Wanted, low: int | None, high: int | None) -> Wanted:
     )
 
 
-def _with_put_time(wanted: Wanted, each: Filter, value: datetime) -> Wanted | None:
+def _with_put_time(wanted: ReadFilter, each: Filter, value: datetime) -> ReadFilter | None:
     # The column has whole milliseconds; the value may have microseconds.
     whole_s, micros = int(value.replace(microsecond=0).timestamp()), value.microsecond
     floor_ms, rest = whole_s * 1000 + micros // 1000, micros % 1000

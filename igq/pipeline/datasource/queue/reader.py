@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue.pushdown import Filter, push
 from igq.pipeline.datasource.worker import settle
-from sharedq.reading.queue import ALL, Place, Reader, ReadRange, Wanted
+from sharedq.reading.queue import ALL, QueuePart, Reader, ReadFilter, ReadRange
 from sharedq.redis.deployment import Deployment
 
 if TYPE_CHECKING:
@@ -45,25 +45,25 @@ class QueueReader(DataSourceReader):
         # No settings go to the workers: to import the modules for them takes longer than most tasks.
         self._options = options
         self._group, self._url = settings.group, str(settings.redis_url)
-        self._wanted: Wanted = ALL
+        self._wanted: ReadFilter = ALL
 
     def partitions(self) -> Sequence[InputPartition]:
         from sharedq.members.group import Group
-        from sharedq.reading.plan import find_places, plan_ranges
+        from sharedq.reading.plan import find_parts, plan_ranges
 
         group = Group(self._options.settings())
         try:
-            places = self._places(group) if self._qmgr else find_places(group, self._queue)
+            places = self._places(group) if self._qmgr else find_parts(group, self._queue)
             return [QueuePartition(what) for what in plan_ranges(group, places, self._wanted, self._rows)]
         finally:
             group.leave()
 
-    def _places(self, group: Group) -> list[Place]:
+    def _places(self, group: Group) -> list[QueuePart]:
         from igq.pipeline.claims.members import is_private, member_of
-        from sharedq.reading.plan import find_places
+        from sharedq.reading.plan import find_parts
 
         here = member_of(group, self._qmgr)
-        places = find_places(group, self._queue, here)
+        places = find_parts(group, self._queue, here)
         is_private(self._queue, self._qmgr, places, here)
         return places
 

@@ -30,7 +30,7 @@ from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.worker import end_in_good_order, end_undisturbed, settle
 from igq.pipeline.errors import PipelineError
 from sharedq.mqi.errors import MQIError
-from sharedq.reading.queue import Place, Reader
+from sharedq.reading.queue import QueuePart, Reader
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.outage import ride_out
 
@@ -63,7 +63,7 @@ class UnitsPartition(InputPartition):
         xid: external id of the first unit, where it is noted that the partition was read.
     """
 
-    units: list[tuple[Place, str]]
+    units: list[tuple[QueuePart, str]]
     xid: bytes
 
 

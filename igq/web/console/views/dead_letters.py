@@ -24,7 +24,7 @@ from sharedq.members.group import Group
 from sharedq.messages.dead_letter import HEADER_LENGTH, reason_code
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
-from sharedq.reading.plan import find_places, plan_ranges
+from sharedq.reading.plan import find_parts, plan_ranges
 from sharedq.reading.queue import ALL, Reader
 from sharedq.redis.deployment import DeploymentError
 from sharedq.settings.values import Settings
@@ -100,7 +100,7 @@ def read_list(settings: Settings, qmgr: str, queue: str, choice: Choice) -> list
 def _listed(group: Group, qmgr: str, queue: str, choice: Choice) -> Iterator[dict[str, Any]]:
     reader = Reader(group.deployment(), group.name, has_data=False, beginning=HEADER_LENGTH)
     try:
-        for number, what in enumerate(plan_ranges(group, find_places(group, queue, qmgr), ALL, _ALL)):
+        for number, what in enumerate(plan_ranges(group, find_parts(group, queue, qmgr), ALL, _ALL)):
             for part in reader.read(what):
                 for position, letter in zip(positions_of(part), letters_of(part), strict=True):
                     if choice.means(letter, part.now_ms):

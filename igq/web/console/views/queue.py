@@ -17,7 +17,7 @@ from igq.web.decoding import decode, described
 from igq.web.site import Site
 from sharedq.members.group import Group
 from sharedq.messages.message import Message
-from sharedq.reading.plan import find_places, plan_ranges
+from sharedq.reading.plan import find_parts, plan_ranges
 from sharedq.reading.queue import ALL, Reader, ReadRange, Slice
 from sharedq.settings.values import Settings
 
@@ -90,7 +90,7 @@ def read_message(settings: Settings, queue: str, qmgr: str, at: tuple[int, int])
 def _opened(settings: Settings, queue: str, qmgr: str) -> Iterator[tuple[Reader, list[ReadRange]]]:
     group = Group(settings)
     try:
-        ranges = plan_ranges(group, find_places(group, queue, qmgr), ALL, _ALL)
+        ranges = plan_ranges(group, find_parts(group, queue, qmgr), ALL, _ALL)
         reader = Reader(group.deployment(), group.name)
         try:
             yield reader, ranges

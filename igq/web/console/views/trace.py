@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
-from igq.tools.trace import Wanted, Way, describe, trace
+from igq.tools.trace import Identifiers, Way, describe, trace
 from igq.web.access.gate import Identity, Refused
 from igq.web.console.views.view import data_route
 from igq.web.site import Site
@@ -37,7 +37,7 @@ async def _trace(site: Site, _: Identity, request: Request) -> Any:
     kind, text = asked.get("kind", ""), asked.get("id", "").strip()
     if kind not in _KINDS or not text:
         raise Refused(400, "say msg_id, correl_id or group_id, and an identifier")
-    wanted = Wanted(**{kind: identifier_of(text)})
+    wanted = Identifiers(**{kind: identifier_of(text)})
     try:
         start, end = parse_position(asked.get("from", "") or "-"), parse_position(asked.get("to", "") or "+")
         check_order(start, end)
@@ -56,7 +56,7 @@ def identifier_of(text: str) -> bytes:
     return identifier.ljust(_IDENTIFIER_BYTES, b"\0")
 
 
-def follow(settings: Settings, wanted: Wanted, queue: str, start: str, end: str) -> dict[str, Any]:
+def follow(settings: Settings, wanted: Identifiers, queue: str, start: str, end: str) -> dict[str, Any]:
     """Follow messages, as ``igq trace`` does.
 
     Raises:
@@ -80,7 +80,7 @@ def follow(settings: Settings, wanted: Wanted, queue: str, start: str, end: str)
     }
 
 
-def _way(settings: Settings, wanted: Wanted, queue: str, start: str, end: str) -> Way:
+def _way(settings: Settings, wanted: Identifiers, queue: str, start: str, end: str) -> Way:
     group = Group(settings)
     try:
         return trace(group, wanted, queue=queue, start=start, end=end)

@@ -23,7 +23,7 @@ from sharedq.objects.definitions.queues import QueueAlias, QueueRemote
 from sharedq.objects.store.authorities import Authorities
 from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
-from sharedq.reading.plan import find_places
+from sharedq.reading.plan import find_parts
 from sharedq.redis.deployment import Deployment
 from tests.support.agents import AgentOfQM2, bodies
 from tests.support.backups import lose
@@ -344,9 +344,9 @@ def test_its_depth_is_that_of_all_parts(scene: Scene) -> None:
     (shown,) = repository.display_queues(SYSTEM_QSG_TRANSMIT_QUEUE)
     assert shown.state is not None
     assert shown.state.depth == 2
-    places = [(place.structure, place.queue) for place in find_places(scene.group.group, SYSTEM_QSG_TRANSMIT_QUEUE)]
+    places = [(place.structure, place.queue) for place in find_parts(scene.group.group, SYSTEM_QSG_TRANSMIT_QUEUE)]
     assert (PART in places, len(places)) == (True, 4)
-    assert len(find_places(scene.group.group, SYSTEM_QSG_TRANSMIT_QUEUE, "QM2")) == 2
+    assert len(find_parts(scene.group.group, SYSTEM_QSG_TRANSMIT_QUEUE, "QM2")) == 2
 
 
 @pytest.mark.rule(
