@@ -13,7 +13,7 @@ import pytest
 import redis
 from redis.crc import key_slot
 
-from igq.tools.trace import Wanted, trace
+from igq.tools.trace import Identifiers, trace
 from recovery.resolution import recover
 from sharedq import pymqi
 from sharedq.api import QueueManagerConnection
@@ -296,7 +296,7 @@ def test_readers_of_all_structures_name_the_one_that_is_away(cluster: Cluster, g
     with cluster.moving(key_of(group), other_node(cluster, key_of(group))):
         status, out = mqsc(group, f"DISPLAY CONN({token}) TYPE(ALL)")
         threads = mqsc(group, "DISPLAY THREAD(*)")[1]
-        way = trace(group.group, Wanted(msg_id=md.msg_id))
+        way = trace(group.group, Identifiers(msg_id=md.msg_id))
         refused = [
             reason_of(lambda: announce(group.group, "DEF NOTHING", "77")),
             reason_of(lambda: arm_queues(group.group)),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sharedq.redis.channel import Channel
 from sharedq.redis.script_source import load_script, script_names
+from sharedq.redis.wire import Wire
 from tests.support.server import Server
 
 #: Milliseconds that one call may take, and how often it is tried.
@@ -39,15 +39,15 @@ class Meter:
         """The longest call of each script in *act*."""
         by_processor: dict[str, float] = {}
         sent: dict[int, tuple[float, set[bytes]]] = {}
-        send, receive = Channel.send, Channel.receive
+        send, receive = Wire.send, Wire.receive
 
-        def measured_send(channel: Channel, packed: bytes) -> None:
-            sent[id(channel)] = self._cpu_ms(), set(_SHA.findall(packed))
-            send(channel, packed)
+        def measured_send(wire: Wire, packed: bytes) -> None:
+            sent[id(wire)] = self._cpu_ms(), set(_SHA.findall(packed))
+            send(wire, packed)
 
-        def measured_receive(channel: Channel) -> Any:
-            reply = receive(channel)
-            before, shas = sent.get(id(channel), (0.0, set()))
+        def measured_receive(wire: Wire) -> Any:
+            reply = receive(wire)
+            before, shas = sent.get(id(wire), (0.0, set()))
             took = self._cpu_ms() - before
             for sha in shas:
                 name = self._names.get(sha, "")
@@ -58,8 +58,8 @@ class Meter:
         self._client.config_set("slowlog-max-len", 10_000)
         self._client.execute_command("SLOWLOG RESET")
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(Channel, "send", measured_send)
-            patched.setattr(Channel, "receive", measured_receive)
+            patched.setattr(Wire, "send", measured_send)
+            patched.setattr(Wire, "receive", measured_receive)
             act()
         found: dict[str, float] = {}
         for entry in self._client.slowlog_get(10_000):
