@@ -30,7 +30,7 @@ def refresh_definition(connection: Connection, handle: Handle) -> bool:
     if found is None:
         connection.check_there(handle)
         raise error_for(MQRC.Q_DELETED, "", handle.object_name)
-    # 2041 is only for a put whose route is the transmit queue, and only if the queue itself was altered.
+    # `changed_path` raises 2041 for a path that leads elsewhere. `take_definition` raises 2041 for an altered queue.
     is_other_version = found[0].decode() != handle.definition.version
     if path or is_other_version:
         take_definition(handle, [b"", *found], path, for_put=is_other_version)
