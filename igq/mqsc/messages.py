@@ -15,7 +15,7 @@ ABNORMAL = "CSQ9023E: {} abnormal completion."
 STOPPED = "CSQ3106E: Queue manager {0} is stopped, {1} not processed; igq qmgr start {0} starts it."
 NOTHING_FOUND = "CSQM297I: No {} matches the request."
 THREADS = "CSQV401I: Display thread report follows."
-#: DISPLAY CONN and THREAD show no connections of a structure that is away.
+#: Left out by DISPLAY CONN and DISPLAY THREAD for a structure that is away.
 WORK_AND_HANDLES = "units of work and open handles there"
 NO_CONNECTIONS = "CSQV419I: No {} threads found."
 NO_THREADS_IN_DOUBT = "CSQV420I: No INDOUBT threads found."
