@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from igq.agent.queues.tags import serving_among
 from igq.monitoring.metrics import METRICS
+from igq.operations.queue_figures import FIGURES, figures_of
 from igq.operations.status import structure_state_of
 from recovery.report import from_record, in_order
 from sharedq.members.group import Group, Member
@@ -209,16 +210,12 @@ def _queues(figures: GroupFigures, group: str, add: _Add) -> None:
     serving = serving_among(figures.agents, figures.connections)
     for queue in figures.queues:
         labels, state = (queue.qmgr or group, queue.name, queue.structure), queue.state
-        add("ibmmq_queue_depth", labels, state.depth)
+        for name, value in figures_of(queue, serving).items():
+            add(FIGURES[name][1], labels, value)
         add("ibmmq_queue_attribute_max_depth", labels, queue.definition.max_depth)
         add("ibmmq_queue_attribute_usage", labels, queue.definition.usage == "XMITQ")
-        served = sum(each.is_of(queue) for each in serving) if serving else 0
-        add("ibmmq_queue_input_handles", labels, state.open_input + served)
-        add("ibmmq_queue_output_handles", labels, state.open_output)
-        add("ibmmq_queue_uncommitted_messages", labels, state.uncommitted)
         if figures.is_dead_letter_queue(queue):
             add("igq_queue_dead_letters", labels, state.depth)
-        add("igq_queue_waiters", labels, state.waiters)
         if queue.counts is not None:
             names = ("ibmmq_queue_hi_depth", "ibmmq_queue_mqput_mqput1_count", "ibmmq_queue_mqget_count")
             for name, value in zip(names, queue.counts, strict=True):

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, cast
 from pydantic import BaseModel
 
 from igq.agent.queues.tags import serving_among
+from igq.operations.queue_figures import figures_of
 from igq.operations.shutdown import UP, state_now
 from recovery.report import from_record, in_order
 from sharedq.members.agreed_settings import with_record
@@ -358,16 +359,12 @@ def _queues(figures: GroupFigures) -> list[QueueStatus]:
                 disposition=queue.definition.disposition,
                 owner=None if is_shared else queue.qmgr,
                 structure=queue.structure if is_shared else None,
-                depth=queue.state.depth,
-                uncommitted=queue.state.uncommitted,
                 max_depth=queue.definition.max_depth,
                 oldest_age_s=None if age_ms is None else age_ms / 1000,
-                open_input=queue.state.open_input + sum(each.is_of(queue) for each in serving),
-                open_output=queue.state.open_output,
-                waiters=queue.state.waiters,
                 is_dead_letter_queue=figures.is_dead_letter_queue(queue),
                 puts=puts,
                 gets=gets,
+                **figures_of(queue, serving),
             )
         )
     return sorted(found, key=lambda queue: (queue.name, queue.owner or "", queue.structure or ""))

@@ -16,6 +16,7 @@ from igq.mqsc.language.parameters import AREAS, keywords
 from igq.mqsc.language.parser import Command
 from igq.mqsc.records import Request, Shown, read_request, shown, shown_attributes, two_columns
 from igq.operations.command_service import state_of
+from igq.operations.queue_figures import FIGURES, figures_of
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
@@ -255,8 +256,11 @@ def _found(
     return [messages.NOTHING_FOUND.format(command.object_type), *messages.left_out(left_out)]
 
 
-def _open_for_input(queue: DisplayedQueue, serving: list[ServingHandle]) -> int:
-    return (queue.state.open_input if queue.state else 0) + sum(each.is_of(queue) for each in serving)
+def _figures(queue: DisplayedQueue, serving: list[ServingHandle], *keywords: str) -> Iterator[Shown]:
+    for name, value in figures_of(queue, serving).items():
+        keyword = FIGURES[name][0]
+        if keyword in keywords:
+            yield shown(keyword, value if keyword != "UNCOM" else "YES" if value else "NO")
 
 
 def _queue_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterator[Shown]:
@@ -264,9 +268,7 @@ def _queue_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterat
     yield Shown(("TYPE", "QTYPE"), queue.definition.kind, f"TYPE({queue.definition.kind})")
     yield from (each for each in shown_attributes(queue.definition) if each.keywords[0] != "QUEUE")
     if queue.state is not None:
-        yield shown("CURDEPTH", queue.state.depth)
-        yield shown("IPPROCS", _open_for_input(queue, serving))
-        yield shown("OPPROCS", queue.state.open_output)
+        yield from _figures(queue, serving, "CURDEPTH", "IPPROCS", "OPPROCS")
         # There are no page sets, and no IMS bridge.
         yield shown("PSID", "")
         yield shown("TPIPE", "")
@@ -296,10 +298,7 @@ def _status_record(
     assert isinstance(queue.definition, QueueLocal)
     yield shown("QUEUE", queue.name)
     yield shown("TYPE", "QUEUE")
-    yield shown("CURDEPTH", queue.state.depth)
-    yield shown("IPPROCS", _open_for_input(queue, serving))
-    yield shown("OPPROCS", queue.state.open_output)
-    yield shown("UNCOM", "YES" if queue.state.uncommitted else "NO")
+    yield from _figures(queue, serving, "CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM")
     level = queue.definition.monitoring_level(of_manager)
     yield shown("MONQ", level)
     yield shown("QSGDISP", queue.definition.disposition)
