@@ -19,17 +19,17 @@ from typing import Protocol, TypeVar
 
 from sharedq.calls.get.get import asked_for
 from sharedq.calls.get.wait import BLOCK_MAX_S
+from sharedq.calls.requests.get import GetRequest
 from sharedq.members.process import release_process
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.redis.link import Link, ScriptCall
 from sharedq.scripts.connections import attach_call, check_owner_call, connect_call, detach_call, disconnect_call
-from sharedq.scripts.get import GetRequest
+from sharedq.scripts.get import get_source
 from sharedq.scripts.handles import unwait_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Gets, Handle, StructureAccess
-from sharedq.session.unit_of_work import UnitOfWork
 
 #: A waiter waits as a browse (see ``lua/prelude/place.lua``): it is woken beside others, never instead of one.
 _AS_BROWSE = b"B"
@@ -53,18 +53,10 @@ W = TypeVar("W", bound=Watched)
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """An owner that waits: its token, and the queue that it waits for or is woken for.
-
-    The rest is what a get asks of its connection; a waiter is in no unit of work.
-    """
+    """An owner that waits: its token, and the queue that it waits for or is woken for."""
 
     token: str
-    journal_max: str
-    unit: UnitOfWork
     waits_for: Handle | None = None
-    has_unit: bool = False
-    unit_room: int = 1
-    max_uncommitted: int = 1
 
 
 @dataclass(slots=True, eq=False)
@@ -205,14 +197,19 @@ class Watch:
         if waiter is None:
             waiter = consumer.waiter = self._new_waiter(handle.structure)
         gets = handle.gets
-        # Its memory of locks and keys is the connection's.
-        mine = Gets(has_members=gets.has_members, may_meet_marks=gets.may_meet_marks, mark_ms=gets.mark_ms)
+        # The waiter is the owner that calls, and has locked nothing.
+        source = get_source(
+            handle.structure.keys, handle.queue, waiter.token, handle.definition.version, self._connection.journal_max
+        )
+        mine = Gets(
+            has_members=gets.has_members, may_meet_marks=gets.may_meet_marks, mark_ms=gets.mark_ms, source=source
+        )
         looking = replace(handle, number=0, gets=mine)
         cursor = 0
         if options & _BROWSE_NEXT:
             cursor = gets.cursor.score
         selection = asked_for(handle, consumer.md, consumer.gmo)
-        request = GetRequest(waiter, looking, selection, _BROWSE_FIRST, 1, 0, cursor=cursor)
+        request = GetRequest(self._connection, looking, selection, _BROWSE_FIRST, 1, 0, cursor=cursor)
         waiter.waits_for = handle
         return request.call(_AS_BROWSE), handle
 
@@ -259,7 +256,7 @@ class Watch:
             check_owner_call(group.keys, owner, structure),
         ):
             connection.checked_call(*call)
-        waiter = Waiter(token, connection.journal_max, UnitOfWork(token))
+        waiter = Waiter(token)
         place.waiters.append(waiter)
         if place.link is not None:
             # The thread has to block on this key, too.
@@ -288,7 +285,7 @@ class Watch:
         """The call that ends the wait of *waiter*, or another owner's wait for the same queue."""
         assert waiter.waits_for is not None
         handle = waiter.waits_for
-        return unwait_call(handle.structure.keys, handle.queue, token or waiter.token, waiter.journal_max)
+        return unwait_call(handle.structure.keys, handle.queue, token or waiter.token, self._connection.journal_max)
 
     # -- blocking ------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, NoReturn, TypedDict, Unpack
+from typing import Any, NoReturn, Protocol, TypedDict, Unpack
 
 import redis
 from redis.exceptions import AskError, MovedError, NoScriptError
@@ -95,6 +95,20 @@ steps = _Steps()
 
 class NotReplicatedError(redis.ConnectionError):
     """Too few replicas have acknowledged a change."""
+
+
+class Reader(Protocol):
+    """Runs a plain command on the server that holds *key*: a link, a group, a connection."""
+
+    def command(self, key: str, *args: Argument) -> Reply:
+        """Return the reply."""
+
+
+class ManyReader(Reader, Protocol):
+    """Runs several commands in one write, too."""
+
+    def commands(self, key: str, commands: Sequence[Sequence[bytes]]) -> list[Reply]:
+        """Return the replies, in order."""
 
 
 class _Pace(TypedDict, total=False):

@@ -3,49 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from sharedq.redis.keys import AdminKeys, StructureKeys
 from sharedq.redis.link import ScriptCall
 
-#: Token of a connection, its manager, that one's incarnation, and the token of its process.
+#: Token of a connection, its manager, the incarnation of this manager, and the token of its process.
 Owner = tuple[str, str, int, str]
-
-
-class UnitOfWork(Protocol):
-    """The arguments that come from a unit of work."""
-
-    @property
-    def id(self) -> str:
-        """It is never used again."""
-
-
-class Caller(Protocol):
-    """The arguments that come from the connection that calls."""
-
-    @property
-    def token(self) -> str:
-        """It is never used again."""
-
-    @property
-    def journal_max(self) -> str:
-        """How many entries the journal keeps; "0" where it is off."""
-
-    @property
-    def unit(self) -> UnitOfWork:
-        """The unit of work that is under way."""
-
-
-class Entered(Protocol):
-    """A structure that the caller has entered."""
-
-    @property
-    def keys(self) -> StructureKeys:
-        """Its keys."""
-
-    @property
-    def number(self) -> int:
-        """Its number in the group."""
 
 
 def connect_call(keys: AdminKeys, owner: Owner, info: str, tag: str, *, is_internal: bool) -> ScriptCall:

@@ -1,32 +1,18 @@
-"""Plain reads of Redis, by what they ask: their command, their key and its fields stand here.
+"""Plain reads of Redis, by what they ask: the command of a read, its key and its fields stand here.
 
-A reader is whatever runs a plain command: a connection, a group, a link.
+The reader, which runs the command, is a connection, a group or a link.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 from sharedq.redis.keys import AdminKeys, QueueKeys, StructureKeys
-from sharedq.redis.link import Argument, Reply
+from sharedq.redis.link import ManyReader, Reader
 
 #: Entries that Redis visits in one step of a scan.
 SCAN_COUNT = 500
-
-
-class Reader(Protocol):
-    """Runs a plain command on the server that holds *key*."""
-
-    def command(self, key: str, *args: Argument) -> Reply:
-        """Return the reply."""
-
-
-class ManyReader(Reader, Protocol):
-    """Runs several in one write, too."""
-
-    def commands(self, key: str, commands: Sequence[Sequence[bytes]]) -> list[Reply]:
-        """Return the replies, in order."""
 
 
 # -- any key ---------------------------------------------------------------------------------------------------------
@@ -52,7 +38,7 @@ def pages(
 ) -> Iterator[list[bytes]]:
     """Yield what a scan finds, step by step: members, of a hash or sorted set each with its value.
 
-    It finds all that is there from its first step to its last; an entry may come twice.
+    The scan finds all that is there from its first step to its last; an entry may come twice.
     """
     cursor = b"0"
     while True:
@@ -214,7 +200,7 @@ def some_made_queues(reader: Reader, keys: StructureKeys, token: str, count: int
 
 
 def take_wake_up(reader: Reader, key: str) -> bool:
-    """Whether a wake-up was there; it is no more."""
+    """Take a wake-up. Whether one was there."""
     return reader.command(key, "LPOP", key) is not None
 
 

@@ -12,6 +12,8 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.structures import MQMD, MQOD, MQRR
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import QueueKeys, StructureKeys
+from sharedq.scripts.get import GetSource
+from sharedq.scripts.put import PutTarget
 from sharedq.selectors.selector import Selector
 from sharedq.session.facts import QueueFacts, lowest_cap
 from sharedq.session.route import Route
@@ -136,8 +138,8 @@ class Puts:
     may_be_stale: bool = False
     #: The AlternateUserId that it was opened with: the user in the context of messages.
     alternate_user: bytes = b""
-    #: Keys of its script calls, made at the first one.
-    keys: tuple[str, ...] = ()
+    #: The arguments of its script calls that stay the same, made at the first one.
+    target: PutTarget | None = None
     #: How the last plain message was stored, for the next one that is like it.
     last: LastPut | None = None
 
@@ -174,8 +176,8 @@ class Gets:
     saved_context: Context | None = None
     #: The condition of the selection string that it was opened with: it sees the messages that fit.
     selector: Selector | None = None
-    #: Keys of its script calls, made at the first one.
-    keys: tuple[str, ...] = ()
+    #: The arguments of its script calls that stay the same, made at the first one.
+    source: GetSource | None = None
 
     def learn(self, seen: Seen) -> None:
         """Remember what a get has seen of the queue."""
@@ -233,8 +235,8 @@ class Handle:
     puts: Puts = field(default_factory=Puts)
 
     def go_by(self, definition: Definition) -> None:
-        """From now on go by this *definition*; whether anything is checked decides the keys of a put."""
-        self.definition, self.puts.keys = definition, ()
+        """From now on go by this *definition*."""
+        self.definition, self.puts.target, self.gets.source = definition, None, None
 
     def resolved_names(self, *, is_local_wanted: bool = False) -> tuple[bytes, bytes]:
         """Return the queue and manager that a call tells; for RESOLVE_LOCAL_Q those of the transmission queue."""

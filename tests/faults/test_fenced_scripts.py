@@ -9,10 +9,10 @@ import pytest
 
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
+from sharedq.calls.requests.put import undo_call
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
-from sharedq.scripts.put import undo_call
 from sharedq.scripts.unit import End, end_unit_call
 from tests.support.members import TestGroup
 from tests.support.scenes import dump

@@ -21,12 +21,12 @@ from sharedq.admin.backup.file import Backup, backup_path
 from sharedq.admin.backup.restoration import is_lost, recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.calls.get.wait import stop_waiting
+from sharedq.calls.requests.put import undo_call
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.reading.journal import read_entries
 from sharedq.redis.link import Argument, Reply
-from sharedq.scripts.put import undo_call
 from tests.recovery.scene import register_wait
 from tests.support.backups import BOTH, QUEUES, between_calls, content, killed_after, lose, mqsc, persistent
 from tests.support.groups import LMIG, LSEG, MIG, SEG, WHOLE_GROUP, drain, put_member

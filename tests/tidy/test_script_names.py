@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
-from sharedq.redis.script_source import script_names
+import pytest
+
+from sharedq.redis.script_source import load_script, script_names
+from sharedq.scripts.get import GroupedArguments
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "sharedq" / "scripts"
@@ -38,3 +42,21 @@ def test_no_other_module_puts_the_name_of_a_script_together() -> None:
         text = path.read_text("utf-8")
         assert 'f"structure/' not in text, path
         assert 'f"admin/' not in text, path
+
+
+def test_functions_of_scripts_take_no_callers() -> None:
+    """A protocol would be a shadow of something that the layers above pass."""
+    assert [path.name for path in HOME.glob("*.py") if "Protocol" in path.read_text("utf-8")] == []
+
+
+@pytest.mark.parametrize("name", ["structure/get_grouped", "structure/get_selected"])
+def test_arguments_have_the_names_that_the_header_gives_them(name: str) -> None:
+    header = load_script(name).header
+    told = header[header.index("\nARGV") : header.index("\nREPLY")]
+    fields = GroupedArguments._fields if name.endswith("selected") else GroupedArguments._fields[:33]
+    at = 0
+    for position, field in enumerate(fields, 1):
+        found = re.compile(rf"(?:^  |, | ){position}\s+{field.removesuffix('_')}\b", re.MULTILINE).search(told, at)
+        assert found, (position, field)
+        at = found.end()
+    assert not re.search(rf"^  {len(fields) + 1} ", told, re.MULTILINE)

@@ -13,12 +13,12 @@ from dataclasses import replace
 from igq.agent.delivery.arrivals import Arrival, entries_of, find_arrival, look_call
 from igq.agent.progress.pulse import Pulse
 from sharedq.calls.outgoing.descriptor import journal_detail
+from sharedq.calls.requests.put import put_call
 from sharedq.calls.unit.commit import backout
 from sharedq.messages.message import Message
 from sharedq.messages.record import PutArguments
 from sharedq.objects.store.authorities import AUTHORITIES
 from sharedq.redis.link import ScriptCall
-from sharedq.scripts.put import put_call
 from sharedq.session.connection import Connection
 
 #: The number of destinations to remember.

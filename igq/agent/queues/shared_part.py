@@ -12,6 +12,7 @@ from igq.agent.queues.destinations import Destinations
 from igq.agent.queues.transmission_queue import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq.calls.get import get as getting
 from sharedq.calls.get.wait import BLOCK_MAX_S, give_up_wait
+from sharedq.calls.requests.selection import ANY
 from sharedq.calls.unit.commit import backout
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC
@@ -20,7 +21,6 @@ from sharedq.objects.store.authorities import Authorities
 from sharedq.objects.store.parts import Place, parts_of
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.reads import destination_names
-from sharedq.scripts.selection import ANY
 from sharedq.scripts.transfer import forget_destinations_call, transfer_call
 from sharedq.session.connection import Connection
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from igq.agent.progress.retry import Trouble
 from sharedq.calls.get import get as getting
+from sharedq.calls.requests.get import members_text
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
@@ -15,7 +16,6 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.objects.store.failures import why_not_there
 from sharedq.redis.link import Argument, Reply
-from sharedq.scripts.get import members_text
 from sharedq.scripts.reads import queue_definition
 from sharedq.scripts.transfer import look_again_call
 from sharedq.session.connection import Connection

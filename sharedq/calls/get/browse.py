@@ -6,12 +6,12 @@ from sharedq.calls.get.decoding import decode, room_for
 from sharedq.calls.get.order import retain_browsed
 from sharedq.calls.get.properties import show_properties
 from sharedq.calls.get.wait import call_or_wait
+from sharedq.calls.requests.get import GetRequest
+from sharedq.calls.requests.selection import Selection
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.scripts.get import GetRequest
-from sharedq.scripts.selection import Selection
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 

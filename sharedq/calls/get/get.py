@@ -22,6 +22,8 @@ from sharedq.calls.get.selection import full_length, selected, selection_for
 from sharedq.calls.get.wait import FirstCall, call_or_wait, give_up_wait
 from sharedq.calls.put.confirmations import confirm_delivery
 from sharedq.calls.put.store import check_unit_room
+from sharedq.calls.requests.get import MARKS, GetRequest
+from sharedq.calls.requests.selection import ANY, Selection
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.put_buffer import flush_pending
@@ -45,8 +47,6 @@ from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.properties.folders import Property
 from sharedq.properties.handle import MessageHandle
 from sharedq.redis.link import Reply, ScriptCall
-from sharedq.scripts.get import MARKS, GetRequest
-from sharedq.scripts.selection import ANY, Selection
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.refusals import inhibited

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sharedq.calls.get.selection import grouped_selection, selection_for
+from sharedq.calls.requests.selection import Selection
 from sharedq.logical import (
     NOTHING,
     after_get,
@@ -19,7 +20,6 @@ from sharedq.logical import (
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQGMO, MQMD
-from sharedq.scripts.selection import Selection
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 

@@ -155,7 +155,7 @@ class _Look(Generic[_T]):
                 queue=access.keys.queue(place.queue),
                 definition=goes_by,
                 order=UNUSED,
-                gets=replace(gets, cursor=BrowseCursor(), parts=None, cursor_part=None, keys=()),
+                gets=replace(gets, cursor=BrowseCursor(), parts=None, cursor_part=None, source=None),
                 puts=Puts(),
             )
         return part

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from sharedq.calls.requests.selection import ANY, Selection
 from sharedq.logical import Wanted, match_options_of
 from sharedq.messages.record import generated_number, message_of_token
 from sharedq.mqi.constants import MQRC, MatchOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import MSG_TOKEN_LENGTH, NULL_ID
 from sharedq.mqi.structures import MQGMO, MQMD, copied
-from sharedq.scripts.selection import ANY, Selection
 from sharedq.session.handle import Handle
 
 # Plain integers: an operation on IntFlag members costs about a microsecond.

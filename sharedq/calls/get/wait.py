@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sharedq.calls.requests.get import GetRequest
 from sharedq.calls.routes.refresh import changed_path, refresh_definition, take_definition
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
-from sharedq.redis.link import Reply, ScriptCall
-from sharedq.scripts.get import GetRequest, handed_reply
+from sharedq.redis.link import Reply
+from sharedq.scripts.get import handed_reply
 from sharedq.scripts.handles import unwait_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -72,7 +73,6 @@ class _Search:
         is_waiting: the latest call registers a waiter if it finds nothing.
         may_be_waiter: the structure may have it among its waiters, or may have woken it.
         horizon: the place up to which its search found nothing.
-        is_handed: the latest call waits to be handed its message if it finds nothing.
     """
 
     connection: Connection
@@ -83,7 +83,6 @@ class _Search:
     is_waiting: bool = False
     may_be_waiter: bool = False
     horizon: int = 0
-    is_handed: bool = False
 
     def run(self, reply: Reply, first: FirstCall | None) -> Reply:
         deadline_s = None if self.wait_ms == UNLIMITED_WAIT else time.monotonic() + self.wait_ms / 1000
@@ -107,9 +106,7 @@ class _Search:
 
     def _call_first(self, first: FirstCall) -> Reply:
         self.is_waiting = self.wait_ms != 0
-        waiter = self.waiter if self.is_waiting else b""
-        self.is_handed = self.request.is_handed(waiter)
-        reply = first(waiter)
+        reply = first(self.waiter if self.is_waiting else b"")
         self.may_be_waiter = self.is_waiting
         return reply
 
@@ -123,11 +120,7 @@ class _Search:
             raise inhibited(connection, handle, MQRC.GET_INHIBITED, "MQGET")
         self.is_waiting = self.wait_ms != 0 and left_s > 0
         self.may_be_waiter |= self.is_waiting
-        return connection.call(*self._make_call(self.waiter if self.is_waiting else b""))
-
-    def _make_call(self, waiter: bytes) -> ScriptCall:
-        self.is_handed = self.request.is_handed(waiter)
-        return self.request.call(waiter, self.horizon)
+        return connection.call(*self.request.call(self.waiter if self.is_waiting else b"", self.horizon))
 
     def _block(self, reply: Reply, left_s: float) -> Reply:
         """Wait to be woken. Returns the message that it was handed or found, or None to look again."""
@@ -139,7 +132,7 @@ class _Search:
         connection.waits_on(wake_key, block_s)
         try:
             self._check_wait(left_s)
-            if self.is_handed:
+            if self.request.is_handed:
                 # The message itself wakes it; otherwise it looks again.
                 handed = connection.block(wake_key, block_s)
                 reply = handed and handed_reply(handed)
@@ -147,7 +140,7 @@ class _Search:
                     self._check_canceled()
                 return reply
             # The wake-up and the next look are one write: see Link.block_then_call.
-            _, (reply,) = connection.block_then_call(wake_key, block_s, self._make_call(self.waiter))
+            _, (reply,) = connection.block_then_call(wake_key, block_s, self.request.call(self.waiter, self.horizon))
             return reply
         finally:
             connection.waits_on(None)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare_in_force
 from sharedq.calls.outgoing.segments import Pieces, are_grouped, copy_fields, return_times, split_up
+from sharedq.calls.requests.put import batch_ends, has_members, put_call, undo_call
 from sharedq.calls.routes.refresh import refresh_definition, take_definition, until_in_force
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.context import MESSAGE_NUMBER_BYTES, generated_msg_id
@@ -18,7 +19,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD, MQPMO, copied
 from sharedq.redis.link import Reply
-from sharedq.scripts.put import STALE, batch_ends, has_members, put_call, undo_call
+from sharedq.scripts.put import STALE
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import Savepoint

@@ -19,6 +19,7 @@ from sharedq.calls.handles.ways import common_key, for_length, places_for, put_o
 from sharedq.calls.outgoing.descriptor import check_descriptor, check_properties, prepare_in_force
 from sharedq.calls.outgoing.segments import copy_fields
 from sharedq.calls.put.store import check_unit_room
+from sharedq.calls.requests.put import put_call, undo_call
 from sharedq.calls.routes.refresh import take_definition
 from sharedq.calls.routes.resolution import path_to_topic
 from sharedq.calls.topics.alias import as_put_through, check_alias
@@ -42,7 +43,7 @@ from sharedq.objects.repository import Repository
 from sharedq.objects.store.topics import Match, Matches
 from sharedq.properties.publications import Publication
 from sharedq.redis.link import Reply, ScriptCall
-from sharedq.scripts.put import STALE, put_call, undo_call
+from sharedq.scripts.put import STALE
 from sharedq.selectors.evaluation import Subject, evaluate
 from sharedq.selectors.selector import selector_for
 from sharedq.session.connection import Connection

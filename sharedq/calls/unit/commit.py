@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from sharedq.calls.requests.get import GetRequest
+from sharedq.calls.requests.selection import ANY
 from sharedq.calls.unit.put_buffer import (
     Sending,
     commit_at_once_call,
@@ -17,8 +19,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.link import Reply, ScriptCall, steps
 from sharedq.scripts.connections import forget_decisions_call
-from sharedq.scripts.get import GetRequest
-from sharedq.scripts.selection import ANY
+from sharedq.scripts.get import EndedUnit
 from sharedq.scripts.unit import NOTHING_SKIPPED, End, decide_call, end_unit_call
 from sharedq.session.connection import Connection
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
@@ -109,7 +110,7 @@ def _commit_within(connection: Connection, get: GetRequest) -> Reply:
 def _with_commit(connection: Connection, get: GetRequest) -> ScriptCall:
     unit = connection.unit
     part = unit.parts[get.handle.structure.keys.name]
-    return get.with_commit(unit.id, part.operations, list(part.queues))
+    return get.with_commit(EndedUnit(unit.id, part.operations, list(part.queues)))
 
 
 def _lose_unit(connection: Connection, why: str) -> NoReturn:

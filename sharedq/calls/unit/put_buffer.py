@@ -7,22 +7,22 @@ from typing import NamedTuple
 
 from sharedq.calls.outgoing.descriptor import NEW_IDS, prepare, prepare_in_force
 from sharedq.calls.outgoing.segments import Pieces, are_grouped, copy_fields, return_times, split_up
-from sharedq.calls.routes.refresh import refresh_definition, until_in_force
-from sharedq.messages.record import PutArguments
-from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.structures import MQMD, copied
-from sharedq.redis.link import Reply, ScriptCall, steps
-from sharedq.scripts.get import GetRequest
-from sharedq.scripts.put import (
+from sharedq.calls.requests.get import GetRequest
+from sharedq.calls.requests.put import (
     BATCH_MESSAGES,
-    STALE,
     batch_ends,
     commit_put_call,
     has_members,
     may_come_along,
     put_call,
 )
+from sharedq.calls.routes.refresh import refresh_definition, until_in_force
+from sharedq.messages.record import PutArguments
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.structures import MQMD, copied
+from sharedq.redis.link import Reply, ScriptCall, steps
+from sharedq.scripts.put import STALE
 from sharedq.session.async_puts import PendingPuts
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -199,5 +199,5 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: Get
     if part is None and not rider:
         return Sending(put_call(connection, handle, arguments, details, False, puts.version), count, handle)
     recorded, queues = (part.operations, list(part.queues)) if part else (0, [])
-    call = commit_put_call(connection, handle, arguments, details, puts.version, recorded, queues, rider)
+    call = commit_put_call(connection, puts, recorded, queues, rider.riding() if rider else None)
     return Sending(call, count, handle)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from sharedq.api import QueueManagerConnection
+from sharedq.calls.requests.put import undo_call
 from sharedq.mqi.constants import GetOption, MsgFlag, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.scripts.put import undo_call
 from tests.igq.events.scene import Events, mqsc
 from tests.igq.events.test_counts import counted
 from tests.igq.events.test_writer import LIMITS, put_alone, put_in_unit, take_in_unit

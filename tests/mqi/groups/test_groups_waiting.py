@@ -11,11 +11,11 @@ import pytest
 
 from sharedq import Message, MQIError, Queue
 from sharedq.calls.get.get import LENGTH_MAX
+from sharedq.calls.requests.get import GetRequest
+from sharedq.calls.requests.selection import Selection
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.redis.link import ScriptCall
-from sharedq.scripts.get import GetRequest
-from sharedq.scripts.selection import Selection
 from sharedq.session.connection import Connection
 from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROUP, matching, put_member, take
 from tests.support.members import TestGroup

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
+from sharedq.calls.requests.put import undo_call
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.redis.link import ScriptCall
-from sharedq.scripts.put import undo_call
 from sharedq.session.connection import Connection
 from tests.support.backups import lose
 from tests.support.groups import BOTH, MAY_SEGMENT, MIG, drain, put_logical

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
+from sharedq.calls.requests import put as put_calls
 from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.scripts import put as put_calls
 from sharedq.session.connection import Connection
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup

@@ -1,4 +1,4 @@
-"""The message that a get asks for, as the arguments of a script."""
+"""The message that a get asks for."""
 
 from __future__ import annotations
 
@@ -52,25 +52,6 @@ class Selection:
     def arguments(self) -> tuple[str | bytes, ...]:
         """In the order of the ARGV of structure/get and structure/browse."""
         return (self.message_id, self.number, self.prefix, self.msg_id, self.correl_id)
-
-    @property
-    def grouped_arguments(self) -> tuple[str | bytes | int, ...]:
-        """In the order of the ARGV of structure/get_grouped."""
-        return (
-            self.message_id,
-            self.number,
-            self.msg_id,
-            self.correl_id,
-            self.group_id,
-            "" if self.seq == ANY_SEQ else self.seq,
-            "" if self.offset == ANY_OFFSET else self.offset,
-            self.level,
-            int(self.firsts),
-            int(self.is_fixed),
-            "" if self.persistence is None else int(self.persistence),
-            int(self.is_whole),
-            int(self.is_under_cursor),
-        )
 
     @property
     def _is_for_certain_ones(self) -> bool:

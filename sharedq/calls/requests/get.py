@@ -1,0 +1,246 @@
+"""Chooses the script of a get or a browse, and gives it what it needs of the connection and the handle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharedq.calls.requests.selection import ANY, Selection
+from sharedq.logical import ANY_OFFSET, ANY_SEQ
+from sharedq.mqi.constants import GetOption, OpenOption
+from sharedq.redis.link import Argument, ScriptCall
+from sharedq.scripts.get import (
+    AFTER_COMMIT,
+    BATCH_BYTES,
+    EndedUnit,
+    GetSource,
+    GroupedArguments,
+    browse_call,
+    get_call,
+    get_grouped_call,
+    get_source,
+)
+from sharedq.scripts.put import RidingGet
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
+
+# Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
+_SYNCPOINT = int(GetOption.SYNCPOINT)
+_SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
+_MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
+_ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
+_LOCK = int(GetOption.LOCK)
+_CO_OP = int(OpenOption.CO_OP)
+#: Selections of waits that may be handed their message: any, and what the index finds.
+_HANDED = (b"A", b"C", b"M", b"X")
+#: Longer records are not handed over; see structure/get.
+_HANDED_MAX = 10240
+#: In place of whether a body may be cut.
+_BLIND = "2"
+#: Added to that: members leave room in front.
+_IN_FRONT = 2
+#: How a get belongs to a unit of work: not at all; always; if the message is persistent.
+_OUTSIDE, _INSIDE, _IF_PERSISTENT = "0", "1", "2"
+#: Letters of structure/get_grouped.
+_MARKING = (
+    (int(GetOption.MARK_BROWSE_HANDLE), "h"),
+    (int(GetOption.MARK_BROWSE_CO_OP), "c"),
+    (int(GetOption.UNMARK_BROWSE_HANDLE), "H"),
+    (int(GetOption.UNMARK_BROWSE_CO_OP), "C"),
+    (int(GetOption.UNMARKED_BROWSE_MSG), "s"),
+)
+#: Options that marks count for.
+MARKS = sum(option for option, _ in _MARKING)
+
+
+@dataclass(slots=True)
+class GetRequest:
+    """The request of a get or a browse. Each of its calls, with and without a wait, is made from this value.
+
+    Attributes:
+        connection, handle: through which it is made.
+        options: of MQGMO.
+        unit_id: of the unit of work that it belongs to under syncpoint.
+        count: messages, at most.
+        max_length: of a body.
+        cursor: of a browse: the place after which it looks; None for a get.
+        is_blind: the messages themselves are not returned, if they are plain.
+        front: bytes of ``max_length`` that members of groups, and segments, leave free.
+        waits_as: how the request waits if it is made together with a commit and finds nothing; see `call`.
+        is_handed: the latest call waits to be handed its message, where it finds none.
+    """
+
+    connection: Connection
+    handle: Handle
+    selection: Selection
+    options: int
+    count: int
+    max_length: int
+    unit_id: str = ""
+    cursor: int | None = None
+    is_blind: bool = False
+    front: int = 0
+    waits_as: bytes = b""
+    is_handed: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the script for plain messages is asked."""
+        gets, options = self.handle.gets, self.options
+        if (
+            gets.has_members
+            or gets.may_hold_lock
+            or gets.may_meet_marks
+            or gets.adds_headers
+            or self.selection.is_grouped
+        ):
+            return False
+        if self.cursor is not None:
+            return not options & (_LOCK | MARKS)
+        if options & _MARK_SKIP_BACKOUT:
+            return False
+        # The persistence of a message decides whether there is room for it in the unit of work.
+        return not options & _SYNCPOINT_IF_PERSISTENT or self.count <= self.connection.unit_room
+
+    def call(self, waiter: bytes = b"", horizon: int = 0) -> ScriptCall:
+        """The call that looks for messages.
+
+        Args:
+            waiter: how the connection waits if nothing is found: the text of its selection; empty: it does not.
+            horizon: the place up to which this search has looked.
+        """
+        return self._call(waiter, b"", horizon)
+
+    def call_after_commit(self) -> ScriptCall:
+        """The call, to be sent after a commit in the same write."""
+        return self._call(self.waits_as, AFTER_COMMIT, 0)
+
+    def with_commit(self, ended: EndedUnit) -> ScriptCall:
+        """The call that ends a unit of work first, and then takes any message."""
+        return self._plain_call(self._entry(self.waits_as, is_plain=True), (), ended)
+
+    def may_ride(self, structure: str) -> bool:
+        """Whether structure/commit_put of *structure* may make this get: for one message, under syncpoint."""
+        handle, selection = self.handle, self.selection
+        return (
+            handle.gets.rides
+            and self.count == 1
+            # Any message, or all that the index has under one prefix.
+            and (selection is ANY or bool(selection.prefix and not selection.number))
+            and self.is_plain
+            and handle.structure.keys.name == structure
+        )
+
+    def riding(self) -> RidingGet:
+        """What structure/commit_put has of this get."""
+        source, entry = self._source, self._entry(self.waits_as, is_plain=True)
+        return RidingGet(source.queue, source.version, self.unit_id, self.max_length, entry, self.selection.prefix)
+
+    def _call(self, waiter: bytes, prefix: bytes, horizon: int) -> ScriptCall:
+        is_plain = self.is_plain
+        entry = prefix + self._entry(waiter, is_plain=is_plain)
+        if not is_plain:
+            return self._grouped_call(entry, horizon)
+        if self.cursor is not None:
+            return browse_call(self._source, self.cursor, self.max_length, entry, self.selection.arguments)
+        return self._plain_call(entry, () if self.selection is ANY else self.selection.arguments)
+
+    def _entry(self, waiter: bytes, *, is_plain: bool) -> bytes:
+        """The entry of a wait among the others; see ``lua/pasted.lua``. Empty: the call does not wait."""
+        self.is_handed = (
+            is_plain
+            and waiter[:1] in _HANDED
+            and self.count == 1
+            and self.cursor is None
+            and self.max_length >= _HANDED_MAX
+            and not self.options & _SYNCPOINT_IF_PERSISTENT
+        )
+        if not waiter:
+            return b""
+        token = self._source.token.encode()
+        if not self.is_handed:
+            return waiter + token
+        return b"%b+%b" % (waiter, self.unit_id.encode()) if self.options & _SYNCPOINT else b"%b!%b" % (waiter, token)
+
+    def _plain_call(self, entry: bytes, selection: tuple[Argument, ...], ended: EndedUnit | None = None) -> ScriptCall:
+        truncate = _BLIND if self.is_blind else "1" if self.options & _ACCEPT_TRUNCATED else "0"
+        mode = _mode(self.options)
+        return get_call(
+            self._source, self.count, self.unit_id, mode, self.max_length, truncate, entry, selection, ended
+        )
+
+    def _grouped_call(self, entry: bytes, horizon: int) -> ScriptCall:
+        """The call that knows of groups, of locks and of marks."""
+        connection, handle, options, selection = self.connection, self.handle, self.options, self.selection
+        gets, source, is_get = handle.gets, self._source, self.cursor is None
+        arguments = GroupedArguments(
+            owner=source.token,
+            queue_name=handle.name,
+            version=source.version,
+            count_=self.count,
+            unit_id=self.unit_id,
+            mode="b" if not is_get else "s" if options & _MARK_SKIP_BACKOUT else _mode(options),
+            length_max=self.max_length,
+            truncate=(1 if options & _ACCEPT_TRUNCATED else 0) + (_IN_FRONT if self.front else 0),
+            bytes_max=BATCH_BYTES,
+            wait=entry,
+            journal_max=source.journal_max,
+            cursor=self.cursor or 0,
+            horizon=horizon,
+            id=selection.message_id,
+            number=selection.number,
+            msgid=selection.msg_id,
+            correl=selection.correl_id,
+            group=selection.group_id,
+            seq="" if selection.seq == ANY_SEQ else selection.seq,
+            offset="" if selection.offset == ANY_OFFSET else selection.offset,
+            level=selection.level,
+            firsts=int(selection.firsts),
+            fixed=int(selection.is_fixed),
+            persistence="" if selection.persistence is None else int(selection.persistence),
+            whole=int(selection.is_whole),
+            under_cursor=int(selection.is_under_cursor),
+            unit_is_open=int(connection.has_unit),
+            room=connection.max_uncommitted if entry[:1] == AFTER_COMMIT else connection.unit_room,
+            selector=selection.selector,
+            structure=handle.structure.number,
+        )
+        if selection.selector or gets.may_hold_lock or gets.may_meet_marks or options & (_LOCK | MARKS):
+            members = members_text(handle)
+            arguments = arguments._replace(
+                handle=handle.number,
+                lock=int(bool(options & _LOCK) and not members),
+                marking="m" if members else self._marking,
+                mark_ms=gets.mark_ms,
+                members=members,
+            )
+        return get_grouped_call(source, arguments)
+
+    @property
+    def _marking(self) -> str:
+        """What is marked, and what is passed over because it is marked."""
+        marking = "".join(letter for option, letter in _MARKING if self.options & option)
+        return marking + "t" if self.options & MARKS and self.handle.options & _CO_OP else marking
+
+    @property
+    def _source(self) -> GetSource:
+        """What its handle gives; the handle keeps it as long as it goes by the same definition."""
+        handle = self.handle
+        source = handle.gets.source
+        if source is None:
+            connection, version = self.connection, handle.definition.version
+            source = get_source(handle.structure.keys, handle.queue, connection.token, version, connection.journal_max)
+            handle.gets.source = source
+        return source
+
+
+def members_text(handle: Handle) -> str:
+    """The members that a mover's handle knows, as scripts take them; empty where it passes over nothing."""
+    names = () if handle.gets.members is None else handle.gets.members()
+    return "\n".join(("", *names, "")) if names else ""
+
+
+def _mode(options: int) -> str:
+    """How a get with these options belongs to the unit of work."""
+    if options & _SYNCPOINT:
+        return _INSIDE
+    return _IF_PERSISTENT if options & _SYNCPOINT_IF_PERSISTENT else _OUTSIDE
