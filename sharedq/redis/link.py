@@ -56,21 +56,19 @@ def _pack_many(words: Sequence[bytes]) -> bytes:
 def _packed_head(name: str, keys: tuple[str, ...]) -> tuple[int, bytes]:
     """Return the beginning of a call of a script with these keys: the number of words, and the words as Redis wants."""
     words: tuple[Argument, ...] = ("EVALSHA", load_script(name).sha, len(keys), *keys)
-    return len(words), _after_count(pack(*words))
-
-
-def _after_count(packed: bytes) -> bytes:
-    return packed[packed.index(b"\n") + 1 :]
+    packed = pack(*words)
+    return len(words), packed[packed.index(b"\n") + 1 :]
 
 
 def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> bytes:
     # The keys are half of what is sent and the same for every call of a handle, so they are packed once.
     count, head = _packed_head(name, tuple(keys))
-    return b"*%d\r\n%b%b" % (count + len(args), head, _after_count(pack(*args)) if args else b"")
+    packed = pack(*args) if args else b"\n"
+    return b"*%d\r\n%b%b" % (count + len(args), head, packed[packed.index(b"\n") + 1 :])
 
 
 def _pack_calls(calls: Sequence[ScriptCall]) -> bytes:
-    return _pack_call(*calls[0]) if len(calls) == 1 else b"".join([_pack_call(*call) for call in calls])
+    return b"".join([_pack_call(*call) for call in calls])
 
 
 def _is_undone(replies: Sequence[Reply]) -> bool:
@@ -170,7 +168,8 @@ class Link:
         refuses one of several calls, the reason is its answer, because the others have run.
         """
         key = calls[0][1][0]
-        return self._mended(key, calls, self._send(key, _pack_calls(calls), len(calls)))
+        packed = _pack_call(*calls[0]) if len(calls) == 1 else _pack_calls(calls)
+        return self._mended(key, calls, self._send(key, packed, len(calls)))
 
     def call_repeatedly(
         self, call: ScriptCall, per_write: int, writes: int, goes_on: Callable[[Sequence[Reply]], bool]
@@ -301,7 +300,7 @@ class Link:
         return self._checked(self._read(key, pack(*args)))
 
     def _read(self, key: str, packed: bytes) -> Reply:
-        return self._mend(key, packed, self._exchange(self._wire(key), packed, 1))[0]
+        return self._mend(key, packed, self._exchange_all(((self._wire(key), packed, 1),))[0])[0]
 
     def commands(self, key: str, commands: Sequence[Sequence[bytes]], *, may_be_refused: bool = False) -> list[Reply]:
         """Run plain read commands of one structure, in order, in one write.
@@ -310,7 +309,7 @@ class Link:
             may_be_refused: the reply to a command that this user may not use, or that the service lacks, is None.
         """
         packed = b"".join([_pack_many(args) for args in commands])
-        replies = self._exchange(self._wire(key), packed, len(commands))
+        (replies,) = self._exchange_all(((self._wire(key), packed, len(commands)),))
         if any(isinstance(reply, UNDONE) for reply in replies):
             # The slot moved during them, or is about to. They only read, so all may be sent again.
             replies = [self._read(key, _pack_many(args)) for args in commands]
@@ -412,15 +411,11 @@ class Link:
         """
         scripts = [*(load_script(name) for name in script_names()), mark_of_all()]
         packed = b"".join(pack("SCRIPT", "LOAD", script.source) for script in scripts)
-        for reply in self._exchange(wire, packed, len(scripts)):
+        for reply in self._exchange_all(((wire, packed, len(scripts)),))[0]:
             self._checked(reply)
 
-    def _exchange(self, wire: Wire, packed: bytes, count: int) -> list[Reply]:
-        """Send, then read *count* replies. An error is returned in place of its reply."""
-        return self._exchange_all(((wire, packed, count),))[0]
-
     def _exchange_all(self, exchanges: Sequence[_Exchange], **pace: Unpack[_Pace]) -> list[list[Reply]]:
-        """Do the same over several wires: send everything, or as the *pace* says, before waiting for an answer."""
+        """Send all, or as the *pace* says, before waiting for an answer. An error is returned in place of its reply."""
         try:
             return self._attempt_all(exchanges, **pace)
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
@@ -449,7 +444,8 @@ class Link:
                 wire.send(packed)
             found: list[list[Reply]] = []
             for wire, _, count in under_way:
-                replies = [wire.receive() for _ in range(count)]
+                # Most often there is one, which needs no loop.
+                replies = [wire.receive()] if count == 1 else [wire.receive() for _ in range(count)]
                 found.append(replies)
                 if ahead is not None and goes_on(replies):
                     # An answer was read, so Redis is not silent. The list grows while we go through it.
@@ -472,8 +468,8 @@ class Link:
         """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent."""
         wait = self._wait
         if wait is None:
-            return self._exchange(self._wire(key), packed, count)
-        replies = self._exchange(self._wire(key), packed + pack("WAIT", *wait), count + 1)
+            return self._exchange_all(((self._wire(key), packed, count),))[0]
+        (replies,) = self._exchange_all(((self._wire(key), packed + pack("WAIT", *wait), count + 1),))
         self._check_consent(replies, wait)
         return replies
 

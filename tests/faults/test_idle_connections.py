@@ -13,7 +13,7 @@ import redis
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import MQIError
-from sharedq.session import connection as connections
+from sharedq.session import calling
 from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.scenes import until
@@ -67,7 +67,7 @@ def idle_client(server: Server) -> redis.Redis:
 def test_an_idle_connection_is_kept_alive(
     server: Server, program: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.0)
+    monkeypatch.setattr(calling, "KEEP_ALIVE_S", 0.0)
     other = idle_client(server)
 
     def is_other_closed() -> bool:
@@ -90,7 +90,7 @@ def test_it_costs_nothing_while_it_is_not_due(server: Server, program: QueueMana
 
 
 def test_a_call_under_way_is_left_alone(program: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.0)
+    monkeypatch.setattr(calling, "KEEP_ALIVE_S", 0.0)
     sent: list[str] = []
     monkeypatch.setattr(type(program.connection._link), "keep_alive", lambda _: sent.append("in the middle of a call"))
     with program.connection.lock:
@@ -104,7 +104,7 @@ def test_a_call_under_way_is_left_alone(program: QueueManagerConnection, monkeyp
 
 def test_a_closed_connection_is_not_reopened(program: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its next call ends with 2009, because its connection is unknown by then."""
-    monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.0)
+    monkeypatch.setattr(calling, "KEEP_ALIVE_S", 0.0)
     link = program.connection._link
     until(link.has_lost_server, "the server closes what is idle", pause_s=0.05)
 

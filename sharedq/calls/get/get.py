@@ -111,7 +111,8 @@ def get(
         return get_from_parts(connection, handle, gmo, get_one)
     if options & _SYNCPOINT:
         _check_unit(connection, handle, options, 1)
-    flush_pending(connection)
+    if connection.pending:
+        flush_pending(connection)
     try:
         selection = _selection(handle, md, gmo, options)
     except NoMsgAvailable:
@@ -271,7 +272,8 @@ def get_many(
         )
     if options & _IN_UNIT:
         _check_unit(connection, handle, options, count)
-    flush_pending(connection)
+    if connection.pending:
+        flush_pending(connection)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
     request = GetRequest(connection, handle, _any(handle), options, count, max_length, connection.unit.id)
     return _convert(connection, None, options, _take(connection, handle, request, wait_ms), max_length)
@@ -287,7 +289,8 @@ def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
         MQIError: 2024 that many are too many; 2009.
     """
     check_unit_room(connection, count)
-    flush_pending(connection)
+    if connection.pending:
+        flush_pending(connection)
     taken, is_stopped = 0, handle.definition.facts.is_get_inhibited
     while taken < count and not is_stopped:
         sizes = [min(UNSEEN_MESSAGES, count - at) for at in range(taken, count, UNSEEN_MESSAGES)][:_CALLS_TOGETHER]

@@ -126,8 +126,12 @@ class _Search:
         """Wait to be woken. Returns the message that it was handed or found, or None to look again."""
         connection, wake_key = self.connection, self.handle.structure.keys.wake + self.connection.token
         self.horizon = 0
-        self._wait_as(reply, 1)
-        block_s = max(_until_mark_ends(reply, left_s), 0.001)
+        block_s = left_s
+        # Most often the reply says no more than 2033.
+        if len(reply) > 1:
+            self._wait_as(reply, 1)
+            block_s = _until_mark_ends(reply, left_s)
+        block_s = max(block_s, 0.001)
         # Publish the wake key before checking for quiesce, so that a later quiesce can wake us.
         connection.waits_on(wake_key, block_s)
         try:

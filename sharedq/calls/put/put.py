@@ -52,22 +52,20 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
 
 def put_checked(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
     """Put one message by options that were checked, with its context in *md*."""
-    if not handle.puts.binding and not handle.is_intra_group:
-        return _put_here(connection, handle, md, pmo, body, in_unit)
-
-    put_on = partial(_put_here, connection, md=md, pmo=pmo, body=body, in_unit=in_unit)
-    if handle.puts.binding:
-        return put_on_any(connection, handle, places_for(connection, handle, md, int(pmo.options)), in_unit, put_on)
-    way = for_length(connection, handle, len(body)) if handle.is_intra_group else handle
-    return by_way(connection, handle, way, in_unit, put_on)
+    if handle.puts.binding or handle.is_intra_group:
+        put_on = partial(_put_here, connection, md=md, pmo=pmo, body=body, in_unit=in_unit)
+        if handle.puts.binding:
+            return put_on_any(connection, handle, places_for(connection, handle, md, int(pmo.options)), in_unit, put_on)
+        return by_way(connection, handle, for_length(connection, handle, len(body)), in_unit, put_on)
+    return _put_here(connection, handle, md, pmo, body, in_unit)
 
 
 def _put_here(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
-    options = int(pmo.options)
     is_confirmed = md.report & CONFIRMS_ARRIVAL
-    if in_unit and not is_confirmed and _is_asynchronous(connection, handle, options):
-        return put_later(connection, handle, [(md, body)], options)
-    flush_pending(connection)
+    if in_unit and not is_confirmed and _is_asynchronous(connection, handle, int(pmo.options)):
+        return put_later(connection, handle, [(md, body)], int(pmo.options))
+    if connection.pending:
+        flush_pending(connection)
     warning, stored = store_one(connection, handle, md, pmo, body, in_unit)
     if is_confirmed:
         confirm_arrival(connection, handle, stored, in_unit=in_unit)
@@ -124,7 +122,8 @@ def _put_many_here(connection: Connection, handle: Handle, messages: Messages, p
     is_confirmed = any(reports) and any(report & CONFIRMS_ARRIVAL for report in reports)
     if in_unit and not is_confirmed and _is_asynchronous(connection, handle, options):
         return put_later(connection, handle, messages, options)
-    flush_pending(connection)
+    if connection.pending:
+        flush_pending(connection)
     if is_confirmed:
         messages = _apart(messages)
     kept: list[tuple[MQMD, bytes]] = []

@@ -24,6 +24,8 @@ from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import Savepoint
 
+# A plain integer: an operation on IntFlag members costs about a microsecond.
+_LOCAL_Q = int(PutOption.RESOLVE_LOCAL_Q)
 #: Segments that one call stores where all must be stored or none.
 WHOLE_MESSAGES = 1000
 
@@ -61,7 +63,7 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
         connection.unit.add(handle.structure.keys.name, handle.name, 1, is_put=True)
     if md.msg_id == NULL_ID:
         md.msg_id = generated_msg_id(connection.origin, handle.structure.number, reply[1])
-    _return_names(handle, pmo)
+    pmo.resolved_q_name, pmo.resolved_q_mgr_name = handle.resolved_names(is_local_wanted=bool(options & _LOCAL_Q))
     return warning, messages
 
 
@@ -94,7 +96,7 @@ def store_many(
         kept += _kept(connection, handle, messages, numbers)
         raise
     _return_identifiers(connection, handle, messages, numbers)
-    _return_names(handle, pmo)
+    pmo.resolved_q_name, pmo.resolved_q_mgr_name = handle.resolved_names(is_local_wanted=bool(options & _LOCAL_Q))
     return warning, messages
 
 
@@ -258,7 +260,7 @@ def _store_grouped(
     _return_identifiers(connection, handle, messages, [numbers[at] for at in pieces.first])
     _return_identifiers(connection, handle, pieces.messages, numbers)
     return_times(messages, pieces)
-    _return_names(handle, pmo)
+    pmo.resolved_q_name, pmo.resolved_q_mgr_name = handle.resolved_names(is_local_wanted=bool(options & _LOCAL_Q))
     return pieces.warning or stored, pieces.messages
 
 
@@ -309,8 +311,3 @@ def _return_identifiers(connection: Connection, handle: Handle, messages: Messag
     for (md, _), number in zip(messages, numbers, strict=True):
         if md.msg_id == NULL_ID:
             md.msg_id = front + number.to_bytes(MESSAGE_NUMBER_BYTES, "big")
-
-
-def _return_names(handle: Handle, pmo: MQPMO) -> None:
-    is_local_wanted = bool(int(pmo.options) & PutOption.RESOLVE_LOCAL_Q)
-    pmo.resolved_q_name, pmo.resolved_q_mgr_name = handle.resolved_names(is_local_wanted=is_local_wanted)

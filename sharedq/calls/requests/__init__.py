@@ -1,1 +1,1 @@
-"""What a get or a put asks of its script: the choice of the script, and the values that this script is given."""
+"""The requests of gets and puts: the choice of the script, and the values that the script is given."""

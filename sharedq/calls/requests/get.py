@@ -101,22 +101,28 @@ class GetRequest:
         # The persistence of a message decides whether there is room for it in the unit of work.
         return not options & _SYNCPOINT_IF_PERSISTENT or self.count <= self.connection.unit_room
 
-    def call(self, waiter: bytes = b"", horizon: int = 0) -> ScriptCall:
+    def call(self, waiter: bytes = b"", horizon: int = 0, *, after_commit: bool = False) -> ScriptCall:
         """The call that looks for messages.
 
         Args:
             waiter: how the connection waits if nothing is found: the text of its selection; empty: it does not.
             horizon: the place up to which this search has looked.
+            after_commit: the call is sent after a commit in the same write.
         """
-        return self._call(waiter, b"", horizon)
-
-    def call_after_commit(self) -> ScriptCall:
-        """The call, to be sent after a commit in the same write."""
-        return self._call(self.waits_as, AFTER_COMMIT, 0)
+        is_plain, source = self.is_plain, self.handle.gets.source or self._new_source()
+        entry = self._entry(waiter, source, is_plain=is_plain)
+        if after_commit:
+            entry = AFTER_COMMIT + entry
+        if not is_plain:
+            return self._grouped_call(source, entry, horizon)
+        if self.cursor is not None:
+            return browse_call(source, self.cursor, self.max_length, entry, self.selection.arguments)
+        return self._plain_call(source, entry, () if self.selection is ANY else self.selection.arguments)
 
     def with_commit(self, ended: EndedUnit) -> ScriptCall:
         """The call that ends a unit of work first, and then takes any message."""
-        return self._plain_call(self._entry(self.waits_as, is_plain=True), (), ended)
+        source = self.handle.gets.source or self._new_source()
+        return self._plain_call(source, self._entry(self.waits_as, source, is_plain=True), (), ended)
 
     def may_ride(self, structure: str) -> bool:
         """Whether structure/commit_put of *structure* may make this get: for one message, under syncpoint."""
@@ -131,20 +137,12 @@ class GetRequest:
         )
 
     def riding(self) -> RidingGet:
-        """What structure/commit_put has of this get."""
-        source, entry = self._source, self._entry(self.waits_as, is_plain=True)
+        """The values that structure/commit_put takes of this get."""
+        source = self.handle.gets.source or self._new_source()
+        entry = self._entry(self.waits_as, source, is_plain=True)
         return RidingGet(source.queue, source.version, self.unit_id, self.max_length, entry, self.selection.prefix)
 
-    def _call(self, waiter: bytes, prefix: bytes, horizon: int) -> ScriptCall:
-        is_plain = self.is_plain
-        entry = prefix + self._entry(waiter, is_plain=is_plain)
-        if not is_plain:
-            return self._grouped_call(entry, horizon)
-        if self.cursor is not None:
-            return browse_call(self._source, self.cursor, self.max_length, entry, self.selection.arguments)
-        return self._plain_call(entry, () if self.selection is ANY else self.selection.arguments)
-
-    def _entry(self, waiter: bytes, *, is_plain: bool) -> bytes:
+    def _entry(self, waiter: bytes, source: GetSource, *, is_plain: bool) -> bytes:
         """The entry of a wait among the others; see ``lua/pasted.lua``. Empty: the call does not wait."""
         self.is_handed = (
             is_plain
@@ -156,22 +154,22 @@ class GetRequest:
         )
         if not waiter:
             return b""
-        token = self._source.token.encode()
+        token = source.token.encode()
         if not self.is_handed:
             return waiter + token
         return b"%b+%b" % (waiter, self.unit_id.encode()) if self.options & _SYNCPOINT else b"%b!%b" % (waiter, token)
 
-    def _plain_call(self, entry: bytes, selection: tuple[Argument, ...], ended: EndedUnit | None = None) -> ScriptCall:
+    def _plain_call(
+        self, source: GetSource, entry: bytes, selection: tuple[Argument, ...], ended: EndedUnit | None = None
+    ) -> ScriptCall:
         truncate = _BLIND if self.is_blind else "1" if self.options & _ACCEPT_TRUNCATED else "0"
         mode = _mode(self.options)
-        return get_call(
-            self._source, self.count, self.unit_id, mode, self.max_length, truncate, entry, selection, ended
-        )
+        return get_call(source, self.count, self.unit_id, mode, self.max_length, truncate, entry, selection, ended)
 
-    def _grouped_call(self, entry: bytes, horizon: int) -> ScriptCall:
+    def _grouped_call(self, source: GetSource, entry: bytes, horizon: int) -> ScriptCall:
         """The call that knows of groups, of locks and of marks."""
         connection, handle, options, selection = self.connection, self.handle, self.options, self.selection
-        gets, source, is_get = handle.gets, self._source, self.cursor is None
+        gets, is_get = handle.gets, self.cursor is None
         arguments = GroupedArguments(
             owner=source.token,
             queue_name=handle.name,
@@ -217,19 +215,16 @@ class GetRequest:
 
     @property
     def _marking(self) -> str:
-        """What is marked, and what is passed over because it is marked."""
+        """Letters for the marks that the get makes, ends and passes over."""
         marking = "".join(letter for option, letter in _MARKING if self.options & option)
         return marking + "t" if self.options & MARKS and self.handle.options & _CO_OP else marking
 
-    @property
-    def _source(self) -> GetSource:
-        """What its handle gives; the handle keeps it as long as it goes by the same definition."""
-        handle = self.handle
-        source = handle.gets.source
-        if source is None:
-            connection, version = self.connection, handle.definition.version
-            source = get_source(handle.structure.keys, handle.queue, connection.token, version, connection.journal_max)
-            handle.gets.source = source
+    def _new_source(self) -> GetSource:
+        """The arguments that its handle gives. The handle keeps them as long as it goes by the same definition."""
+        handle, connection = self.handle, self.connection
+        handle.gets.source = source = get_source(
+            *(handle.structure.keys, handle.queue, connection.token, handle.definition.version, connection.journal_max)
+        )
         return source
 
 

@@ -140,7 +140,7 @@ def _commit_one(
     after: list[ScriptCall] = []
     # After the first chunk of a large unit of work, a get would be taken for a part of it.
     if followed and not is_riding and followed.handle.structure.keys.name == structure and unit.messages <= chunk:
-        after = [followed.call_after_commit()]
+        after = [followed.call(followed.waits_as, after_commit=True)]
     replies = connection.call_many([*calls, *after])
     # Not before: a commit that Redis refused as a whole (2192) can be tried again.
     connection.pending.clear()

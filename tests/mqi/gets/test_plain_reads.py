@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import hiredis
 import pytest
@@ -38,17 +39,17 @@ def test_all_are_answered_in_order(link: Link) -> None:
 
 @pytest.mark.parametrize("moved", [0, 1])
 def test_a_read_that_met_a_moving_slot_is_sent_again(link: Link, monkeypatch: pytest.MonkeyPatch, moved: int) -> None:
-    send, calls = Link._exchange, []
+    send, calls = Link._exchange_all, []
 
-    def exchange(self: Link, connection: object, packed: bytes, count: int) -> list[Reply]:
-        calls.append(count)
-        replies = send(self, connection, packed, count)  # type: ignore[arg-type]
+    def exchange(self: Link, exchanges: Any) -> list[list[Reply]]:
+        calls.append(exchanges[0][2])
+        found = send(self, exchanges)
         if len(calls) == 1:
-            replies[moved] = MovedError("1 127.0.0.1:1")
-        return replies
+            found[0][moved] = MovedError("1 127.0.0.1:1")
+        return found
 
     link.commands(KEY, LOOKS)
-    monkeypatch.setattr(Link, "_exchange", exchange)
+    monkeypatch.setattr(Link, "_exchange_all", exchange)
     assert link.commands(KEY, LOOKS) == FOUND
     assert calls == [2, 1, 1]
 

@@ -374,15 +374,20 @@ def refuse(
     reason: MQRC = MQRC.CF_STRUC_IN_USE,
 ) -> None:
     """From the next call of the script *name* on, *structure* cannot be reached."""
-    sent, is_away, tag = agent.connection._sent, [False], agent.group.group.structure(structure).tag
+    link, is_away, tag = agent.connection._link, [False], agent.group.group.structure(structure).tag
+    call_many, call_apart, call_repeatedly = link.call_many, link.call_apart, link.call_repeatedly
 
-    def sent_or_refused(call: Callable[..., list[Reply]], calls: Sequence[ScriptCall]) -> list[Reply]:
+    def or_refused(send: Callable[[], list[Reply]], calls: Sequence[ScriptCall]) -> list[Reply]:
         if not any(str(each[1][0]).startswith(tag) for each in calls):
-            return sent(call, calls)
+            return send()
         is_away[0] |= any(each[0] == name for each in calls)
-        return [[int(reason)] for _ in calls] if is_away[0] else sent(call, calls)
+        return [[int(reason)] for _ in calls] if is_away[0] else send()
 
-    monkeypatch.setattr(agent.connection, "_sent", sent_or_refused)
+    monkeypatch.setattr(link, "call_many", lambda calls: or_refused(lambda: call_many(calls), calls))
+    monkeypatch.setattr(link, "call_apart", lambda calls: or_refused(lambda: call_apart(calls), calls))
+    monkeypatch.setattr(
+        link, "call_repeatedly", lambda call, *how: or_refused(lambda: call_repeatedly(call, *how), [call])
+    )
 
 
 @pytest.mark.rule("igq/agent", "A queue that cannot be closed now is closed later.")
@@ -490,7 +495,8 @@ def test_a_batch_that_cannot_be_backed_out_is_left_to_recovery(
         agent.deliver()
 
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
-    assert "CF_STRUC_IN_USE" in str(caught.value)
+    # The agent tries to back out once more, on a connection that has ended.
+    assert "CF_STRUC_IN_USE" in str(caught.value.__context__)
     recover_lost(group, agent.connection.token, by="QM2")
     assert bodies(group, "POOL") == []
     again = AgentOfQM2(group)
