@@ -25,17 +25,17 @@ class QueueFacts:
     DEFPRESP(ASYNC).
     """
 
-    is_put_inhibited: bool
-    is_get_inhibited: bool
-    is_fifo: bool
-    is_group_indexed: bool
-    is_transmission: bool
-    is_permanent_dynamic: bool
-    is_temporary: bool
-    default_priority: int
-    default_persistence: int
-    max_depth: int
-    max_msg_length: int
+    is_put_inhibited: bool = False
+    is_get_inhibited: bool = False
+    is_fifo: bool = False
+    is_group_indexed: bool = False
+    is_transmission: bool = False
+    is_permanent_dynamic: bool = False
+    is_temporary: bool = False
+    default_priority: int = 0
+    default_persistence: int = 0
+    max_depth: int = 0
+    max_msg_length: int = 0
     property_control: str = "COMPAT"
     cap_expiry: int = UNLIMITED_EXPIRY
     is_asynchronous: bool = False

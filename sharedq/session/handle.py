@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from sharedq.logical import UNUSED, HandleOrder
 from sharedq.messages.context import Context
-from sharedq.mqi.constants import MQRC
+from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD, MQOD, MQRR
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import QueueKeys, StructureKeys
@@ -161,10 +161,6 @@ class Gets:
     may_hold_marks: bool = False
     #: Whether a get makes the report that a message asks for (COD). A command that moves messages delivers none.
     confirms_delivery: bool = True
-    #: Of a mover: tells the members of the group; gets pass over what is for other managers, unless it tells none.
-    members: Callable[[], Collection[str]] | None = None
-    #: A message that a program gets from the transmit queue has an MQXQH in front, made at the get.
-    adds_headers: bool = False
     #: Of SYSTEM.QSG.TRANSMIT.QUEUE, as programs open it: handles of its parts, by structure and name there. They are
     #: not registered; this one is, at the manager's own part.
     parts: dict[tuple[str, str], Handle] | None = None
@@ -233,6 +229,8 @@ class Handle:
     asked: MQOD | None = None
     gets: Gets = field(default_factory=Gets)
     puts: Puts = field(default_factory=Puts)
+    #: Each message that is got has an MQXQH in front, made at the get.
+    adds_headers: ClassVar[bool] = False
 
     def go_by(self, definition: Definition) -> None:
         """From now on go by this *definition*."""
@@ -243,6 +241,37 @@ class Handle:
         if self.destination and not is_local_wanted:
             return self.destination, self.resolved_q_mgr
         return self.name.encode(), self.opened_at.encode() if self.destination else self.resolved_q_mgr
+
+
+@dataclass(slots=True)
+class PartHandle(Handle):
+    """A part of SYSTEM.QSG.TRANSMIT.QUEUE, as a program gets from it. The queue does not register it."""
+
+    adds_headers: ClassVar[bool] = True
+
+
+@dataclass(slots=True)
+class ServedHandle(Handle):
+    """A transmission queue that an agent or a mover serves. No MQOPEN makes it, and the queue does not register it.
+
+    So the queue can be altered and deleted while it is served.
+
+    Attributes:
+        members: tells the members of the group; gets pass over what is for other managers, unless it tells none.
+    """
+
+    members: Callable[[], Collection[str]] | None = None
+
+    @classmethod
+    def of(cls, access: StructureAccess, name: str) -> ServedHandle:
+        """A handle whose definition is not read yet."""
+        options = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE)
+        return cls(0, options, name, name, access, access.keys.queue(name), Definition("", QueueFacts()))
+
+    def members_text(self) -> str:
+        """The members that it knows, as scripts take them; empty where it passes over nothing."""
+        names = () if self.members is None else self.members()
+        return "\n".join(("", *names, "")) if names else ""
 
 
 @dataclass(slots=True)

@@ -8,10 +8,9 @@ from typing import TypeVar
 
 from igq.agent.progress.retry import Trouble
 from sharedq.calls.get import get as getting
-from sharedq.calls.requests.get import members_text
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.message import Message
-from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.objects.store.failures import why_not_there
@@ -19,8 +18,7 @@ from sharedq.redis.link import Argument, Reply
 from sharedq.scripts.reads import queue_definition
 from sharedq.scripts.transfer import look_again_call
 from sharedq.session.connection import Connection
-from sharedq.session.facts import QueueFacts
-from sharedq.session.handle import Definition, Handle
+from sharedq.session.handle import Definition, ServedHandle
 
 _T = TypeVar("_T")
 #: Messages in a batch: a fixed number of IBM's.
@@ -30,20 +28,6 @@ NO_LIMIT = 999_999_999
 #: Seconds that a wait for messages lasts. Then a new one begins, which costs an idle agent a few calls; a wait without
 #: an end would look like a hang.
 WAIT_S = 180
-_OPTIONS = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE)
-_NOT_READ = QueueFacts(
-    is_put_inhibited=False,
-    is_get_inhibited=False,
-    is_fifo=False,
-    is_group_indexed=False,
-    is_transmission=False,
-    is_permanent_dynamic=False,
-    is_temporary=False,
-    default_priority=0,
-    default_persistence=0,
-    max_depth=0,
-    max_msg_length=0,
-)
 #: Failures of the transmission queue that put the agent into the state of retry.
 _TROUBLES = frozenset(
     {
@@ -73,16 +57,7 @@ class TransmissionQueue:
         self._connection, self._access = connection, connection.access(structure)
         # A batch has IBM's fixed size and may go to as many queues, whatever the limits for programs are.
         connection.max_uncommitted = connection.max_handles = NO_LIMIT
-        # Register no handle: the queue can be altered and deleted while it is served. The server then retries.
-        self.handle = Handle(
-            number=0,
-            options=_OPTIONS,
-            object_name=name,
-            name=name,
-            structure=self._access,
-            queue=self._access.keys.queue(name),
-            definition=Definition("", _NOT_READ),
-        )
+        self.handle = ServedHandle.of(self._access, name)
         self.reload()
 
     def reload(self) -> None:
@@ -96,7 +71,7 @@ class TransmissionQueue:
 
     def look_for(self, members: Callable[[], Collection[str]]) -> None:
         """From now on pass over what is for other managers than these, where *members* tells any; look at all anew."""
-        self.handle.gets.members = members
+        self.handle.members = members
         try:
             self.look_again(self._connection.call)
         except MQIError as error:
@@ -108,7 +83,7 @@ class TransmissionQueue:
         Raises:
             MQIError: Redis cannot be reached.
         """
-        call(*look_again_call(self._access.keys, self.handle.queue, members_text(self.handle)))
+        call(*look_again_call(self._access.keys, self.handle.queue, self.handle.members_text()))
 
     @property
     def is_quiescing(self) -> bool:
@@ -181,7 +156,7 @@ class TransmissionQueue:
 
     def _meet_marks(self) -> None:
         """Mark the messages that are passed over."""
-        self.handle.gets.may_meet_marks = self.handle.gets.may_meet_marks or self.handle.gets.members is not None
+        self.handle.gets.may_meet_marks = self.handle.gets.may_meet_marks or self.handle.members is not None
 
     def _check_usable(self) -> None:
         facts = self.handle.definition.facts

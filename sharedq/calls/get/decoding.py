@@ -78,7 +78,7 @@ def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[byte
     messages = [
         Message((record, message_id, structure_number, now_ms)) for message_id, record in zip(ids, records, strict=True)
     ]
-    if handle.definition.facts.is_transmission and handle.gets.adds_headers:
+    if handle.adds_headers and handle.definition.facts.is_transmission:
         # A part of the transmit queue is named after the manager that it is for, or is in its structure.
         named = handle.name.partition(PART_SEPARATOR)[2] or handle.structure.keys.name.removeprefix(
             private_structure("")

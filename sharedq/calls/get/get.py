@@ -299,7 +299,7 @@ def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
             GetRequest(connection, handle, selection, _SYNCPOINT, size, LENGTH_MAX, unit_id, is_blind=True)
             for size in sizes
         ]
-        if not requests[0].is_plain:
+        if handle.gets.parts is not None or not requests[0].is_plain:
             break
         replies = connection.call_many([request.call() for request in requests])
         for size, reply in zip(sizes, replies, strict=True):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Generic, TypeVar
 
-from sharedq.logical import UNUSED
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
@@ -16,7 +15,7 @@ from sharedq.mqi.structures import MQGMO
 from sharedq.objects.store.failures import why_not_there
 from sharedq.objects.store.parts import Place, own_part, parts_of
 from sharedq.session.connection import Connection
-from sharedq.session.handle import BrowseCursor, Definition, Handle, Puts, StructureAccess
+from sharedq.session.handle import BrowseCursor, Definition, Handle, PartHandle, StructureAccess
 
 _T = TypeVar("_T")
 #: A get waits at one part. After this many milliseconds it looks at the other parts.
@@ -147,16 +146,17 @@ class _Look(Generic[_T]):
             if access is not self.handle.structure:
                 # Only the own part goes by the handle's definition: an alias with GET(DISABLED) refuses there.
                 goes_by = Definition.of(version, definition)
-            part = self.handle.gets.parts[place] = replace(
-                self.handle,
+            part = self.handle.gets.parts[place] = PartHandle(
                 number=0,
+                options=self.handle.options,
+                object_name=self.handle.object_name,
+                object_q_mgr_name=self.handle.object_q_mgr_name,
+                opened_at=self.handle.opened_at,
                 name=place.queue,
                 structure=access,
                 queue=access.keys.queue(place.queue),
                 definition=goes_by,
-                order=UNUSED,
                 gets=replace(gets, cursor=BrowseCursor(), parts=None, cursor_part=None, source=None),
-                puts=Puts(),
             )
         return part
 

@@ -379,7 +379,7 @@ def _handle(
         target_qmgr=route.target_qmgr.encode(),
         resolved_q_mgr=(route.target_qmgr or (opened_at if is_private else connection.group.name)).encode(),
         is_intra_group=route.is_intra_group,
-        gets=Gets(adds_headers=is_transmit_queue, parts={} if is_transmit_queue else None),
+        gets=Gets(parts={} if is_transmit_queue else None),
     )
 
 

@@ -21,7 +21,7 @@ from sharedq.scripts.get import (
 )
 from sharedq.scripts.put import RidingGet
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle
+from sharedq.session.handle import Handle, ServedHandle
 
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _SYNCPOINT = int(GetOption.SYNCPOINT)
@@ -90,7 +90,7 @@ class GetRequest:
             gets.has_members
             or gets.may_hold_lock
             or gets.may_meet_marks
-            or gets.adds_headers
+            or self.handle.adds_headers
             or self.selection.is_grouped
         ):
             return False
@@ -203,7 +203,7 @@ class GetRequest:
             structure=handle.structure.number,
         )
         if selection.selector or gets.may_hold_lock or gets.may_meet_marks or options & (_LOCK | MARKS):
-            members = members_text(handle)
+            members = handle.members_text() if isinstance(handle, ServedHandle) else ""
             arguments = arguments._replace(
                 handle=handle.number,
                 lock=int(bool(options & _LOCK) and not members),
@@ -226,12 +226,6 @@ class GetRequest:
             *(handle.structure.keys, handle.queue, connection.token, handle.definition.version, connection.journal_max)
         )
         return source
-
-
-def members_text(handle: Handle) -> str:
-    """The members that a mover's handle knows, as scripts take them; empty where it passes over nothing."""
-    names = () if handle.gets.members is None else handle.gets.members()
-    return "\n".join(("", *names, "")) if names else ""
 
 
 def _mode(options: int) -> str:
