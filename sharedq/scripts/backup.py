@@ -18,14 +18,14 @@ def backup_page_call(
 
     Args:
         messages, locks: keys of the queue.
-        after, arrival: where the page before has ended, and the latest arrival that is read.
+        after, arrival: the place where the page before has ended, and the latest arrival that is read.
         count, size: messages and bytes of a page, at most.
     """
     return "structure/backup_page", (messages, locks, keys.messages), (after, arrival, count, size)
 
 
 def backup_changes_call(keys: StructureKeys, arguments: Sequence[Argument]) -> ScriptCall:
-    """Follow the journal, and look at what is doubtful by it, all in one moment."""
+    """Follow the journal, and look at each message that the journal leaves doubtful, all in one moment."""
     queue = keys.queue("")
     script_keys = (
         *(keys.journal, keys.messages, keys.sequence, keys.trash),

@@ -14,7 +14,7 @@ def events_field(qmgr: str) -> str:
 
 
 def note_event_call(keys: StructureKeys, qmgr: str, word: str, note: Mapping[str, str | int | bytes]) -> ScriptCall:
-    """Note an event, where *qmgr* asks for those that *word* stands for; ``""``: always."""
+    """Note an event if *qmgr* asks for the kind of event that *word* stands for; ``""``: note it always."""
     fields = [part for pair in note.items() for part in pair]
     return "structure/note_event", (keys.versions, keys.events), (events_field(qmgr), word, *fields)
 
@@ -36,13 +36,13 @@ def reset_counts_call(queues: Sequence[QueueKeys]) -> ScriptCall:
 
 
 def take_triggers_call(keys: StructureKeys, caller: str, cursor: bytes, count: int) -> ScriptCall:
-    """Read a page of what there is to look at for trigger messages."""
+    """Read a page of the entries that may owe trigger messages."""
     script_keys = (keys.owners, keys.versions, keys.owed, keys.triggers)
     return "structure/take_triggers", script_keys, (caller, cursor, count)
 
 
 def owe_trigger_call(keys: StructureKeys, field: str, count: int | None = None) -> ScriptCall:
-    """Have the manager that writes a structure's trigger messages look there; *count*: how often it came."""
+    """Have the manager that writes a structure's trigger messages look there; *count*: messages that came."""
     script_keys = (keys.versions, keys.owed, keys.triggers)
     return "structure/owe_trigger", script_keys, (field, "" if count is None else count)
 
@@ -56,7 +56,7 @@ def claim_trigger_call(
 
 
 def settle_trigger_call(keys: StructureKeys, caller: str, found: str, count: int) -> ScriptCall:
-    """Forget *count* times of what was *found*: they are done."""
+    """Forget *count* times of an entry that was *found*: its work is done."""
     return "structure/settle_trigger", (keys.owners, keys.versions, keys.owed), (caller, found, count)
 
 

@@ -71,12 +71,12 @@ def alter_qmgr_call(keys: AdminKeys, qmgr: str, known: bytes, attributes: str, *
 
 
 def set_authority_call(keys: AdminKeys, records: str, field: str, add: str, remove: str) -> ScriptCall:
-    """Change an authority record. *records* is the key of those for its object type."""
+    """Change an authority record. *records* is the key of the records for its object type."""
     return "admin/set_authority", (keys.group, records), (field, add, remove)
 
 
 def remove_authority_call(keys: AdminKeys, records: str, field: str) -> ScriptCall:
-    """Delete an authority record. *records* is the key of those for its object type."""
+    """Delete an authority record. *records* is the key of the records for its object type."""
     return "admin/remove_authority", (keys.group, records), (field,)
 
 
@@ -86,7 +86,7 @@ def define_named_call(key: str, name: str, expected: bytes, definition: str) -> 
 
 
 def structure_state_call(keys: AdminKeys, structure: str, state: str, known: str) -> ScriptCall:
-    """Tell the group how a structure was seen, if *known* is still what it has been told."""
+    """Tell the group the state of a structure, unless the group has been told another state than *known* since."""
     return "admin/structure_state", (keys.members, keys.failures), (structure, state, known)
 
 
@@ -141,7 +141,7 @@ def end_subscription_call(
     """Close the subscription *number*, or remove it.
 
     Args:
-        caller: the connection that does so; "" for a command.
+        caller: the connection that calls; "" for a command.
         holder: the connection that may have it open.
     """
     script_keys = (
@@ -199,7 +199,7 @@ def note_delivered_call(keys: AdminKeys, caller: str, counts: Iterable[tuple[str
 
 
 def add_orphan_call(keys: AdminKeys, structure: str, queue: str, maker: str) -> ScriptCall:
-    """Note that a temporary queue is to be deleted, although its *maker* ends before that."""
+    """Note that a temporary queue is to be deleted, although its *maker* ends before the deletion."""
     return "admin/add_orphan", (keys.orphans,), (f"{structure}\n{queue}", maker)
 
 

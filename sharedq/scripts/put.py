@@ -135,7 +135,7 @@ def commit_put_call(
     details: Sequence[str],
     rider: RidingGet | None,
 ) -> ScriptCall:
-    """Store a batch of messages, and commit the unit of work with them, which else is gets in the same structure.
+    """Store a batch of messages, and commit the unit of work with them. All else in it is gets in the same structure.
 
     Args:
         operations, queues: what the unit of work has recorded in the structure, and the queues that it touches.
@@ -161,5 +161,5 @@ def commit_put_call(
 
 
 def _words(messages: Iterable[Iterable[Argument]]) -> Iterator[Argument]:
-    """The parts of each message, one after another. The types of these parts differ, and `chain` alone forgets that."""
+    """The parts of each message, one after another. `chain` alone would forget that the types of these parts differ."""
     return chain.from_iterable(messages)

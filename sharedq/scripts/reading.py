@@ -33,7 +33,7 @@ def oldest_call(keys: StructureKeys, queues: Sequence[QueueKeys], known: Sequenc
     """Read when the oldest available message of each of some queues was put.
 
     Args:
-        known: that message for each queue; empty if the script must look for it.
+        known: the id of that message for each queue; empty if the script must look for the message.
         size: bytes of records after which no further queue is begun.
     """
     of_queues = [key for queue in queues for key in (queue.available, queue.members)]

@@ -119,7 +119,7 @@ def recovery_count(reader: Reader, keys: AdminKeys) -> int:
 
 
 def prepared_units(reader: Reader, keys: AdminKeys) -> list[bytes]:
-    """Return what is known of each prepared unit of work, JSON."""
+    """Return the entry of each prepared unit of work, JSON."""
     found: list[bytes] = reader.command(keys.prepared, "HVALS", keys.prepared)
     return found
 
@@ -191,12 +191,12 @@ def some_holdings(reader: ManyReader, keys: StructureKeys, tokens: Sequence[str]
 
 
 def some_made_queues(reader: Reader, keys: StructureKeys, token: str, count: int) -> list[str]:
-    """Return up to *count* queues that an owner made from models and that go with it."""
+    """Return up to *count* queues that an owner made from models and that go with the owner."""
     key = keys.made + token
     return [name.decode() for name in reader.command(key, "SRANDMEMBER", key, count)]
 
 
-# -- a wake list, whose reader takes what it reads ---------------------------------------------------------------------
+# -- a wake list, whose reader takes its entries -----------------------------------------------------------------------
 
 
 def take_wake_up(reader: Reader, key: str) -> bool:

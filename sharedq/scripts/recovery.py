@@ -42,7 +42,7 @@ def progress_call(
     done: Sequence[tuple[str, int, int]],
     ended_leases: Sequence[str],
 ) -> ScriptCall:
-    """Report what was done and keep the claims.
+    """Report the work done and keep the claims.
 
     Args:
         done: tokens of targets, with units of work and messages resolved since the last report.
@@ -108,7 +108,7 @@ def release_call(
 def adopt_call(
     keys: StructureKeys, token: str, owner: str, handles: Sequence[str], waiters: Iterable[bytes], *, is_gone: bool
 ) -> ScriptCall:
-    """Make an unknown *owner* one of the dead, with the handles and waiters that were found for it."""
+    """Make an unknown *owner* one of the dead, with the handles and waiters that were found for this owner."""
     queue = keys.queue("")
     return (
         "structure/adopt",

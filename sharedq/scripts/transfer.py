@@ -19,7 +19,7 @@ def transfer_call(
 
     Args:
         arguments: about the source, after the name of its queue.
-        targets: the queues, with what is said of each.
+        targets: the queues, with the arguments of each.
     """
     script_keys = [
         *(keys.owners, keys.sequence, keys.messages, queue.queue, queue.available, queue.index, keys.expiry),
@@ -33,7 +33,7 @@ def transfer_call(
 
 
 def look_again_call(keys: StructureKeys, queue: QueueKeys, members: str) -> ScriptCall:
-    """Have a mover look again at what it has passed over, because the group has other *members*."""
+    """Have a mover look again at the messages that it has passed over, because the group has other *members*."""
     script_keys = (keys.owners, queue.queue, queue.waiters, keys.wake, queue.marks, queue.marks_of)
     return "structure/look_again", script_keys, (queue.name, members)
 
@@ -63,7 +63,7 @@ def expire_call(
 
     Args:
         size: bytes returned, at most.
-        reports: take those that ask for a report under syncpoint, and return them.
+        reports: take the messages that ask for a report under syncpoint, and return them.
     """
     script_keys = (
         *(keys.owners, keys.messages, keys.expiry, queue.available, queue.index, keys.journal),

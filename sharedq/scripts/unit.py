@@ -1,4 +1,4 @@
-"""The scripts that decide about a unit of work and end it, also one that is in doubt."""
+"""The scripts that decide about a unit of work and end it, also if the unit of work is in doubt."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def prepare_call(
     """Decide that a unit of work is in doubt from now on, as *prepared*.
 
     Args:
-        series, batch: of what it is a part; "" and None for nothing.
+        series, batch: the series that the unit of work belongs to, and its batch there; "" and None: to none.
     """
     script_keys = (
         *(keys.fence, keys.decisions, keys.prepared, keys.completed, keys.tags, keys.group),
@@ -74,7 +74,7 @@ def prepare_call(
 
 
 def set_apart_call(keys: StructureKeys, caller: str, owner: str, unit_id: str, journal_max: str) -> ScriptCall:
-    """See to it that *owner*'s prepared unit of work stands under its own id."""
+    """Store *owner*'s prepared unit of work under its own id, unless it stands there already."""
     script_keys = (keys.owners, keys.unit_of_work + owner, keys.unit_of_work + unit_id, keys.journal)
     return "structure/set_apart", script_keys, (caller, unit_id, journal_max)
 
@@ -91,7 +91,7 @@ def decide_together_call(
     """Decide by one record that several units of work in doubt are committed.
 
     Args:
-        series, batch: of what they are a part; "" and None for nothing.
+        series, batch: the series that the units of work belong to, and their batch there; "" and None: to none.
         kept_s: how long the number of the series' latest batch is kept, seconds.
     """
     script_keys = (keys.fence, keys.prepared, keys.completed, keys.series + series, keys.owners)
@@ -100,5 +100,5 @@ def decide_together_call(
 
 
 def complete_call(keys: AdminKeys, prepared: str, unit_id: str, ended: str, kept: int) -> ScriptCall:
-    """Forget a unit of work in doubt that every structure has ended, and remember how for the latest *kept*."""
+    """Forget a unit of work in doubt that every structure has ended, and remember the outcome of the latest *kept*."""
     return "admin/complete", (keys.prepared, keys.completed, keys.tags), (prepared, unit_id, ended, kept)

@@ -12,18 +12,20 @@ from sharedq.mqi.xa import XAError
 from sharedq.redis.deployment import DeploymentError
 from sharedq.redis.link import steps
 
-#: Calls raise these besides `MQIError`, and know then what is done.
+#: Calls raise these errors besides `MQIError`, and know then which work is done.
 _REFUSALS = (XAError, DeploymentError)
 
 
 class Turns:
     """Calls of several threads take turns; a thread may call again inside its turn.
 
-    A call that ends with an exception that no call raises (KeyboardInterrupt, or one of a signal handler) may have been
-    interrupted anywhere between the work of Redis and the connection's note of it. So *on_cut* is called, because the
-    connection cannot continue. But if the call had begun nothing, an `Exception` has changed nothing: most often an
-    argument was wrong. The connection also ends after a call that ends with 2009, after the loss of any link to Redis:
-    its program gives the connection up.
+    No call raises KeyboardInterrupt, or the exception of a signal handler. A call that ends with such an exception
+    may have been interrupted after Redis had done the work, and before the connection had noted this work. The
+    connection cannot continue, so *on_cut* is called. But if the call had begun nothing, an `Exception` has changed
+    nothing: most often an argument was wrong.
+
+    The connection also ends after a call that ends with 2009, after the loss of any link to Redis: its program gives
+    the connection up.
     """
 
     __slots__ = ("_lock", "_on_cut", "_taken")

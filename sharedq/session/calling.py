@@ -37,7 +37,7 @@ class Calling(ABC):
         self._link: Link = group.new_link()
         self._is_ended = False
         self._waiting_on: str | None = None
-        #: When it may be silent, and how silent its link has been by the last look.
+        #: The time until which the link may be silent; and how long it has been silent at the last look.
         self._may_rest_until_s = self._looked_s = self._silent_s = 0.0
         self._turn_seen = 0
         self._kept_alive_s = time.monotonic()
@@ -153,7 +153,7 @@ class Calling(ABC):
         return self._is_ended
 
     def waits_on(self, wake_key: str | None, for_s: float = 0.0) -> None:
-        """Remember the key that this connection blocks on, and for how long, for those who must end its wait."""
+        """Remember the key that this connection blocks on, and for how long, so that others can end the wait."""
         self._waiting_on = wake_key
         self._may_rest_until_s = time.monotonic() + for_s
 
@@ -172,10 +172,10 @@ class Calling(ABC):
             self.group.call(*wake_owner_call(keys, self.token, why))
 
     def end_if_silent(self, limit_s: float, period_s: float) -> None:
-        """End a running call with 2009 if it has no answer for this long, without its own wait.
+        """End a running call with 2009 if Redis has not answered for *limit_s*; a wait for messages does not count.
 
-        In a Cluster a server may be silent while leases, which are another one's business, are renewed. To be called in
-        every *period_s*: a longer one counts as one, for then it was perhaps this machine that stood still.
+        In a Cluster a server may be silent while another server renews the leases. To be called in every
+        *period_s*. A longer time between two calls counts as one period, because perhaps this machine stood still.
         """
         now_s, turn = time.monotonic(), self._link.turn
         passed_s, self._looked_s = min(now_s - self._looked_s, period_s), now_s

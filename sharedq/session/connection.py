@@ -24,11 +24,10 @@ from sharedq.scripts.connections import (
     forget_decisions_call,
 )
 from sharedq.scripts.objects import note_delivered_call
-from sharedq.session.async_puts import PendingPuts
+from sharedq.session.async_puts import PendingPuts, PutStatus
 from sharedq.session.call_lock import Disconnected, Turns
 from sharedq.session.deliveries import Delivered
 from sharedq.session.handle import Handle, ObjectHandle, StructureAccess
-from sharedq.session.put_status import PutStatus
 from sharedq.session.route import ReplyTo
 from sharedq.session.structures import Structures
 from sharedq.session.topics import SubscriptionHandle, TopicHandle
@@ -62,7 +61,7 @@ class Connection(Structures):
         self.appl_name = appl_name_of(appl_name) or default_appl_name().decode()
         self.appl_name_bytes = self.appl_name.encode()
         self.lock: Turns = Turns(self.break_off)
-        #: By number: those that the program has opened.
+        #: The queues that the program has opened, by number.
         self.handles: dict[int, Handle] = {}
         #: Made by MQCRTMH for this connection.
         self.message_handles: dict[int, MessageHandle] = {}
@@ -71,14 +70,14 @@ class Connection(Structures):
         self.put_status = PutStatus()
         #: The meaning of the names of reply-to queues.
         self.reply_to: dict[bytes, ReplyTo] = {}
-        #: Open topics, and what is open for MQINQ alone.
+        #: Open topics, and objects that are open for MQINQ alone.
         self.objects: dict[int, ObjectHandle | TopicHandle] = {}
         #: Open subscriptions, by their handle.
         self.subscriptions: dict[int, SubscriptionHandle] = {}
         #: Whether there may be managed queues to delete at the end of the connection.
         self.leaves_orphans = False
         self.matcher = Matcher(group)
-        #: Of the queues that publications were put on by the last ones: handles that need no close.
+        #: Handles of the queues that the last publications were put on. They need no close.
         self.destinations: dict[tuple[str, str], Handle] = {}
         self.delivered = Delivered()
         #: A second connection of this program (`apart`).
@@ -90,15 +89,15 @@ class Connection(Structures):
         self.ccsid, self.max_properties = DEFAULT_CCSID, -1
         #: As scripts take them: what the journal keeps, "0" where it is off.
         self.journal_max = group.journal_max
-        #: Units of work whose decision every structure has applied: the record of it can go.
+        #: Units of work whose decision every structure has applied: the decision record can go.
         self.to_forget: list[str] = []
         self._next_handle = 0
-        #: Those that the next handles get: nothing has them now.
+        #: Numbers that are free again: the next handles get these.
         self.free_handle_numbers: list[int] = []
         self.is_commit_left_to_group = False
-        #: Once there are any.
+        #: The callbacks, once there are any.
         self.consumers: Callbacks | None = None
-        #: Owners that wait for them; they end with this connection.
+        #: Owners that wait for the callbacks; they end with this connection.
         self.waiter_tokens: list[str] = []
         #: While a get is made that may be canceled: whether its wait is to end now (2033).
         self.is_wait_canceled: Callable[[], bool] | None = None
@@ -139,7 +138,7 @@ class Connection(Structures):
 
     @property
     def has_unit(self) -> bool:
-        """Whether a unit of work is under way. One of which something is lost is, until its end tells the program."""
+        """Whether a unit of work is under way; also if a part of it is lost, until its end tells the program."""
         return bool(self.unit.parts or self.pending) or self.put_failure is not None
 
     @property
@@ -187,7 +186,7 @@ class Connection(Structures):
     # -- life ----------------------------------------------------------------------------------------------------
 
     def has_open(self, handle: Handle | ObjectHandle | TopicHandle | SubscriptionHandle) -> bool:
-        """Whether this is open on this connection. The number of another one's handle means something else here."""
+        """Whether *handle* is open on this connection. Another connection may have a handle of the same number."""
         kept = self.subscriptions if isinstance(handle, SubscriptionHandle) else self.objects
         return (self.handles if isinstance(handle, Handle) else kept).get(handle.number) is handle
 
@@ -236,7 +235,7 @@ class Connection(Structures):
             self.lock.if_free(self._link.keep_alive)
 
     def tell_delivered(self) -> None:
-        """Tell the group what was put for subscriptions. It only counts: an error is no one's."""
+        """Tell the group how many messages were put for subscriptions. An error is ignored: these are only counts."""
         for counts in self.delivered.take():
             with suppress(MQIError):
                 self.call(*note_delivered_call(self.group.keys, self.token, counts))
@@ -264,10 +263,10 @@ class Connection(Structures):
             self.consumers.end()
 
     def leave(self) -> MQRC:
-        """Leave every structure, and the group last; what was open is closed and what was outstanding is committed.
+        """Leave every structure, and the group last; open objects are closed, and outstanding work is committed.
 
         Returns:
-            ``NONE``, or 2344: something is in doubt that was prepared here, and the tag is not free.
+            ``NONE``, or 2344: a unit of work that was prepared here is in doubt, and the tag is not free.
 
         Raises:
             MQIError: a structure, or Redis, refuses it.
@@ -290,12 +289,12 @@ class Connection(Structures):
         self.lock = Disconnected(self.qmgr_name)
 
     def _end_in_child(self) -> None:
-        # The process forked while another thread had its turn. That thread is not in the child to end the turn.
+        # The process forked while another thread had its turn. The child has no such thread to end the turn.
         if not self.is_disconnected:
             self.lock = Turns(self.break_off)
 
     def _drop_or_break_off(self) -> None:
-        # A lost reply may have been that of a registration: its tag would be held without an owner.
+        # The lost reply may be the reply to a registration: the tag would be held without an owner.
         if self._link.is_broken:
             self.break_off()
         else:

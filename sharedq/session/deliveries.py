@@ -39,7 +39,7 @@ class Delivered:
         return bool(self._found) and time.monotonic() - self._told_s >= INTERVAL_S
 
     def take(self) -> list[list[tuple[str, int, int]]]:
-        """Return what is to be told, call by call: number, how many, when the last was put (ms since 1970)."""
+        """Return the counts to tell, call by call: number, messages, the time of the last one (ms since 1970)."""
         with self._lock:
             found, self._found = self._found, {}
         self._told_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""An object handle: what MQOPEN resolved, and what the queue manager remembers for it between calls."""
+"""An object handle: the outcome of its MQOPEN, and the memory of the queue manager for it between calls."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BrowseCursor:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The definitions that a handle goes by: that of its queue and those that its name led through, of one moment.
+    """The definitions that a handle goes by: of its queue, and of the objects that its name led through, of one moment.
 
     Attributes:
         version: of the queue's definition; scripts compare it with the one in force.
@@ -103,12 +103,12 @@ class Definition:
 
 @dataclass(slots=True)
 class LastPut:
-    """The last plain message put through a handle: most often the next one's descriptor says the same.
+    """The last plain message put through a handle: most often the descriptor of the next message is equal.
 
     Attributes:
-        definition, options: all that the outcome depends on beside the descriptor.
+        definition, options: the outcome depends on them and on the descriptor.
         asked: the descriptor as the program gave it, but for its time, which is the queue manager's.
-        completed: the fields of it that were completed.
+        completed: the values of the fields that were completed.
         base: the place among the priorities.
         put_time_ms: in ``head``, which is the record up to the data.
     """
@@ -140,7 +140,7 @@ class Puts:
     alternate_user: bytes = b""
     #: The arguments of its script calls that stay the same, made at the first one.
     target: PutTarget | None = None
-    #: How the last plain message was stored, for the next one that is like it.
+    #: The last plain message, for the next message that is like it.
     last: LastPut | None = None
 
 
@@ -151,26 +151,26 @@ class Gets:
     #: A get through it may ride along with the commit before it: the last message does not expire, and is in no group.
     rides: bool = True
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
-    #: Members of groups, or segments, were seen on the queue: gets go where those count (structure/get_grouped).
+    #: Members of groups, or segments, were seen on the queue: gets call structure/get_grouped.
     has_members: bool = False
-    #: A message was locked through this handle (MQGMO_LOCK), and nothing has surely ended that: locks count for it.
+    #: A message was locked through this handle (MQGMO_LOCK), and the lock may still last: locks count.
     may_hold_lock: bool = False
     #: Messages marked by any handle were seen on the queue: a call that takes one out must know of marks.
     may_meet_marks: bool = False
-    #: Something was marked through this handle, or it is of the co-operating set: its close ends marks.
+    #: A message was marked through this handle, or the handle is of the co-operating set: its close ends marks.
     may_hold_marks: bool = False
     #: Whether a get makes the report that a message asks for (COD). A command that moves messages delivers none.
     confirms_delivery: bool = True
     #: Of SYSTEM.QSG.TRANSMIT.QUEUE, as programs open it: handles of its parts, by structure and name there. They are
     #: not registered; this one is, at the manager's own part.
     parts: dict[tuple[str, str], Handle] | None = None
-    #: The one that the browse cursor is in.
+    #: The part that the browse cursor is in.
     cursor_part: Handle | None = None
     #: MARKINT of its manager when it was opened: how long a mark of the co-operating set lasts, ms.
     mark_ms: int = -1
-    #: Of the message got last, where it was opened with MQOO_SAVE_ALL_CONTEXT: what a put may pass on.
+    #: The context of the message got last, which a put may pass on, if the queue was opened with MQOO_SAVE_ALL_CONTEXT.
     saved_context: Context | None = None
-    #: The condition of the selection string that it was opened with: it sees the messages that fit.
+    #: The condition of the selection string that the queue was opened with: gets see the messages that fit.
     selector: Selector | None = None
     #: The arguments of its script calls that stay the same, made at the first one.
     source: GetSource | None = None
@@ -192,7 +192,7 @@ class Seen(NamedTuple):
 
 @dataclass(slots=True)
 class Handle:
-    """An open queue: its identity, what it goes by, and what it knows for gets and for puts.
+    """An open queue: its identity, its definition, and its memory for gets and for puts.
 
     Attributes:
         number: unique for the connection.
@@ -229,7 +229,7 @@ class Handle:
     asked: MQOD | None = None
     gets: Gets = field(default_factory=Gets)
     puts: Puts = field(default_factory=Puts)
-    #: Each message that is got has an MQXQH in front, made at the get.
+    #: A get makes an MQXQH in front of each message.
     adds_headers: ClassVar[bool] = False
 
     def go_by(self, definition: Definition) -> None:
@@ -237,7 +237,7 @@ class Handle:
         self.definition, self.puts.target, self.gets.source = definition, None, None
 
     def resolved_names(self, *, is_local_wanted: bool = False) -> tuple[bytes, bytes]:
-        """Return the queue and manager that a call tells; for RESOLVE_LOCAL_Q those of the transmission queue."""
+        """Return the queue and manager that a call tells; for RESOLVE_LOCAL_Q of the transmission queue."""
         if self.destination and not is_local_wanted:
             return self.destination, self.resolved_q_mgr
         return self.name.encode(), self.opened_at.encode() if self.destination else self.resolved_q_mgr
@@ -257,7 +257,7 @@ class ServedHandle(Handle):
     So the queue can be altered and deleted while it is served.
 
     Attributes:
-        members: tells the members of the group; gets pass over what is for other managers, unless it tells none.
+        members: tells the members of the group; gets pass over messages for other managers, unless it tells none.
     """
 
     members: Callable[[], Collection[str]] | None = None
@@ -299,7 +299,7 @@ class ListMember:
 
     Attributes:
         handle: None if it could not be opened, for *reason*.
-        beside: of the same queue for the program's second connection, which puts beside a unit of work of the first.
+        beside: a handle of the same queue for the second connection of the program, which has its own unit of work.
     """
 
     object_name: bytes

@@ -14,7 +14,7 @@ _unassociated: dict[int, MessageHandle] = {}
 
 
 def register(connection: Connection | None, handle: MessageHandle) -> None:
-    """Let calls find a handle by its number: those of its connection, or of every one of the process."""
+    """Let calls find a handle by its number: the calls of its connection, or of every connection of the process."""
     (_unassociated if connection is None else connection.message_handles)[handle.number] = handle
 
 

@@ -1,4 +1,4 @@
-"""The structures that a connection has entered: what it may change there, and how it learns of their failures."""
+"""The structures that a connection has entered: it may change them, and it learns of their failures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Structures(Calling):
     def access(self, structure: str) -> StructureAccess:
         """Enter a structure: from then on this connection may change state there until it is fenced."""
         access = self._accesses.get(structure)
-        # Without a number: it was entered while it was deleted, and may be defined again.
+        # Without a number: the structure was deleted when it was entered, and may be defined again.
         if access is None or not access.number:
             self._failed.pop(structure, None)
             access = self._enter(structure, self.group.structure_number(structure))
@@ -55,8 +55,8 @@ class Structures(Calling):
     def _enter(self, structure: str, number: int) -> StructureAccess:
         keys, owner = structure_keys(self.group.name, structure), self.owner_arguments()
         self.checked_call(*attach_call(keys, owner))
-        # A recoverer fences the administration structure first and lists the structures afterwards: so it will find a
-        # connection there that passes this check after entering a structure.
+        # A recoverer fences the administration structure first and lists the structures afterwards. So it finds each
+        # structure of a connection that passes this check after it has entered the structure.
         try:
             reply = self.checked_call(*check_owner_call(self.group.keys, owner, structure))
         except MQIError:
@@ -70,9 +70,9 @@ class Structures(Calling):
         return access
 
     def _take_back_attach(self, keys: StructureKeys) -> None:
-        """Be not registered where that could not be checked: nothing would leave that structure any more."""
+        """Undo a registration that could not be checked: nothing would end it later."""
         if self._is_ended:
-            # It may be recovered and forgotten by now: then nobody would look for it there again.
+            # The connection may be recovered and forgotten by now: then no recovery would look for it there again.
             with suppress(MQIError):
                 self.group.call(*detach_call(keys, self.token))
             return
@@ -85,13 +85,13 @@ class Structures(Calling):
         self.call(*detach_call(keys, self.token))
 
     def has_entered(self, access: StructureAccess) -> bool:
-        """Whether this is how the connection uses that structure now, which has not failed as far as it knows."""
+        """Whether the connection still uses a structure by this *access*: it knows of no failure since."""
         return self._accesses.get(access.keys.name) is access
 
     def redis_ms(self, access: StructureAccess) -> int:
         """Redis' clock at the server of a structure, ms since 1970. It alone decides about expiry.
 
-        Asked anew when that was some seconds ago. Raises MQIError: 2009.
+        The server is asked again if it was asked some seconds ago. Raises MQIError: 2009.
         """
         at_s = time.monotonic()
         if at_s - access.clock_read_s > CLOCK_S:
@@ -115,16 +115,16 @@ class Structures(Calling):
         """Raise when the structure of an open handle has failed since it was opened.
 
         Raises:
-            MQIError: 2373; 2346 while it is being recovered. The handle is of no use any more, also afterwards.
+            MQIError: 2373; 2346 while it is being recovered. The handle stays useless after the recovery.
         """
         if handle.structure.has_failed:
             raise self._failure(handle.structure, handle.object_name)
 
     def _not_registered(self, key: str) -> MQIError:
-        """A script did not find this connection in the structure of *key*: it was shut out, or that has failed."""
+        """A script did not find this connection in the structure of *key*: shut out, or the structure has failed."""
         structure = key[1 : key.index("}")].partition(":")[2]
         if structure in self._failed:
-            # This call noticed the failure.
+            # An earlier part of this call has noticed the failure.
             return self._failure(self._failed[structure], self.qmgr_name)
         access = self._accesses.get(structure)
         if access is None or not self._is_forgotten(access):
@@ -136,8 +136,8 @@ class Structures(Calling):
     def _is_forgotten(self, access: StructureAccess) -> bool:
         """Whether a structure does not know this connection because it has failed, not because of a recoverer.
 
-        A recoverer marks the owners that it shuts out in the administration structure before it does so anywhere else,
-        and takes the mark away only with the entry of the connection. So in this order nothing escapes.
+        A recoverer marks an owner in the administration structure before it shuts the owner out of any other structure.
+        It takes the mark away only together with the entry of the connection. So a look in this order misses nothing.
         """
         keys, admin, name = access.keys, self.group.keys, access.keys.name
         if self.command(keys.owners, "HEXISTS", keys.owners, self.token):
@@ -182,6 +182,6 @@ class Structures(Calling):
             try:
                 self._detach(access.keys)
             except MQIError:
-                # If that has failed there is nothing to leave.
+                # A structure that has failed has nothing to leave.
                 if self.has_entered(access):
                     raise

@@ -1,4 +1,4 @@
-"""A connection's unit of work, as the connection sees it; what it did stands in the structures."""
+"""A connection's unit of work, as the connection sees it; its operations are recorded in the structures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharedq.session.handle import Handle
 
 #: Messages that one script call commits or backs out, at most: a large unit of work is applied in chunks.
 CHUNK_MESSAGES = 500
-#: The same where members of groups are among them: each is about thirty microseconds of work to the server.
+#: Messages of such a call if members of groups are among them: a member costs the server about thirty microseconds.
 CHUNK_MEMBERS = 200
 
 
@@ -48,9 +48,10 @@ class Marked(NamedTuple):
 
 
 class Savepoint(NamedTuple):
-    """How a unit of work stood, and what it had done in one structure (None: nothing).
+    """The state of a unit of work, and of its part in one structure (None: it had none).
 
-    That is the operations, whether there were puts, and members, and on how many queues.
+    The part is given as the number of operations, whether there were puts, whether there were members, and the number
+    of queues.
     """
 
     structure: str

@@ -30,7 +30,7 @@ def decode(
     """Messages of a reply of structure/get or structure/get_grouped; ``max_length`` cuts them.
 
     Returns:
-        The messages, and what only structure/get_grouped tells.
+        The messages, and what the get has seen of the queue; None of structure/get, which does not look.
 
     Args:
         clock: tells what Redis' clock says where a structure is, ms; asked where a message expires.
@@ -67,7 +67,7 @@ def _decode_grouped(
     room = room_for(first, max_length, front)
     if first.data_length > room:
         first.cut(room)
-        # That it was cut is told if there is nothing else to tell (2079), and in any case where it stays (2080).
+        # Another warning comes before 2079, a cut message that is taken. 2080, a message that stays, comes before all.
         if not first.reason or reason == MQRC.TRUNCATED_MSG_FAILED:
             first.reason = MQRC(reason)
     return messages, seen

@@ -116,7 +116,7 @@ def get(
     try:
         selection = _selection(handle, md, gmo, options)
     except NoMsgAvailable:
-        # Nothing was looked at, so nobody has said what is in force.
+        # No script has looked at the queue, so the definition in force is not known.
         refresh_definition(connection, handle)
         if handle.definition.facts.is_get_inhibited:
             raise inhibited(connection, handle, MQRC.GET_INHIBITED, "MQGET") from None
@@ -129,7 +129,7 @@ def get(
     if options & _BROWSE:
         message = browse(connection, handle, selection, options, max_length, wait_ms, front)
         if message.reason != MQRC.TRUNCATED_MSG_FAILED:
-            # A look alone leaves nothing to pass on.
+            # A browse leaves no context to pass on.
             handle.gets.saved_context = None
     else:
         request = GetRequest(connection, handle, selection, options, 1, max_length, connection.unit.id, front=front)
@@ -157,10 +157,10 @@ def get_with_properties(
     max_length: int = LENGTH_MAX,
     front: int = 0,
 ) -> Message:
-    """``get`` where the call says how properties are returned. The buffer must have room for what is returned only.
+    """``get`` where the call says how properties are returned. The buffer needs room for the returned data alone.
 
     Args:
-        properties: the message handle, which loses what it had.
+        properties: the message handle, which loses the properties that it had.
 
     Raises:
         MQIError: as for ``get``; 2460 MQGMO_PROPERTIES_IN_HANDLE without a message handle; 2499 another thread uses it.
@@ -214,7 +214,7 @@ def _get_fitting(
     *,
     is_accepted: bool,
 ) -> tuple[Message, list[Property]]:
-    """A message, and the properties that were taken out of it. It is taken if it fits without these."""
+    """Get a message and take its properties out of its data. Whether it fits is decided without the properties."""
     while True:
         most = LENGTH_MAX + front if is_accepted else max_length
         message = get(connection, handle, md, gmo, max_length=most, front=front)
@@ -356,8 +356,8 @@ def commit_and_get(
         raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQGET", handle.object_name)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
     if options & (GROUPING | _MARK_SKIP_BACKOUT) or (md is not None and handle.order is not UNUSED):
-        # The retained order decides what is got, and a commit that fails restores it: one after the other. But what
-        # is refused anyhow commits nothing.
+        # The retained order decides which message is got, and a commit that fails restores this order: so the commit
+        # comes first. But a get that would be refused anyhow commits nothing.
         md = MQMD(version=2) if md is None else md
         with suppress(NoMsgAvailable):
             _selection(handle, md, gmo, options)
@@ -440,9 +440,9 @@ def _check_unit(connection: Connection, handle: Handle, options: int, count: int
 def _convert(
     connection: Connection, md: MQMD | None, options: int, messages: list[Message], max_length: int
 ) -> list[Message]:
-    """Convert what was got, where the call says so; without *md* to what a new one says.
+    """Convert what was got, where the call says so; without *md* to the representation that a new MQMD names.
 
-    Called last: what is retained of groups knows the lengths that data had on the queue.
+    Called last: the retained state of groups needs the lengths that data had on the queue.
     """
     if options & _CONVERT:
         md = md or MQMD()
@@ -480,7 +480,7 @@ def _selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Selection:
 def _take(
     connection: Connection, handle: Handle, request: GetRequest, wait_ms: int, *, first: FirstCall | None = None
 ) -> list[Message]:
-    """Take the messages of *request*. *first* makes the first call, where that is not the request's own."""
+    """Take the messages of *request*. *first* makes the first call in the place of the request's own."""
     options, reply = request.options, None
     if not wait_ms and (first or not handle.definition.facts.is_get_inhibited):
         reply, first = connection.call(*request.call()) if first is None else first(b""), None

@@ -64,7 +64,7 @@ def take_out(message: Message, chosen: int) -> list[Property]:
             MQGMO_PROPERTIES_FORCE_MQRFH2 of none.
 
     Returns:
-        The properties that it had. Of a message with an MQRFH2 that is not valid there are none, and that stays.
+        The properties that it had. If an MQRFH2 of the message is not valid, there are none, and the MQRFH2 stays.
     """
     if chosen == _FORCE or not message.has_format(Format.RF_HEADER_2):
         return []

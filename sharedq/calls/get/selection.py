@@ -25,7 +25,7 @@ def full_length(handle: Handle, md: MQMD, gmo: MQGMO) -> tuple[MQMD, MQGMO]:
     """The identifiers that an MQGET asks for, padded with nulls to the length of their fields, as MQPUT keeps them.
 
     Raises:
-        MQIError: 2026 one that is asked for is too long, 2186 the MsgToken is.
+        MQIError: 2026 an identifier that is asked for is too long, 2186 the MsgToken is too long.
     """
     ids = md.msg_id, md.correl_id, md.group_id
     if not len(ids[0]) == len(ids[1]) == len(ids[2]) == _ID_LENGTH:

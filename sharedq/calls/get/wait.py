@@ -25,8 +25,8 @@ _STALE, _LOOK_AGAIN, _GROUPED, _MARKED = _NOT_LOOKED = 1, 2, 3, 4
 #: Where a reply without a message tells when the next mark ends, ms from now.
 _MARK_ENDS = 2
 _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
-#: Makes a call that registers as the waiter it is given, and nobody if that is empty; None where nothing was looked at.
-#: Where it raises MQIError it has ended that wait.
+#: Makes a call that registers the waiter it is given, if that text is not empty. None: the call did not look.
+#: If it raises MQIError, it has ended the wait.
 FirstCall = Callable[[bytes], Reply]
 
 
@@ -42,10 +42,9 @@ def call_or_wait(
     """Call until something fits or the wait interval ends; the reply of the call that succeeded.
 
     Args:
-        request: what is asked for.
         waiter: the entry of the connection among the queue's waiters, if it waits.
         reply: of a call made already without registering, or None.
-        first: makes the first call, where that is not the request's own.
+        first: makes the first call in the place of the request's own call.
 
     Raises:
         MQIError: 2033, 2016 (also while waiting), 2161, ...
@@ -57,10 +56,11 @@ def call_or_wait(
         reply = search.give_up()
         if reply is None:
             raise
-        # It was handed a message in that moment, and has it in its unit of work.
+        # The connection was handed a message in this moment, and has it in its unit of work.
         return reply
     except BaseException:
-        # Interrupted: it may be woken, or handed a message that it would never take. Its recovery passes that on.
+        # Interrupted: the connection may be woken, or handed a message that it would never take. Its recovery passes
+        # the wake-up or the message on.
         connection.break_off()
         raise
 
@@ -164,7 +164,7 @@ class _Search:
             raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", self.handle.object_name, "its wait was canceled")
 
     def give_up(self) -> Reply:
-        """It ends without a message: see `give_up_wait`. Returns None, or the message that it was handed."""
+        """End the search without a message: see `give_up_wait`. Returns None, or the message that it was handed."""
         handed = give_up_wait(self.connection, self.handle) if self.may_be_waiter else None
         return handed and handed_reply(handed)
 
@@ -192,7 +192,7 @@ class _Search:
 
 
 def _until_mark_ends(reply: Reply, left_s: float) -> float:
-    """How long to block: what is passed over because it is marked may become eligible before anything arrives."""
+    """How long to block: a message that is passed over because it is marked may become eligible meanwhile."""
     return min(left_s, int(reply[_MARK_ENDS]) / 1000) if len(reply) > _MARK_ENDS else left_s
 
 
@@ -207,13 +207,13 @@ def stop_waiting(connection: Connection, handle: Handle) -> bytes | None:
 
 
 def give_up_wait(connection: Connection, handle: Handle) -> bytes | None:
-    """It ends without a message: it must not be woken any more, or handed one that it would never take.
+    """End a wait: the connection must not be woken any more, or be handed a message that it would never take.
 
     Returns:
         As `stop_waiting`.
 
     Raises:
-        MQIError: 2009, Redis refuses that now: the recovery of the connection does it.
+        MQIError: 2009, Redis refuses to end the wait now: the recovery of the connection ends it.
     """
     if connection.is_ended or handle.structure.has_failed:
         return None
@@ -221,7 +221,7 @@ def give_up_wait(connection: Connection, handle: Handle) -> bytes | None:
         return stop_waiting(connection, handle)
     except MQIError as error:
         if not connection.has_entered(handle.structure):
-            # It has failed, and with it the wait.
+            # The structure has failed, which ended the wait.
             return None
         connection.break_off()
         detail = f"the wait cannot be ended ({error}): the group ends it"

@@ -49,7 +49,7 @@ from sharedq.session.facts import QueueFacts, lowest_cap
 from sharedq.session.handle import Handle, LastPut
 from sharedq.session.refusals import inhibited
 
-#: In a queue that is indexed by GroupId what begins a group is placed with this priority at least.
+#: In a queue that is indexed by GroupId the first message of a group is placed with this priority at least.
 GROUP_PRIORITY_MIN = 2
 
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
@@ -252,7 +252,7 @@ def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body:
 
 
 def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, options: int) -> MQRC:
-    """Check the descriptor, resolve what it leaves to the queue.
+    """Check the descriptor, and complete the fields that it leaves to the queue.
 
     Returns:
         NONE, or the reason of a warning: see `check_descriptor`.
@@ -298,7 +298,7 @@ def check_descriptor(md: MQMD, name: str, *, for_transmission: bool) -> MQRC:
     if md.persistence not in (0, 1, _AS_Q_DEF):
         raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", name)
     if md.priority > MAX_PRIORITY:
-        # It is placed by the highest there is, and keeps what it says.
+        # The message is placed by the highest priority, and its descriptor stays as it is.
         warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
     elif md.priority < 0 and md.priority != PRIORITY_AS_Q_DEF:
         raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", name)

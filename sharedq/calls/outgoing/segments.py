@@ -27,7 +27,7 @@ class Pieces:
     Attributes:
         first: for each message the place of its first piece.
         before: what the handle retains before each message, and ``order`` once all of them are stored.
-        is_segmented: a message had to be split; ``is_persistent`` says whether one of those is persistent.
+        is_segmented: a message had to be split; ``is_persistent`` says whether a message that was split is persistent.
     """
 
     messages: list[tuple[MQMD, bytes]]

@@ -42,7 +42,7 @@ _log = LibraryLogger(__name__)
 
 
 def confirm_arrival(connection: Connection, handle: Handle, messages: Messages, *, in_unit: bool) -> None:
-    """Report that messages have come to their destination, to those that asked for that (MQRO_COA).
+    """Report that messages have come to their destination, for each message that asks for such a report (MQRO_COA).
 
     Args:
         handle: the handle of the puts. On a transmission queue no message has arrived.
@@ -58,7 +58,7 @@ def confirm_arrival(connection: Connection, handle: Handle, messages: Messages, 
 
 
 def confirm_delivery(connection: Connection, handle: Handle, messages: Sequence[Message], *, in_unit: bool) -> None:
-    """Report that messages were got from the queue they were put for, to those that asked for that (MQRO_COD).
+    """Report that messages were got from their destination, for each message that asks for such a report (MQRO_COD).
 
     Raises:
         MQIError: 2009, the connection is lost.

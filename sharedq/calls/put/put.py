@@ -1,4 +1,4 @@
-"""MQPUT: what is decided before a message is stored, and what is confirmed when it is."""
+"""MQPUT: the decisions before a message is stored, and the report that confirms its arrival."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _put_many_here(connection: Connection, handle: Handle, messages: Messages, p
         warning, stored = store_many(connection, handle, messages, pmo, in_unit, is_whole=False, kept=kept)
     except MQIError:
         if is_confirmed and kept and not connection.is_ended:
-            # They have arrived all the same.
+            # The messages that were stored before the failure have arrived.
             confirm_arrival(connection, handle, kept, in_unit=in_unit)
         raise
     if is_confirmed:
@@ -182,7 +182,7 @@ def _apart(messages: Messages) -> Messages:
 
 
 def _check(connection: Connection, handle: Handle, options: int, count: int) -> bool:
-    """Refuse what no definition need be asked for; whether the puts belong to the unit of work."""
+    """Refuse calls that are wrong by any definition. Returns whether the puts belong to the unit of work."""
     if handle.structure.has_failed and not handle.puts.binding:
         connection.check_usable(handle)
     reason = check_put_options(options)

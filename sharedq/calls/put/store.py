@@ -1,4 +1,4 @@
-"""Storing what is put: by the definition in force, whole or not at all."""
+"""Storing messages: by the definition in force, whole or not at all."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
                 break
             if not _has_learned(connection, handle, reply):
                 raise connection.error(reply[0], "MQPUT", handle.object_name)
-            # Filled in by a definition that is not in force.
+            # The fields were filled in by a definition that is not in force.
             empty_again(messages, before)
     except MQIError:
         empty_again(messages, before)
@@ -128,7 +128,7 @@ def _put_batches(
     savepoint, had_failed = connection.unit.savepoint(handle.structure.keys.name), connection.put_failure
     try:
         while len(numbers) < len(messages):
-            # Batches that are in stay as they are; those that follow go by the definition in force.
+            # Stored batches stay as they are; the batches that follow go by the definition in force.
             if before:
                 empty_again(messages, before, len(numbers))
                 del before[len(numbers) :]
@@ -153,7 +153,7 @@ def _undo(
     failure: MQIError,
     had_failed: MQIError | None,
 ) -> None:
-    """A put was refused in its middle: let its unit of work be as it was before. *first* is what it stored first.
+    """A put was refused in its middle: restore the unit of work. *first* is the first number that it stored.
 
     Raises:
         MQIError: 2009, the group backs the unit of work out.
@@ -171,7 +171,7 @@ def _undo(
                 return
             break
     if handle.structure.has_failed and savepoint.part is None:
-        # All that was lost with it is what this put did.
+        # Nothing else of the unit of work was lost with the structure.
         connection.put_failure = had_failed
     connection.unit.return_to(savepoint)
 
@@ -274,10 +274,10 @@ def _store_pieces(
     *,
     is_whole: bool,
 ) -> MQRC:
-    """Store what belongs together in one moment: in a unit of work, the program's or one for this, or in one call."""
+    """Store in one moment what belongs together: in the program's unit of work, in another one, or in one call."""
     stored_as = replace(pmo, options=int(pmo.options) & ~NEW_IDS)
     if in_unit and pieces.is_segmented:
-        # That there is room for as many as were given was seen before.
+        # Room for the messages as they were given was checked before; there are more of them now.
         check_unit_room(connection, len(pieces.messages))
     if in_unit or not pieces.is_segmented:
         is_whole = is_whole and len(pieces.messages) <= WHOLE_MESSAGES

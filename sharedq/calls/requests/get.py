@@ -1,4 +1,4 @@
-"""Chooses the script of a get or a browse, and gives it what it needs of the connection and the handle."""
+"""Chooses the script of a get or a browse, and takes its arguments from the connection and the handle."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HANDED = (b"A", b"C", b"M", b"X")
 _HANDED_MAX = 10240
 #: In place of whether a body may be cut.
 _BLIND = "2"
-#: Added to that: members leave room in front.
+#: Added to whether a body may be cut: members leave room in front.
 _IN_FRONT = 2
 #: How a get belongs to a unit of work: not at all; always; if the message is persistent.
 _OUTSIDE, _INSIDE, _IF_PERSISTENT = "0", "1", "2"

@@ -1,4 +1,4 @@
-"""Chooses the script that stores a batch of messages, and gives it what it needs of the connection and the handle."""
+"""Chooses the script that stores a batch of messages, and takes its arguments from the connection and the handle."""
 
 from __future__ import annotations
 

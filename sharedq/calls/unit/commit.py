@@ -41,16 +41,16 @@ def commit(connection: Connection, *, and_then: GetRequest | None = None) -> Rep
     """MQCMIT: make the unit of work's puts available and its gets final.
 
     Args:
-        and_then: a get under syncpoint for the unit of work that follows. It leaves in the same write if one call
+        and_then: a get under syncpoint for the next unit of work. It leaves in the same write if one call
             commits everything in the structure of its queue, or if the get itself can commit the earlier gets
             there; else after the commit. If it waits and finds nothing, it has begun to wait.
 
     Returns:
-        The reply to *and_then*; None where that is still to be called.
+        The reply to *and_then*; None if this get is still to be called.
 
     Raises:
         MQIError: 2003 an asynchronous put of it had failed, or a structure: everything is backed out; 2123 committed,
-            but for what it did in a structure that has failed; 2009 unknown.
+            but for its part in a structure that has failed; 2009 unknown.
     """
     steps.taken += 1
     try:
@@ -186,7 +186,7 @@ def _commit_everywhere(connection: Connection, followed: GetRequest | None) -> R
             source = within.handle.structure.keys.name
             calls[structures.index(source)] = _with_commit(connection, within)
         for structure, reply in zip(structures, connection.call_apart(calls), strict=True):
-            # Nothing is left to end in one that has just failed.
+            # A structure that has just failed has nothing left to end.
             is_within = structure == source and structure in unit.parts
             if is_within and reply[0] not in _UNDONE:
                 got = reply
@@ -222,9 +222,9 @@ def settle(connection: Connection, decide: ScriptCall, apply: Callable[[Sequence
     if decided[0]:
         return decided
     apply(list(unit.parts))
-    # Where a structure has failed meanwhile, that counts for what was decided here, not for what follows.
+    # A structure that has failed meanwhile concerns this unit of work, which is decided, and not the next one.
     connection.put_failure = None
-    # Only now: as long as a structure has not applied it, a recoverer of this connection must find the decision.
+    # Not earlier: until every structure has applied the decision, a recoverer of this connection must find it.
     connection.to_forget.append(unit.id)
     unit.begin_next()
     return decided
@@ -241,7 +241,7 @@ def send_outstanding(connection: Connection) -> None:
 
 
 def require_recorded(connection: Connection) -> None:
-    """See that each structure still has what the unit of work did there: none has failed meanwhile.
+    """Check that each structure still has its part of the unit of work: none has failed meanwhile.
 
     Raises:
         MQIError: 2003 one has, everything is backed out; 2009 a recoverer has shut this connection out.
@@ -250,11 +250,11 @@ def require_recorded(connection: Connection) -> None:
     for structure in unit.parts:
         key = connection.access(structure).keys.unit_of_work + connection.token
         if connection.command(key, "LINDEX", key, 0) != f"A{unit.id}".encode():
-            _lose_unit(connection, f"what it did in {structure} is not there any more")
+            _lose_unit(connection, f"its part in {structure} is not there any more")
 
 
 def _finish_decided(connection: Connection, structure: str, reply: Reply) -> bool:
-    """Apply what is decided. Where that cannot be done now the group does it, and this connection is over.
+    """Apply a decision. If that is impossible now, the group applies it, and this connection has ended.
 
     Returns:
         False where the structure has failed: nothing is left there to apply.
@@ -274,8 +274,8 @@ def _finish_decided(connection: Connection, structure: str, reply: Reply) -> boo
 def backout(connection: Connection, *, by_program: bool = False) -> None:
     """MQBACK: undo the unit of work. Puts vanish, gets return to their places.
 
-    Where a structure cannot do that now the group does it, and this connection is over. Nobody may commit the rest:
-    what is undone elsewhere is gone, and so is what was known of asynchronous puts.
+    If a structure cannot undo its part now, the group does so, and this connection has ended. Nobody may commit the
+    rest: parts that are undone elsewhere are gone, and so are the buffered asynchronous puts.
 
     Args:
         by_program: the program itself calls MQBACK: a message that it got with MQGMO_MARK_SKIP_BACKOUT stays got,
@@ -294,7 +294,7 @@ def backout(connection: Connection, *, by_program: bool = False) -> None:
         try:
             _end_part(connection, "backout", structure, None)
         except MQIError as error:
-            # One that has failed has nothing left to undo.
+            # A structure that has failed has nothing left to undo.
             if connection.is_ended:
                 raise
             if structure in unit.parts:

@@ -33,7 +33,7 @@ PENDING_MESSAGES = BATCH_MESSAGES
 
 
 class Sending(NamedTuple):
-    """A script call that stores what was put: how many MQPUTs that were, and through which handle."""
+    """A script call that stores buffered messages: the number of their MQPUTs, and the handle of these."""
 
     call: ScriptCall
     puts: int
@@ -130,7 +130,7 @@ def send_pending(connection: Connection, by_structure: dict[str, list[Sending]])
 
 
 def note_replies(connection: Connection, sendings: Sequence[Sending], replies: Sequence[Reply]) -> None:
-    """Remember what became of asynchronous puts, for MQSTAT and the commit."""
+    """Remember the outcome of asynchronous puts, for MQSTAT and the commit."""
     for sending, reply in zip(sendings, replies, strict=True):
         if reply[0]:
             # The last number says why: a call that commits, too, says 2003 before it.
