@@ -4,7 +4,8 @@ A script starts with a header comment (KEYS, ARGV, REPLY, REASONS, INVARIANTS, C
 pieces that it needs, and only those are put before it, because every function costs every call a little. A script whose
 common case needs none of them says ``-- PRELUDE`` after that case, and the pieces are put there. Reason codes are
 written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time. ``CONST.NAME`` and
-``INLINE.name(...)`` become text, too (see ``pasted_text``).
+``INLINE.name(...)`` become text, too (see ``pasted_text``). A script of many arguments writes ``ARGV.name``: its header
+gives the name its number.
 
 A script that says ``EXTENDS structure/NAME`` in its header is that script, with its own code in the place of
 ``-- EXTENSION``: so what it adds costs those nothing who do not call it.
@@ -32,6 +33,10 @@ from sharedq.redis.pasted_text import pasted, pasted_functions
 _USES = re.compile(r"^USES\s+(.+)$", re.MULTILINE)
 _IS_REFUSED_WHEN_FULL = re.compile(r"^MEMORY\s+refused", re.MULTILINE)
 _RIGHTS_ASKED_BY = re.compile(r"^RIGHTS\s+asked by (\S+)$", re.MULTILINE)
+#: The section of a header about arguments; a number there, and a name; a name in the code.
+_ARGUMENTS = re.compile(r"^ARGV\n(.+?)^\w", re.MULTILINE | re.DOTALL)
+_NUMBERED = re.compile(r"(?:^  |, )(\d+) +([a-z_]+)", re.MULTILINE)
+_ARGUMENT = re.compile(r"\bARGV\.([a-z_]+)")
 _EXTENDS = re.compile(r"^EXTENDS (\S+)$", re.MULTILINE)
 #: The place in a script where the code of one that extends it stands.
 _EXTENSION = "\n-- EXTENSION\n"
@@ -175,11 +180,30 @@ def script_text(name: str) -> tuple[str, str]:
     header, body = split_header(name, _read(f"{name}.lua"))
     match = _EXTENDS.search(header)
     if match is None:
-        return header, body
+        return header, _numbered(header, body)
     before, marker, after = split_header(match[1], _read(f"{match[1]}.lua"))[1].partition(_EXTENSION)
     if not marker:
         raise KeyError(f"{match[1]}.lua has no place for {name}.lua")
-    return header, f"{before}\n{body.strip()}\n{after}"
+    return header, _numbered(header, f"{before}\n{body.strip()}\n{after}")
+
+
+def argument_names(header: str) -> tuple[str, ...]:
+    """Return the names of the arguments that a header lists by number, in order."""
+    match = _ARGUMENTS.search(header)
+    names: list[str] = []
+    for number, name in _NUMBERED.findall(match[1] if match else ""):
+        # Other numbers are values of an argument.
+        if int(number) == len(names) + 1:
+            names.append(name)
+    return tuple(names)
+
+
+def _numbered(header: str, body: str) -> str:
+    """Give arguments that the code names their numbers."""
+    if not _ARGUMENT.search(body):
+        return body
+    numbers = {name: number for number, name in enumerate(argument_names(header), 1)}
+    return _ARGUMENT.sub(lambda match: f"ARGV[{numbers[match[1]]}]", body)
 
 
 def split_header(name: str, text: str) -> tuple[str, str]:

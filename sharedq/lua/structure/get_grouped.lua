@@ -72,23 +72,23 @@ COST        O(count * log depth); segments of the logical message that is put to
 USES        place, sources, waiting, unit_of_work, journal, locks, marks
 ]]
 local own, messages, unit, expiry = KEYS[1], KEYS[2], KEYS[7], KEYS[8]
-local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6], g = KEYS[12], r = KEYS[13], l = KEYS[14] }
+local queue = { name = ARGV.queue_name, q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6], g = KEYS[12], r = KEYS[13], l = KEYS[14] }
 queue.k, queue.h, queue.revealed = KEYS[15], KEYS[17], {}
-local owner, count, unit_id, mode, length_max = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
-local truncate, bytes_max, wait_text = ARGV[8] % 2 == 1, tonumber(ARGV[9]), ARGV[10]
+local owner, count, unit_id, mode, length_max = ARGV.owner, tonumber(ARGV.count), ARGV.unit_id, ARGV.mode, tonumber(ARGV.length_max)
+local truncate, bytes_max, wait_text = ARGV.truncate % 2 == 1, tonumber(ARGV.bytes_max), ARGV.wait
 -- A message marked to skip its back-out is got as any other, and only noted by another letter.
 local noted_as = "G"
 if mode == "s" then mode, noted_as = "1", "S" end
-local is_fixed, is_under_cursor = ARGV[23] == "1", ARGV[26] == "1"
+local is_fixed, is_under_cursor = ARGV.fixed == "1", ARGV.under_cursor == "1"
 local want = {
-    id = ARGV[14], number = ARGV[15], msgid = ARGV[16], correl = ARGV[17], group = ARGV[18], seq = ARGV[19],
-    offset = ARGV[20], level = tonumber(ARGV[21]), firsts = ARGV[22] == "1", whole = ARGV[25] == "1",
+    id = ARGV.id, number = ARGV.number, msgid = ARGV.msgid, correl = ARGV.correl, group = ARGV.group, seq = ARGV.seq,
+    offset = ARGV.offset, level = tonumber(ARGV.level), firsts = ARGV.firsts == "1", whole = ARGV.whole == "1",
 }
-local handle, asks_lock = ARGV[29] and owner .. "#" .. ARGV[29], ARGV[30] == "1"
-local marking = ARGV[31] or ""
+local handle, asks_lock = ARGV.handle and owner .. "#" .. ARGV.handle, ARGV.lock == "1"
+local marking = ARGV.marking or ""
 -- A get that asks for any of this may rightly pass over what comes first.
 local is_chosen = want.id .. want.number .. want.msgid .. want.correl .. want.group .. want.seq .. want.offset ~= ""
-    or is_under_cursor or want.level > 0 or want.firsts or want.whole or ARGV[12] ~= "0"
+    or is_under_cursor or want.level > 0 or want.firsts or want.whole or ARGV.cursor ~= "0"
     or string.find(marking, "[sm]") ~= nil
 local STALE, LOOK_AGAIN, MARKED, EXPIRED_MAX, OPERATION_MAX = 1, 2, 4, 100, 100
 
@@ -101,12 +101,12 @@ end
 local asked_as = string.sub(wait_text, 1, 1)
 local version, left, marked, armed = unpack(redis.call("HMGET", queue.q, "ver", "gm", "mk", "ev"))
 -- A woken waiter owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
-if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
+if version and version ~= ARGV.version then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 if version and marked and not handle then return { MARKED } end
 local marks = version and (marked or marking ~= "") and marks_of(queue, KEYS[16]) or nil
 local mark_ends_in = marks and marks.end_overdue()
 -- More of them are over than one call ends.
-if mark_ends_in == 0 then return { LOOK_AGAIN, ARGV[13] } end
+if mark_ends_in == 0 then return { LOOK_AGAIN, ARGV.horizon } end
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
 
@@ -132,7 +132,7 @@ end
 if marks and asks("m") then
     -- Of a transmission-queue header: its length, and where in it the name of the manager begins.
     local HEADER_LENGTH, MANAGER_AT, NAME_LENGTH, holders = 428, 56, 48, { "M" }
-    local members = redis.call("HGET", queue.q, "mm") or ARGV[33]
+    local members = redis.call("HGET", queue.q, "mm") or ARGV.members
     local function is_for_another(record)
         local at = body_offset(record)
         if #record < at + HEADER_LENGTH or string.sub(record, at + 1, at + 4) ~= "XQH " then return false end
@@ -152,11 +152,11 @@ if marks and asks("m") then
 end
 -- EXTENSION
 local is_woken, woken_by = string.sub(waiting, 1, 1) == "K", string.match(waiting, "^K[^\n]*\n(.+)$")
-local after = tonumber(ARGV[12])
+local after = tonumber(ARGV.cursor)
 -- Something came since this search began: it may be where the search has been already.
-if not is_woken then after = math.max(after, tonumber(ARGV[13])) end
+if not is_woken then after = math.max(after, tonumber(ARGV.horizon)) end
 -- This search has looked into everything complete, in vain.
-want.goes_on = not is_woken and ARGV[13] ~= "0"
+want.goes_on = not is_woken and ARGV.horizon ~= "0"
 
 local expired, found_dead, got = {}, 0, 0
 local function take_from_place(item)
@@ -218,7 +218,7 @@ end
 local function leave_to_others()
     if not (is_woken and is_anything_on(queue)) then return end
     local kind = string.sub(wait_text, 1, 1)
-    if asks_lock and ARGV[12] ~= "0" and kind ~= "B" then
+    if asks_lock and ARGV.cursor ~= "0" and kind ~= "B" then
         -- It counts as a get when waiters are chosen, but has looked after its cursor only. From now on it waits as a
         -- browse, so that two of this kind do not wake each other for ever.
         wake_everyone(queue, own, KEYS[11])
@@ -281,7 +281,7 @@ local function finish(reply, items)
     if not is_call then went = found_dead end
     if armed and went > 0 then INLINE.note(armed, queue.q, queue.a, queue.name, owner, 0, went, is_call) end
     if #expired > 0 then
-        journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
+        journal(KEYS[10], ARGV.journal_max, "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
     end
     return reply
 end
@@ -317,8 +317,8 @@ if is_fixed then
     end
 end
 local is_persistent = has(first.record, PERSISTENT)
-if ARGV[24] ~= "" and is_persistent ~= (ARGV[24] == "1") then return refuse(MQRC.INCONSISTENT_UOW) end
-if #items > 1 and mode == "0" and is_persistent and ARGV[27] == "1" then
+if ARGV.persistence ~= "" and is_persistent ~= (ARGV.persistence == "1") then return refuse(MQRC.INCONSISTENT_UOW) end
+if #items > 1 and mode == "0" and is_persistent and ARGV.unit_is_open == "1" then
     return refuse(MQRC.UOW_NOT_AVAILABLE)
 end
 
@@ -343,14 +343,14 @@ if #items > 1 then
     end
 end
 local is_in_unit = mode == "1" or (mode == "2" and is_persistent)
-if is_in_unit and used > tonumber(ARGV[28]) then return refuse(MQRC.SYNCPOINT_LIMIT_REACHED) end
+if is_in_unit and used > tonumber(ARGV.room) then return refuse(MQRC.SYNCPOINT_LIMIT_REACHED) end
 local total = 0
 for position = 1, used do total = total + length_of(items[position]) end
 -- The report about the only segment may have less than its data, too.
 local is_put_together = #items > 1 or (first.length or 0) > #first.record - body_offset(first.record)
 local reply = { 0, total, { string.format("%.0f", first.score), left, is_put_together and used or 0 } }
 -- A header of the transmission queue has its own.
-if ARGV[8] + 0 > 1 and has(first.record, GROUP) and not (has(first.record, DESTINATION) and is_transmit_queue(queue)) then
+if ARGV.truncate + 0 > 1 and has(first.record, GROUP) and not (has(first.record, DESTINATION) and is_transmit_queue(queue)) then
     length_max = length_max - MDE_LENGTH
 end
 if total > length_max then reply[1] = truncate and MQRC.TRUNCATED_MSG_ACCEPTED or MQRC.TRUNCATED_MSG_FAILED end
@@ -368,7 +368,7 @@ for _, item in ipairs(items) do give(item) end
 if marking ~= "" and reply[1] ~= MQRC.TRUNCATED_MSG_FAILED then
     if asks("c") and marks.is_marked(first.id, "C") then return refuse(MQRC.MSG_MARKED_BROWSE_CO_OP) end
     if asks("h") then marks.mark(first, handle) end
-    if asks("c") then marks.mark(first, "C", ARGV[32] == "-1" and "inf" or now_ms() + tonumber(ARGV[32])) end
+    if asks("c") then marks.mark(first, "C", ARGV.mark_ms == "-1" and "inf" or now_ms() + tonumber(ARGV.mark_ms)) end
     if asks("H") then marks.unmark(first.id, handle) end
     if asks("C") and marks.is_marked(first.id, "C") then
         marks.unmark(first.id, "C")
@@ -419,11 +419,11 @@ for from = 1, #kept, OPERATION_MAX do
 end
 local chosen = is_chosen and { "c", is_fixed and "2" or "1" } or {}
 if #gone > 0 then
-    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "), unpack(chosen))
+    journal(KEYS[10], ARGV.journal_max, "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "), unpack(chosen))
 end
 if #kept > 0 then
     redis.call("HINCRBY", queue.q, "gu", #kept)
-    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
+    journal(KEYS[10], ARGV.journal_max, "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
         unpack(chosen))
 end
 got = #taken
