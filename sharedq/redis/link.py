@@ -428,7 +428,7 @@ class Link:
         ahead: int | None = None,
         goes_on: Callable[[Sequence[Reply]], bool] = lambda _: True,
     ) -> list[list[Reply]]:
-        """Do so, and leave it to the caller what a lost reply means.
+        """Exchange, and leave it to the caller to judge a lost reply.
 
         Args:
             ahead, goes_on: see `_Pace`.
