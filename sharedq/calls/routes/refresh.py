@@ -1,4 +1,4 @@
-"""Keeping a handle's copy of its queue's definition, and of those that its name led through, at what is in force."""
+"""Keeping a handle's copies of definitions up to date: of its queue, and of the objects that its name led through."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharedq.session.handle import Definition, Handle
 from sharedq.session.route import Route
 
 T = TypeVar("T")
-#: The way that a name leads, and what is checked of it.
+#: The way that a name leads, and the versions that each call checks.
 Path = tuple[Route, tuple[str, ...]]
 
 
