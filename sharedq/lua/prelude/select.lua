@@ -6,7 +6,7 @@ what is asked for), and the identifiers that are asked for (msgid, correl; "" as
 any depth.
 USES record, groups
 ]]
-local function fits(record, selection)
+local function has_identifiers(record, selection)
     local correl, msgid = identifier_offsets(record)
     if selection.correl ~= "" and (not correl or string.sub(record, correl, correl + 23) ~= selection.correl) then
         return false
@@ -22,7 +22,7 @@ local function by_number(queue, messages, selection, after)
             local record = redis.call("HGET", messages, id)
             -- With a MsgId of the program's own, the number means nothing.
             local is_it = not has(record, MSGID) and is_generated(record, selection.msgid)
-            if is_it and (selection.correl == "" or fits(record, { correl = selection.correl, msgid = "" })) then
+            if is_it and (selection.correl == "" or has_identifiers(record, { correl = selection.correl, msgid = "" })) then
                 return id, tonumber(score), record
             end
         end
