@@ -330,7 +330,7 @@ def mqdltmh(connection: Connection | None, number: int, dmho: MQDMHO) -> Outcome
 def mqsetmp(
     connection: Connection | None, number: int, smpo: MQSMPO, name: str, pd: MQPD, type_: int, value: Value
 ) -> Outcome:
-    """MQSETMP; *value* is a Python value of that type, see ``sharedq.properties.values``."""
+    """MQSETMP; *value* is a Python value of the type, see ``sharedq.properties.values``."""
 
     def call() -> None:
         SMPO.check(smpo)

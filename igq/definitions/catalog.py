@@ -162,7 +162,7 @@ def _queues_named(group: Group, name: str) -> Iterator[Item]:
 
 
 def _topics(repository: Repository) -> list[Item]:
-    """Return topic objects and administrative subscriptions. Those that programs make are theirs."""
+    """Return topic objects and administrative subscriptions. Subscriptions of programs are left out."""
     found = [Item(Topic.kind, each.name, each) for each in repository.topics.tree().by_name.values()]
     subscriptions = (match.subscription for match in repository.topics.subscriptions())
     return found + [

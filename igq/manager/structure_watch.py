@@ -43,7 +43,7 @@ class StructureWatch:
                     structure_state(self._group, name)
                     found = failures(self._group)
             except MQIError:
-                # Its server cannot be reached now. That is not a failure: it may have kept everything.
+                # The server cannot be reached now. The structure has not failed: the server may have kept everything.
                 continue
         first, self._said = self._said is None, self._said or {}
         for name in sorted(found.keys() & {*defined, self._own}):

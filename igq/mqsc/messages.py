@@ -114,7 +114,7 @@ class PartlyDoneError(Exception):
 
     Attributes:
         lines: the answer, for what was done and for what was not.
-        reason: why the first of those was not; 0: no reason code says so.
+        reason: why the first thing failed that was not done; 0: no reason code says so.
         is_outcome_unknown: the connection was lost, so nothing more was tried.
     """
 

@@ -84,7 +84,7 @@ class AgentStatus(BaseModel):
     #: Messages that it delivered a second, since the last look of a watch. Null if there was none.
     delivered_rate: float | None = None
     last_error: str
-    #: One for each conventional transmission queue that it serves, or stands by to serve.
+    #: A mover for each conventional transmission queue that the agent serves, or stands by to serve.
     movers: list[MoverStatus] = []
 
 
@@ -164,7 +164,7 @@ class QueueStatus(BaseModel):
     #: Messages put and got since the latest reset. Null if nothing counts them: they are counted for PERFMEV.
     puts: int | None = None
     gets: int | None = None
-    #: Those a second, since the last look of a watch. Null if there was none.
+    #: Puts, gets and deliveries a second, since the last look of a watch. Null at the first look.
     put_rate: float | None = None
     get_rate: float | None = None
 

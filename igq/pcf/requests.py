@@ -39,7 +39,7 @@ _OPERATORS: Final[Mapping[int, str]] = {
     FilterOperator.CONTAINS_GEN: "CTG",
     FilterOperator.EXCLUDES_GEN: "EXG",
 }
-#: Those for attributes that are lists.
+#: Filters for attributes that are lists.
 _OF_LISTS: Final = ("CT", "EX", "CTG", "EXG")
 #: Parameters that say nothing here: the only kind of entity is a user, and every record that fits is shown.
 _IGNORED: Final = frozenset({int(PCFParameter.ENTITY_TYPE), int(PCFParameter.AUTH_OPTIONS)})
@@ -172,7 +172,7 @@ class _Reader:
                 if shows is not None:
                     given.setdefault(keyword.keyword, shows)
         if self._asked.form == "names" and kind != "CFSTRUCT":
-            # It says of which disposition each object is.
+            # QSGDISP says which disposition each object has.
             keywords["QSGDISP", True] = Keyword("QSGDISP", None, segment)
         names = self._asked.words.names[1] if self._asked.form == "names" and self._asked.words.names else 0
         scope = keywords.pop(("CMDSCOPE", False), None)
@@ -267,7 +267,7 @@ class _Reader:
         return Keyword("WHERE", (attribute.keyword, operator, values[0]), segment)
 
     def _shown(self, kind: str, shows: pcf.Parameter | None, segment: str) -> list[Keyword]:
-        """Return the attributes to show. Those of IBM MQ that do not exist here are left out."""
+        """Return the attributes to show. Attributes of IBM MQ that do not exist here are left out."""
         if _WORDS[kind].shows == 0:
             return []
         if shows is None:

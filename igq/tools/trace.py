@@ -59,7 +59,7 @@ class Way:
 
     Attributes:
         steps: in order of time.
-        stored: structure and id of those that are still there, each with the queue that it came to last.
+        stored: structure and id of the messages that still exist, each with its last queue.
         entries: of the journals, that were read.
         trimmed: structures whose journals have lost their beginnings, so something may be missing.
         away: structures that cannot be read now, with the reason.

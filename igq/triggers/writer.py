@@ -57,7 +57,7 @@ _PAUSE_S: Final = 0.5
 #: Trigger messages of EVERY for one queue in one look: the others have their turn.
 _MESSAGES_PER_LOOK: Final = 100
 _ACTIVE: Final = ("STARTING", "RUNNING", "QUIESCING")
-#: Such trouble passes: a message is not put on the dead-letter queue for it.
+#: Reasons that pass: a message that was refused for one is not put on the dead-letter queue.
 _PASSING: Final = (MQRC.CF_STRUC_IN_USE, MQRC.CF_STRUC_FAILED, MQRC.CF_NOT_AVAILABLE, MQRC.STORAGE_MEDIUM_FULL)
 _OF_CONDITION: Final = ("FIRST", "DEPTH")
 

@@ -126,7 +126,7 @@ class Feed:
             try:
                 status = await self._read()
                 self._trouble = ""
-            except Exception as error:  # noqa: BLE001 - told to those who look
+            except Exception as error:  # noqa: BLE001 - shown to the browsers that look
                 status, self._trouble = None, " ".join(str(error).split()) or type(error).__name__
             async with self._changed:
                 self._version += 1

@@ -44,7 +44,7 @@ def account(group: Group) -> list[Finding]:
 
 
 class _Look:
-    """One look at the whole group: structures first, then members and owners, which outlive what they own."""
+    """One look at the whole group: structures first, then members and owners, which outlive the keys that they own."""
 
     def __init__(self, group: Group) -> None:
         self.group = group

@@ -140,7 +140,7 @@ class Members:
 
     @cached_property
     def managed_queues(self) -> set[str]:
-        """Managed queues of subscriptions, and of those that have ended, which are being deleted."""
+        """Managed queues of subscriptions, and of ended subscriptions, whose queues are being deleted."""
         managed = (each for each in self.subscriptions.values() if each["destination_class"] == "MANAGED")
         return {each["destination"] for each in managed} | set(self.contents.hash("orphans"))
 

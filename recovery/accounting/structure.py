@@ -131,13 +131,13 @@ class Structure:
         queue = self.contents.hash("q:", name)
         definition = json.loads(queue["def"].encode("latin-1")) if "def" in queue else {}
         is_temporary = definition.get("definition_type") == "TEMPDYN" or "by" in queue
-        # Others' dynamic queues may stay. One that was made for a subscription goes with it.
+        # Dynamic queues of other owners may stay. A queue that was made for a subscription goes with the subscription.
         is_temporary |= name.startswith(MANAGED) and bool(definition)
         is_temporary &= name not in self._members.managed_queues
         is_temporary &= (self.contents.name, name, queue.get("by", "")) not in self._members.orphans
         if is_temporary and name not in self.contents.values.get(("made:", queue.get("by", "")), ()):
             yield self._found(Kind.TEMPORARY, "q:", name)
-        # One that is deleted logically goes with the connection that closed the last handle.
+        # A queue that is deleted logically goes with the connection that closed the last handle.
         if "del" in queue and not handles and name not in self._made:
             yield self._found(Kind.TEMPORARY, "q:", name, "", "it is deleted logically, and not open")
 

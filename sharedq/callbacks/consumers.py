@@ -273,7 +273,7 @@ class Consumers:
                 self._begin_interval(consumer)
             self._has_begun.set()
             while not self._ending:
-                # It may be lost while no consumer makes a call.
+                # The connection may be lost while no consumer makes a call.
                 self._connection.check()
                 if waits and not self._active():
                     self._ending = "none"

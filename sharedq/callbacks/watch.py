@@ -267,7 +267,7 @@ class Watch:
         """Take waiters off their queues. They stay if the structure cannot be used now: that costs a look in vain."""
         if waiters and not self._connection.is_ended and not access.has_failed:
             calls = [self._unwait_call(waiter) for waiter in waiters]
-            # The connection itself does not wait: if it was shut out, and the news of that are on their way, the answer
+            # The connection itself does not wait: if it was shut out, and does not know so yet, the answer
             # is 2009.
             calls.append(self._unwait_call(waiters[0], self._connection.token))
             try:

@@ -1,4 +1,4 @@
-"""Notes of what event messages are to tell of: a process that sees it leaves a note, and a manager writes the message.
+"""Notes for event messages: a process that sees an event leaves a note, and a manager writes the message.
 
 A note is in the structure of the manager that it is about. Notes about the depth of a queue are in its structure, where
 the scripts of puts and gets write them. A note that cannot be written is dropped: no call fails for it.

@@ -20,7 +20,7 @@ _MOST_HEADERS: Final = 100
 
 
 def length_of_headers(md: MQMD, body: bytes) -> int:
-    """Return how many bytes of a message are MQ headers. One that is not valid is data, and so is the rest after it."""
+    """Return how many bytes of a message are MQ headers. An invalid header is data, and so are the bytes after it."""
     # Most messages have none, and the tables of headers take long to import.
     if md.format.rstrip(b" \0") in _NO_HEADERS:
         return 0

@@ -94,7 +94,7 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
     )
     if md.report & Report.PASS_DISCARD_AND_EXPIRY:
         report.report = int(md.report & Report.DISCARD_MSG)
-        # Nothing is left of the time of what has expired.
+        # An expired message has no time left, so the report gets an expiry of its own.
         report.expiry = EXPIRATION_REPORT_EXPIRY if feedback == Feedback.EXPIRATION else md.expiry
     return ReportMessage(report, body[:length_max], md.reply_to_q, md.reply_to_q_mgr)
 

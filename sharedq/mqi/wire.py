@@ -106,7 +106,7 @@ class Layout(Generic[T]):
         self._packer(value.version)  # type: ignore[attr-defined] # every structure has one, T cannot say it
 
     def check_all(self, values: Sequence[T], verb: str = "", name: str = "") -> None:
-        """As ``check`` for each. A call of that for each message takes a fortieth of a batch."""
+        """As ``check`` for each value. Calling ``check`` for each message takes a fortieth of a batch."""
         are_right, kind, versions = self._known.are_right, self._structure, self._packers
         try:
             for value in values:

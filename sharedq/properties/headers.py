@@ -53,7 +53,7 @@ class Header:
     """One MQRFH2.
 
     Attributes:
-        encoding, coded_char_set_id, format: of what follows it; the format without blanks.
+        encoding, coded_char_set_id, format: of the data after the header; the format without blanks.
         order: ``>`` or ``<``, of its numbers.
         is_ebcdic: its StrucId and Format are in EBCDIC.
         folders: the bytes of each, as they came.
@@ -195,7 +195,7 @@ def _invalid(detail: str) -> Exception:
 
 
 def properties_in(chain: Chain) -> list[Property]:
-    """The properties in all folders that have properties; of those with one name the first.
+    """The properties in all folders that have properties; of several with one name the first.
 
     Raises:
         MQIError: 2421 a folder cannot be read.
@@ -222,7 +222,7 @@ def carries_properties(header: Header, folder: bytes) -> bool:
 
 
 def without_properties(md: MQMD, body: bytes, chain: Chain) -> bytes:
-    """The message without its folders of properties; *md* becomes that of what is left.
+    """The message without its folders of properties; *md* then describes the rest.
 
     A header that has no other folder goes.
     """

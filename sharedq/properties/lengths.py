@@ -23,7 +23,7 @@ class Lengths(NamedTuple):
 
     Attributes:
         data: without the folders of properties.
-        properties: the names and values of those that a program gave it.
+        properties: the names and values that a program gave the message.
     """
 
     data: int

@@ -70,7 +70,7 @@ class Publication:
 
     @cached_property
     def properties(self) -> dict[str, Any]:
-        """Those that a selection string of a subscription sees, by kept names: the topic string is among them."""
+        """The properties that a selection string of a subscription sees, by kept names, and the topic string."""
         return self._read[1] | {TOPIC_STRING: self.topic_string}
 
     def written(self, form: str, user_data: str) -> Written:

@@ -68,7 +68,7 @@ class _Arguments:
 
     @cached_property
     def in_order(self) -> tuple[tuple[str, Kinds], ...]:
-        """Those that may be given by their place. It fills the others, too: annotations may name later classes."""
+        """The positional parameters. This fills the other kinds, too: annotations may name later classes."""
         hints, in_order = get_type_hints(self.function), []
         for name, parameter in signature(self.function).parameters.items():
             kinds = _kinds_of(hints.get(name, Any))

@@ -35,7 +35,7 @@ _TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class QueuePart:
-    """The place of a queue's messages: its structure, or one of those that have a part of it."""
+    """The messages of a queue in one structure: the whole queue, or a part of a queue that several structures hold."""
 
     queue: str
     structure: str

@@ -16,7 +16,7 @@ _LEVELS: tuple[Level, ...] = ("none", "everysec", "replicated", "always")
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """How much of what was acknowledged is kept. `statement` is for start-up lines, status and logs."""
+    """How many acknowledged changes are kept. `statement` is for start-up lines, status and logs."""
 
     #: always: synced to disk first. replicated: on other servers first. everysec: synced within about two seconds.
     #: none: none of these, or a server that drops keys.

@@ -156,7 +156,7 @@ def _queue_keys(tag: str, name: str) -> QueueKeys:
 
 
 def prepared_field(qmgr: str, xid: bytes) -> str:
-    """Return the field of the unit of work that *qmgr*, or the group of that name, has prepared as *xid*."""
+    """Return the field of the unit of work that *qmgr*, or the group, has prepared as *xid*."""
     return f"{qmgr} {xid.hex()}"
 
 

@@ -434,7 +434,7 @@ class Link:
             ahead, goes_on: see `_Pace`.
         """
         if self.turn & 1:
-            # A signal handler calls in the middle of a call of its own thread, and would read the reply to that.
+            # A signal handler calls in the middle of a call of its thread, and would read the reply to the outer call.
             raise error_for(MQRC.CALL_IN_PROGRESS, "", "", "this thread is in the middle of another call")
         self.turn += 1
         steps.taken += 1

@@ -131,7 +131,7 @@ def _check_names(env: Mapping[str, str]) -> None:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """One of ours with the same words among its own, or spelt alike; ``""`` for none."""
+    """Return the known setting that has all words of *name*, or is spelt alike; ``""`` for none."""
     words = set(name.split("_"))
     with_words = [each for each in known if len(words) > 1 and name != "IGQ_" and words <= set(each.split("_"))]
     bare = {each.removeprefix("IGQ_"): each for each in known}

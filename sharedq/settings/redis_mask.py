@@ -24,7 +24,7 @@ def mask_password(url: str) -> str:
         scheme, separator, rest = "", "", url
     user_info, at, rest = rest.rpartition("@")
     if at and re.search(r"[?#]", user_info):
-        # The ? begins the parameters, or is part of the password: the @ tells no more than that.
+        # The ? begins the parameters, or is part of the password: the @ does not tell which.
         return f"{scheme}{separator}{HIDDEN}"
     if at:
         user_info = _masked_user(user_info) if separator else HIDDEN

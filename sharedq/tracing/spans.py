@@ -113,7 +113,7 @@ class Spans:
                 raise
 
     def received(self, queue: str, qmgr: str, begin_ns: int, messages: Sequence[Message]) -> Context:
-        """The span of a get that has ended: linked to what put the messages, and part of the program's trace.
+        """The span of a get that has ended: linked to the spans of the puts, and part of the program's trace.
 
         A program that has no trace of its own has that of the message. Returns the context of the span.
 
@@ -149,7 +149,7 @@ class Spans:
         """The span of a batch that an agent has delivered.
 
         Args:
-            messages: those whose data are at hand: the span is linked to what put them.
+            messages: the messages whose data are at hand: the span is linked to the spans of their puts.
             begin_ns: nanoseconds since 1970; default now.
         """
         contexts = [stored_context(message) for message in messages]

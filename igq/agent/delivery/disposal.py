@@ -37,7 +37,7 @@ class Transmitted:
     qmgr: bytes
     #: Why it cannot be delivered, whatever its destination. ``queue`` is then the transmission queue.
     fault: Feedback = Feedback.NONE
-    #: The manager where it was put on the transmission queue: the first 12 characters of that name.
+    #: The manager that put the message on the transmission queue: the first 12 characters of the manager's name.
     sender: str = ""
 
     def hop(self, queue: str, members: Collection[str]) -> str:

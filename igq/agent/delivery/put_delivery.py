@@ -171,7 +171,7 @@ class Deliverer:
             if len(run) == 1:
                 self._dispose(at, run[0], error.reason)
                 return 0
-        # One was refused. Put them one by one, so that those before it still arrive first.
+        # A put was refused. Put the messages one by one, so that the earlier ones still arrive first.
         return sum(self._deliver_run(at, queue, qmgr, [each]) for each in run)
 
     def _put(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:

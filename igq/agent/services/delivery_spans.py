@@ -1,7 +1,7 @@
 """The parts of a delivery that make spans: one for each batch.
 
-A script moves most messages by their ids, and their data are not read: a batch of these has no links. A batch that is
-carried to another structure, or delivered by puts, is at hand; its span is linked to what put its messages.
+A script moves most messages by their ids and reads no data, so a batch of moved messages has no links. The agent has
+the data of a batch that it carries to another structure or delivers by puts: the span of the batch has links.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sharedq.tracing.spans import Spans
 
 @cache
 def _spans() -> Spans:
-    """Those of the process."""
+    """The spans of the process."""
     return Spans()
 
 

@@ -49,7 +49,7 @@ class Mover(Service):
         name, structure = served.name, served.structure
         super().__init__(post, name, mover_tag(structure, name), APPL_NAME, f"mover of {name}")
         self.served, self._members = served, members
-        #: Those that it has looked for messages for.
+        #: The members for which the mover has looked for messages.
         self._known: frozenset[str] = frozenset()
         self._deliverer: Deliverer | None = None
         self._opened: tuple[TransmissionQueue, Deliverer] | None = None

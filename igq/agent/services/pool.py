@@ -115,7 +115,7 @@ class Movers:
         known, listed_s, not_before_s, is_due = b"", 0.0, 0.0, True
         while not self._is_stopping:
             if is_due:
-                # This look sees the cause of every earlier wake-up.
+                # The look that begins now sees the cause of every earlier wake-up.
                 self._sleep.begin_attempt()
             try:
                 definitions, now_s = definitions_mark(self._group, self._group.keys), time.monotonic()

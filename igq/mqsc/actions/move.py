@@ -95,7 +95,7 @@ def _partly(
 
 
 def _queue(repository: Repository, name: str, disposition: str) -> DisplayedQueue:
-    """Return a local queue of that disposition. Raises MQIError: 2085, there is none."""
+    """Return a local queue of the disposition. Raises MQIError: 2085, there is no such queue."""
     queues = repository.display_queues(name, (QueueLocal.kind,), disposition) if not name.endswith("*") else []
     if not queues:
         where = {"PRIVATE": ", for a shared one say QSGDISP(SHARED)"}.get(disposition, "")

@@ -72,7 +72,7 @@ class Totals:
 
 
 def add(into: Sums, more: Mapping[Any, Any]) -> None:
-    """Add numbers to those of the same name. A name with ``first_`` keeps the smallest, with ``last_`` or ``max_``
+    """Add numbers to the totals of the same name. A name with ``first_`` keeps the smallest, with ``last_`` or ``max_``
     the largest, with ``has_`` whether one was true. None adds nothing."""
     for key, value in more.items():
         name = str(key)

@@ -99,7 +99,7 @@ class Ending:
         """
         with self.connection:
             for unit in self.units:
-                # Messages that a failed structure has lost are off the queue too. Those of its backup come again.
+                # Messages that a failed structure has lost are off the queue too. Messages in its backup come again.
                 self.connection.complete_prepared(unit)
 
 

@@ -114,7 +114,7 @@ def _put(at: Running, job: Replay, queues: Sequence[str]) -> DataFrame:
 
 
 def _show(tables: Mapping[str, DataFrame], rows: int, directory: options.NewDirectory | None) -> None:
-    """Write the tables if there is a directory, and show the table of what was done."""
+    """Write the tables if there is a directory, and show the table of the puts."""
     from igq.pipeline.tables import print_table, write_tables
 
     if directory:

@@ -108,7 +108,7 @@ shortened = settled = kept
 
 
 def _stored(session: DuckDBSession, name: str) -> DuckDBDataFrame:
-    """The table of that name. SQLFrame would ask for its columns in a slower way."""
+    """Return the table *name*. SQLFrame would ask for its columns in a slower way."""
     rows = session._conn.execute(f"DESCRIBE {name}").fetchall()
     columns = {column: exp.DataType.build(kind, dialect="duckdb") for column, kind, *_ in rows}
     session.catalog._schema.add_table(name, columns, normalize=False)

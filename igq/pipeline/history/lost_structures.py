@@ -2,7 +2,7 @@
 
 Such a structure has two lives. Messages that were on its queues when the backup ended are there again in the second
 life, also if they were got in between. Messages that were put after the backup are lost with the first life, unless
-they were got before the loss. A backup promises no more, so these are no faults. This module tells them from faults.
+they were got before the loss. A backup promises no more, so these are no faults. This module tells the difference.
 
 The first life counts as a structure of its own (``former_name``). A message that came back from the backup begins, in
 the second life, with its put in the first one.

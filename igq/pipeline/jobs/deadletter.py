@@ -74,12 +74,12 @@ def dead_letters(queue: DataFrame) -> DataFrame:
 
 
 def may_be_letters(messages: DataFrame) -> DataFrame:
-    """Those of the messages of any queues that can have a dead-letter header."""
+    """Return the messages, of any queues, that can have a dead-letter header."""
     return messages.where(F.col("format") == _FORMAT)
 
 
 def with_header(letters: DataFrame) -> DataFrame:
-    """Those of the dead letters that have a header."""
+    """Return the dead letters that have a header."""
     return letters.where(F.col("reason").isNotNull())
 
 

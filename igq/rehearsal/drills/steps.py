@@ -302,7 +302,7 @@ def back_up(stage: Stage, *, has_log: bool = False) -> None:
 
 @step
 def lose_structure(stage: Stage) -> None:
-    """Delete all keys of that structure at once."""
+    """Delete all keys of the structure at once."""
     stage.note_interruptions()
     stage.structure.lose()
     stage.tell("structure_lost", stage.structure.name, len(QMGRS))

@@ -85,7 +85,7 @@ class Choice:
 
     Attributes:
         older_s, younger_s: how long it must, or may, have been a dead letter, seconds.
-        first: no more letters than that; None for all.
+        first: the most letters; None for all.
     """
 
     reasons: frozenset[int] = frozenset()

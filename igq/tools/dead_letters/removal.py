@@ -77,7 +77,7 @@ class Remover:
         return outcomes
 
     def forget_targets(self) -> None:
-        """Close the queues that letters were put on, so that those that were refused are tried again."""
+        """Close the queues that letters were put on, so that refused queues are tried again."""
         for target in self._targets.values():
             if isinstance(target, Queue):
                 target.close()

@@ -32,7 +32,7 @@ from sharedq.objects.definitions.inert_attributes import MODELS
 
 #: The answer to a generic DISPLAY that finds nothing begins so.
 _NOTHING_FOUND = "CSQM297I"
-#: Commands that IBM does not answer as JSON, of those that exist here.
+#: Commands of igq that IBM does not answer as JSON.
 _TEXT_ONLY = (("DISPLAY", "GROUP"), ("DISPLAY", "THREAD"))
 
 

@@ -51,7 +51,7 @@ def _of_every_version(base: str, mqsc: Mqsc) -> Iterator[BaseRoute]:
 
 
 def _for(role: Role, handler: Handler) -> Endpoint:
-    """Call *handler* for users of a role, and of those above."""
+    """Call *handler* for users of a role, and of the roles above."""
 
     async def endpoint(request: Request) -> Response:
         identity = await site_of(request).gate.admit(request, role)

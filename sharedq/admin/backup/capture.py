@@ -247,7 +247,7 @@ class Follower:
             for message_id in ids:
                 if message_id in self._held:
                     self._held_bytes -= len(self._held.pop(message_id)[2])
-        # One that is held may also have been written before, on another queue or place.
+        # A held message may also have been written before, on another queue or position.
         self._sink.gone(ids)
 
     def _write_held(self) -> None:

@@ -173,7 +173,7 @@ class Backup:
         whose = self.about["group"], self.about["structure"]
         if whose != (group, structure):
             raise no_backup(structure, f"{path} is a backup of {whose[1]} of group {whose[0]}")
-        #: Of messages that the log has: their places there. They count instead of those in the backup.
+        #: Where the log has messages. These records count, not the records in the backup.
         self._in_log: dict[bytes, int] = {}
         #: The moment at which its log ends. Empty if it has none.
         self.logged_until = ""

@@ -27,7 +27,7 @@ from sharedq.mqi.conversion.tails import converted_pcf, converted_tail, orders
 _PCF: Final = (Format.ADMIN, Format.EVENT, Format.PCF)
 _VERSION_AT: Final = 4
 _LONG: Final = 4
-#: CodedCharSetIds of what follows a header that mean that of the header.
+#: CodedCharSetIds with which the data after a header has the character set of the header.
 _AS_HEADER: Final = (CharSet.INHERIT, CharSet.UNDEFINED)
 #: LL and ZZ in front of each string for IMS; LL counts all of it.
 _IMS_FRONT: Final = 4

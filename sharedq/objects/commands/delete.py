@@ -56,7 +56,7 @@ def _delete_partitioned(finder: Finder, entry: Entry, *, purge: bool) -> None:
         is_removed, _ = finder.directory.remove(current)
         if is_removed:
             break
-        # It was altered meanwhile, and may be open by that definition; or another command deleted it.
+        # The queue was altered meanwhile, and may be open by its new definition; or another command deleted it.
         following = finder.directory.read("S", entry.name)
         if following is None:
             break

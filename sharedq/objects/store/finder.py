@@ -91,7 +91,7 @@ class Finder:
         return Located(entry.name, entry.structure, stored.definition, entry.version)
 
     def find_chosen(self, name: str, disposition: Chosen | None) -> Entry | None:
-        """Return the entry that a command means: of that disposition, else the private, else the shared one."""
+        """Return the entry that a command means: of the disposition, else the private, else the shared one."""
         if disposition == "GROUP":
             return self.directory.read("G", name)
         private, shared = self.directory.find(name, self.qmgr or "")

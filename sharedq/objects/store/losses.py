@@ -21,7 +21,7 @@ def queues_in(directory: Directory, structure: str) -> list[str]:
 
 
 def lost_queues(directory: Directory, queues: LocalQueues, structure: str) -> list[str]:
-    """Return the names of those that the structure lacks."""
+    """Return the names of the queues that the structure lacks."""
     lost = _missing(directory, queues, structure)
     # A queue that was deleted after it was listed is in the directory no more.
     still = _missing(directory, queues, structure) if lost else []

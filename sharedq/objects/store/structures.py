@@ -192,7 +192,7 @@ class ManagerAttributes:
         self._announce_events(self.read(qmgr))
 
     def announce_igq(self, qmgr: str) -> None:
-        """Tell every structure the manager's IGQ: the command that altered it may not have come to that."""
+        """Tell every structure the manager's IGQ: the command that altered IGQ may have ended before it told them."""
         announce(self._group, f"IGQ {qmgr}", self.read(qmgr).igq_state)
 
     def alter(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:

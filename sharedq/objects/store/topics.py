@@ -255,7 +255,7 @@ class Matcher:
         if known is not None and known.version == version and known.topics_version == topics_version:
             return known
         if self._tree is None or self._topics_version != topics_version:
-            # Read after the version: at worst it is newer than that, and is read again at the next publication.
+            # Read after the version: a tree that is newer than its version is read again at the next publication.
             self._tree, self._topics_version = topics.tree(), topics_version
         if known is not None and known.version == version:
             topics_version, version, found = self._ask(topic_string, "", via)

@@ -1,4 +1,4 @@
-"""A connection as pymqi's classes hold it, and its end when the program does not see to that.
+"""A connection as pymqi's classes hold it, and its end when the program does not end it.
 
 The garbage collector may drop a ``Queue`` or a ``QueueManager`` at any instruction of any thread: in the middle of a
 call on the same connection, or where a lock is held that ending needs. So nothing is called from there. A dropped

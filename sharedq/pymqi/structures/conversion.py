@@ -54,7 +54,7 @@ makeQDesc = make_q_desc  # noqa: N816
 
 
 def object_descriptor(od: OD) -> MQOD:
-    """The native descriptor of what shall be opened.
+    """The native descriptor of the object to open.
 
     Raises:
         MQMIError: 2154 a distribution list, which a queue manager that does not have these must refuse.

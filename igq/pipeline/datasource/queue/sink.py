@@ -173,7 +173,7 @@ class _Puts:
     """The units of work that a task puts and prepares. After an error nothing is left of them.
 
     Attributes:
-        xids: of those that are prepared.
+        xids: of the prepared units of work.
     """
 
     def __init__(self, sink: Sink, batch: Batch, name: str) -> None:

@@ -91,7 +91,7 @@ class Nursery:
             # Siblings must not draw the same pauses.
             random.seed()
             status = run_program(_MAINS[kind], arguments)
-        except BaseException:  # noqa: BLE001 - as the interpreter does with what nobody catches
+        except BaseException:  # noqa: BLE001 - as the interpreter does with an exception that nobody catches
             traceback.print_exc()
         finally:
             sys.stdout.flush()

@@ -173,7 +173,7 @@ def remove(
 
 
 def _chosen(letters: Iterator[Letter], tokens: set[bytes]) -> list[Letter]:
-    """Find the letters that are chosen; no more is read than that needs."""
+    """Find the chosen letters, and read no more messages than needed."""
     found: list[Letter] = []
     while len(found) < len(tokens):
         letter = next(letters, None)

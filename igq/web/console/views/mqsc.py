@@ -1,4 +1,4 @@
-"""MQSC: a box for commands at a manager, with what completes them."""
+"""MQSC: a box for commands at a manager, with completion."""
 
 from __future__ import annotations
 
