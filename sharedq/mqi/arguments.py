@@ -144,7 +144,9 @@ def refuse_pair(given: object) -> None:
 
 def listed(given: Iterable[T]) -> list[T]:
     """The messages to put. Raises MQIError: 2004, they cannot be gone through."""
-    if not isinstance(given, Iterable):
+    try:
+        each = iter(given)
+    except TypeError:
         detail = f"the messages to put are {type(given).__name__}, must be pairs of (MQMD, bytes)"
-        raise error_for(MQRC.BUFFER_ERROR, "MQPUT", "", detail)
-    return list(given)
+        raise error_for(MQRC.BUFFER_ERROR, "MQPUT", "", detail) from None
+    return list(each)

@@ -34,8 +34,6 @@ from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost
 
-pytestmark = pytest.mark.share
-
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 INQUIRES = BOTH | OpenOption.INQUIRE | OpenOption.SET
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE

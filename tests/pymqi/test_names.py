@@ -210,4 +210,4 @@ def test_helpers() -> None:
     given = pymqi.MD(), pymqi.PMO()
     assert pymqi.commonQArgs(*given) == given
     with pytest.raises(TypeError):
-        pymqi.common_q_args(1, 2, 3)
+        pymqi.common_q_args(1, 2, 3)  # type: ignore[arg-type]

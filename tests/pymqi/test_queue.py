@@ -120,7 +120,7 @@ def test_open_and_close(qmgr: pymqi.QueueManager) -> None:
     with pytest.raises(TypeError):
         pymqi.Queue(qmgr, "ORDERS", BOTH, "more")
     with pytest.raises(TypeError):
-        queue.put(b"x", pymqi.MD(), pymqi.PMO(), "more")
+        queue.put(b"x", pymqi.MD(), pymqi.PMO(), "more")  # type: ignore[arg-type]
 
 
 def test_a_handle_can_be_used_through_another_queue_object(qmgr: pymqi.QueueManager) -> None:

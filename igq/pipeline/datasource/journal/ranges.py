@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -70,14 +69,13 @@ class JournalAccess:
         self.per_partition = options.number("entriesPerPartition", ENTRIES_PER_PARTITION)
         self.may_miss = not options.flag("failOnDataLoss", default=True)
         self.outage_s = options.outage_s()
+        self._deployment: Deployment | None = None
         self._clients: dict[str, Any] = {}
-
-    @cached_property
-    def _deployment(self) -> Deployment:
-        return Deployment(self.url)
 
     def client(self, key: str) -> Any:
         """The kept client of the server that holds *key*. Raises an error of Redis: the server is not known."""
+        if self._deployment is None:
+            self._deployment = Deployment(self.url)
         if key not in self._clients:
             self._clients[key] = self._deployment.client(key)
         return self._clients[key]
@@ -89,16 +87,14 @@ class JournalAccess:
             with errors_named():
                 return step()
 
-        return ride_out(self.outage_s, named, self.connect_anew, what="journal")
-
-    def connect_anew(self) -> None:
-        """Forget the servers, which may be others now."""
-        self.close()
-        self._deployment.forget()
+        return ride_out(self.outage_s, named, self.close, what="journal")
 
     def close(self) -> None:
-        """Close the connections. The next question opens new ones."""
-        clients, self._clients = self._clients, {}
+        """Close the connections, and forget the servers. The next question finds both anew.
+
+        Spark copies a reader to its workers. Connections, and the locks of a deployment, cannot be copied.
+        """
+        clients, self._clients, self._deployment = self._clients, {}, None
         for client in clients.values():
             client.close()
 
@@ -139,7 +135,7 @@ class JournalAccess:
         keys = self.keys(partition.structure)
 
         def connect() -> Any:
-            self.connect_anew()
+            self.close()
             return self.client(keys.journal)
 
         try:

@@ -24,8 +24,6 @@ from tests.support.injection import AlarmError
 from tests.support.members import TestGroup
 from tests.support.scenes import recover_lost
 
-pytestmark = pytest.mark.share
-
 WRITE = BATCHES_PER_WRITE * BATCH_MESSAGES
 #: A batch by which the agent learns of the rest; then two full writes, and a third that finds half a batch. A fourth
 #: has left by the time that the agent reads this.
