@@ -27,12 +27,12 @@ from igq.pcf.server import CommandServer
 from igq.triggers.service import Triggers
 from recovery.target import Target
 from recovery.watch import due
-from sharedq.members.group import PASSING
 from sharedq.members.lease import Renewal
 from sharedq.members.news import ORPHANS, QUIESCES, News, tell_programs
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
+from sharedq.redis.outage import PASSING
 
 #: Seconds between two checks whether programs have ended, while the manager quiesces.
 _QUIESCE_LOOK_S = 0.25

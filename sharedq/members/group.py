@@ -23,10 +23,9 @@ from sharedq.redis.keepalive import silence_of
 from sharedq.redis.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply
 from sharedq.redis.links import Links, ServerOrTag
+from sharedq.redis.outage import PASSING
 from sharedq.settings.values import Settings
 
-#: Reasons that pass by themselves: Redis or a node of the Cluster is away, or a slot is moving.
-PASSING = (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
 #: A field among the members that is no member: what every lease renewal learns besides the member (admin/renew).
 _NO_MEMBER = b"!structures"
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sharedq.members.group import PASSING, Group, Member, members_of
+from sharedq.members.group import Group, Member, members_of
 from sharedq.messages.record import PRIORITY_STEP
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.managers import QueueManagerAttributes
@@ -23,6 +23,7 @@ from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.redis.answers import LOOK_S, little_patience
 from sharedq.redis.keys import ADMIN_STRUCTURE, QueueKeys, StructureKeys, private_structure, qmgr_of
+from sharedq.redis.outage import PASSING
 from sharedq.scripts.reading import oldest_call
 
 #: Queues, and bytes of records, of one call that looks for the oldest messages: well below a millisecond of Redis.

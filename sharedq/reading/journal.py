@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 
 import redis
 
-from sharedq.members.group import PASSING
 from sharedq.messages.record import DEAD_LETTER, PERSISTENT
 from sharedq.objects.definitions.names import queue_of
 from sharedq.redis.answers import reason_of
 from sharedq.redis.deployment import Deployment, DeploymentError
 from sharedq.redis.keys import StructureKeys, admin_keys, qmgr_of
-from sharedq.redis.outage import ride_out
+from sharedq.redis.outage import PASSING, ride_out
 
 #: Entries requested in one call: enough to hide the round trip, few enough not to hold Redis up.
 READ_ENTRIES = 2_000

@@ -18,17 +18,17 @@ log = LibraryLogger(__name__)
 OUTAGE_S: Final = 30
 #: Seconds between two attempts: the first ones, and all later ones.
 _PAUSES_S: Final = (0.05, 0.1, 0.2, 0.5)
+#: Reasons that pass by themselves: Redis or a node of the Cluster is away, or a slot is moving.
+PASSING: Final = (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
 #: Reasons that end with an outage: Redis, one of its nodes, or the queue manager is away or about to go.
 _AWAY: Final = frozenset(
     {
-        MQRC.CONNECTION_BROKEN,
+        *PASSING,
         MQRC.Q_MGR_NOT_AVAILABLE,
         MQRC.Q_MGR_QUIESCING,
         MQRC.Q_MGR_STOPPING,
         MQRC.CONNECTION_QUIESCING,
         MQRC.CONNECTION_STOPPING,
-        MQRC.CF_NOT_AVAILABLE,
-        MQRC.CF_STRUC_IN_USE,
     }
 )
 

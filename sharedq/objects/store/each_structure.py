@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from sharedq.members.group import PASSING, Group
+from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.answers import LOOK_S, little_patience
+from sharedq.redis.outage import PASSING
 
 T = TypeVar("T")
 #: Structures of a Cluster that cannot be reached now, by name, with the reasons.
