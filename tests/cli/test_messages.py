@@ -14,13 +14,12 @@ from igq.cli.messages import printable
 from sharedq import pymqi
 from tests.cli.conftest import ROOT, Shell
 
-pytestmark = pytest.mark.share
-
 
 def define(group: Shell, qmgr: str, *commands: str) -> None:
     group.out("mqsc", qmgr, *(part for command in commands for part in ("-c", command)))
 
 
+@pytest.mark.share
 def test_a_put_on_one_manager_is_got_on_the_other_through_igq(group: Shell) -> None:
     define(group, "QM1", "ALTER QMGR IGQ(ENABLED)")
     define(group, "QM2", "DEFINE QLOCAL(ORDERS)")
@@ -64,6 +63,7 @@ def test_an_empty_queue_ends_a_get_with_status_0_and_no_output(group: Shell) -> 
     assert group.out("get", "QM1", "EMPTY.Q", "--wait", "0") == ""
 
 
+@pytest.mark.share
 def test_a_browse_shows_and_removes_nothing(group: Shell) -> None:
     define(group, "QM1", "DEFINE QLOCAL(BROWSE.Q)")
     group.out("put", "QM1", "BROWSE.Q", "--persistent", "--priority", "7", "first", "second")
@@ -159,6 +159,7 @@ def test_a_body_with_any_content_is_one_line(body: bytes, shown: str) -> None:
     assert printable(body) == shown
 
 
+@pytest.mark.share
 def test_an_undeliverable_message_is_found_on_the_dead_letter_queue(group: Shell) -> None:
     define(group, "QM1", "ALTER QMGR IGQ(ENABLED)")
 

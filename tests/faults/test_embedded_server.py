@@ -25,7 +25,7 @@ import tenacity
 from sharedq.redis.embedded import EmbeddedRedis
 from sharedq.redis.embedded_guard import ServerFiles, has_open, open_lock, read_pid, try_lock
 
-pytestmark = [pytest.mark.faults, pytest.mark.share]
+pytestmark = pytest.mark.faults
 
 ROOT = Path(__file__).parents[2]
 #: Seconds after which an awaited end counts as never coming.

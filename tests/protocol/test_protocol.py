@@ -15,8 +15,6 @@ from tests.protocol.protocol import Protocol
 from tests.protocol.variants import VARIANTS, Variant
 from tests.protocol.world import ENDED, LARGE, LATE, PREPARED, Rules, Scenario, World
 
-pytestmark = pytest.mark.share
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "model.md").read_text("utf-8")
 NAMES = [*PROPERTIES.of_states, *PROPERTIES.of_steps]
@@ -49,6 +47,7 @@ def test_every_invariant_holds_in_every_state(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: f"{variant.name}: {variant.breaks}")
+@pytest.mark.share
 def test_a_broken_variant_is_caught(variant: Variant) -> None:
     found = explored(variant.scenario, variant.rules, only(variant.breaks))
     assert found.violation is not None

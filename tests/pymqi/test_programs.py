@@ -10,7 +10,7 @@ from sharedq import pymqi
 from sharedq.pymqi import CMQC
 from tests.support.members import TestGroup
 
-pytestmark = [pytest.mark.usefixtures("qsg"), pytest.mark.share]
+pytestmark = pytest.mark.usefixtures("qsg")
 
 CLIENT = ("SVRCONN.1", "mq.example.com(1414)")
 

@@ -10,7 +10,7 @@ from sharedq import pymqi
 from sharedq.pymqi import CMQC
 from tests.support.members import TestGroup
 
-pytestmark = [pytest.mark.usefixtures("qsg"), pytest.mark.share]
+pytestmark = pytest.mark.usefixtures("qsg")
 
 TEXT = "test_value" * 5
 
@@ -86,6 +86,7 @@ def test_strings_end_as_c_ends_them(qmgr: pymqi.QueueManager) -> None:
     assert handle.properties["a"] == "bytes"
 
 
+@pytest.mark.share
 def test_properties_are_iterated_converted_and_deleted(qmgr: pymqi.QueueManager) -> None:
     handle = pymqi.MessageHandle(qmgr)
     for name in ("a", "b"):

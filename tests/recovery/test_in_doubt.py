@@ -25,8 +25,6 @@ from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.reading.journal import read_entries
 from tests.recovery.scene import BOTH, DEAD, LARGE, TAG, Died, Scene, after_call, die_after_call, dying
 
-pytestmark = pytest.mark.share
-
 XID = b"query 7, batch 12, partition 3"
 #: One of them ends before its last script.
 SCRIPTS_OF_PREPARE, SCRIPTS_OF_AN_END = 4, 6

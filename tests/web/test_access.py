@@ -16,8 +16,6 @@ import pytest
 from igq.web.access.failures import PER_HOST
 from tests.support.console import PASSWORD, USERS, Console
 
-pytestmark = pytest.mark.share
-
 
 def sign_in(client: httpx.Client, user: str, password: str, **headers: str) -> httpx.Response:
     return client.post("/console/api/sign-in", json={"user": user, "password": password}, headers=headers)
@@ -84,6 +82,7 @@ def test_a_browser_must_show_the_token_of_its_session(console: Console) -> None:
         assert other.get("/console/api/me").status_code == 200
 
 
+@pytest.mark.share
 def test_programs_send_a_password_or_a_token(console: Console, role: str) -> None:
     with console.program(role) as client:
         assert client.get("/console/api/me").json()["role"] == USERS[role]

@@ -23,8 +23,6 @@ from tests.cli.conftest import Running, Shell
 from tests.support.console import PASSWORD, Console, add_users
 from tests.support.topologies import free_ports
 
-pytestmark = pytest.mark.share
-
 
 def raw(console: Console) -> socket.socket:
     place = urlsplit(console.url)
@@ -327,6 +325,7 @@ def test_the_console_dies_with_a_killed_manager_and_another_takes_over(shell: Sh
     assert httpx.get(f"http://127.0.0.1:{port}/console/").status_code == 200
 
 
+@pytest.mark.share
 def test_a_browser_hears_of_the_group_and_of_its_queues(console: Console) -> None:
     with console.signed_in("vera") as client, client.stream("GET", "/console/api/events") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")

@@ -15,8 +15,6 @@ from sharedq.mqi.constants import OpenOption
 from sharedq.objects.repository import Repository
 from tests.support.members import TestGroup
 
-pytestmark = pytest.mark.share
-
 
 def tried(group: TestGroup, text: str, qmgr: str = "QM1") -> tuple[int, list[str]]:
     """Exit status and answers of a dry run, which must leave every key of the group as it was."""

@@ -22,8 +22,6 @@ from tests.support.groups import BOTH, drain
 from tests.support.members import TestGroup
 from tests.support.waits import LONG_MS, until_waiting
 
-pytestmark = pytest.mark.share
-
 T = TypeVar("T")
 #: Longer than any call of a good test, so that one which hangs fails.
 LIMIT_S = 120

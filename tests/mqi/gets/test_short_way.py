@@ -15,8 +15,6 @@ from sharedq.mqi.structures import MQMD
 from tests.mqi.units.test_short_ways import OUTSIDE, journal_of, of, ways
 from tests.support.members import TestGroup
 
-pytestmark = pytest.mark.share
-
 #: The second never takes the short way. All messages are persistent, so both get in the unit of work.
 SHORT, LONG = GetOption.SYNCPOINT, GetOption.SYNCPOINT_IF_PERSISTENT
 IDS = [b"a" * 24, b"b" * 24]

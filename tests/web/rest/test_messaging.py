@@ -16,8 +16,6 @@ import pytest
 from tests.support.console import PASSWORD, Console
 from tests.support.scenes import until
 
-pytestmark = pytest.mark.share
-
 TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 
 
@@ -38,6 +36,7 @@ def error_of(answer: httpx.Response) -> dict[str, object]:
     return dict(error)
 
 
+@pytest.mark.share
 def test_a_message_is_put_browsed_and_got(otto: httpx.Client, queue: str) -> None:
     answer = put(otto, queue, "grüezi ☂")
     msg_id = answer.headers["ibm-mq-md-messageId"]
@@ -321,6 +320,7 @@ def row_of(console: Console, queue: str) -> dict[str, int]:
     return dict(row)
 
 
+@pytest.mark.share
 def test_a_message_whose_client_has_gone_stays(console: Console, otto: httpx.Client, queue: str) -> None:
     with asked(console, queue, 60_000):
         # The get waits by now, or will; in both cases nobody is there to take the answer.

@@ -29,8 +29,6 @@ from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
-pytestmark = pytest.mark.share
-
 #: Fields that stay equal if a message is put again.
 FIELDS = (
     *("version", "report", "msg_type", "expiry", "feedback", "encoding", "coded_char_set_id", "format", "priority"),

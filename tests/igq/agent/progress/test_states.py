@@ -32,8 +32,6 @@ from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, send_by_own_parts, until
 
-pytestmark = pytest.mark.share
-
 
 @pytest.fixture
 def work(group: TestGroup) -> Iterator[AgentAtWork]:
@@ -315,6 +313,7 @@ def test_the_server_of_a_queue_is_shown_with_an_open_handle(group: TestGroup, wo
 @pytest.mark.rule(
     "igq/retry", "A refused serialization leads into retry: 2271, or 2350 while a structure delays the recovery."
 )
+@pytest.mark.share
 def test_a_refused_serialization_leads_into_retry(group: TestGroup, work: AgentAtWork) -> None:
     """As while peer recovery of its predecessor is still in progress."""
     tag = tag_argument("QM1", agent_tag("QM1"), ConnectOption.SERIALIZE_CONN_TAG_QSG)
