@@ -110,7 +110,7 @@ def _counts_of_all_parts(connection: Connection, handle: Handle) -> dict[int, in
 def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> QueueAlias | QueueRemote | None:
     """The alias or remote definition that the handle was opened by, as it is now; None: it was the queue's own name.
 
-    This does not refresh the definition that puts use: the next put checks it.
+    MQINQ does not refresh the definition that puts use: the next put checks that definition.
     """
     if handle.definition.route is None or handle.definition.route.definition is None:
         return None

@@ -111,7 +111,7 @@ def open_queue(
         note_refusal(connection, error, name, qmgr_name, options)
         raise
     if handle.is_temporary:
-        # It goes with the connection, and is made again under its name.
+        # A temporary queue goes with its connection. Reconnection makes the queue again under its name.
         asked.dynamic_q_name = handle.name.encode()
     else:
         asked.object_name = od.object_name
@@ -260,7 +260,7 @@ def _in_order(connection: Connection, route: Route, options: int) -> Sequence[Pl
         return places
     getters: dict[Place, int] = {}
     for place in places:
-        # One whose structure cannot be used is refused when it is opened.
+        # A queue whose structure cannot be used is refused when it is opened.
         with suppress(MQIError):
             access = connection.access(place.structure)
             getters[place] = open_input_count(connection, access.keys.queue(place.queue))
@@ -388,7 +388,7 @@ def find_queue(
 ) -> Handle:
     """Return a handle for puts, as the manager *opened_at* would open it. The queue does not register it.
 
-    It needs no close, and the queue can be cleared and deleted.
+    Such a handle needs no close, and the queue can be cleared and deleted.
 
     Args:
         known: the route of a handle that is open by that name (`Route.by_part_of`). Without it, an alias with SPREAD
@@ -547,9 +547,9 @@ def _check_close(handle: Handle | ObjectHandle, options: int, *, may_delete: boo
 def delete_temporary_queues(connection: Connection, *, is_last: bool = False) -> None:
     """Delete the dynamic queues that go with handles of the connection, which are closed.
 
-    These are temporary ones that it has made, of which those that others have open are deleted logically; and those
-    that are deleted logically and that it closed last. One that has uncommitted messages, or where Redis refuses it,
-    stays until the next close, or the end of the connection.
+    These queues are the temporary ones that the connection has made, and the logically deleted ones that it closed
+    last. A queue that others have open is deleted logically. A queue with uncommitted messages, or whose deletion Redis
+    refuses, stays until the next close, or the end of the connection.
 
     Args:
         is_last: the connection ends; one that has uncommitted messages is left to the managers.

@@ -69,7 +69,7 @@ def close_subscriptions(connection: Connection) -> None:
 def end_expired(group: Group, matches: Iterable[Match]) -> None:
     """Let subscriptions end whose SubExpiry has run out, with their managed queues.
 
-    One that is open gets nothing more, and ends after it is closed.
+    A subscription that is open gets nothing more, and ends after its handle is closed.
     """
     now_ms, has_ended = int(time.time() * 1000), False
     for each in matches:

@@ -85,7 +85,7 @@ def _key(connection: Connection, handle: Handle, md: MQMD, options: int) -> byte
         group_id = _whole(md.group_id)
         if not options & _LOGICAL_ORDER and group_id != NULL_ID:
             return group_id
-        # It begins a group, whose GroupId decides about those that follow, too.
+        # This message begins a group, whose GroupId decides about the later members, too.
         handle.puts.next_group_id = new_identifier(connection.origin)
         return handle.puts.next_group_id
     key = common_key(handle, md)
@@ -196,7 +196,7 @@ def _open_way(connection: Connection, handle: Handle, place: Place, route: Route
         raise _leads_elsewhere(handle)
     way.puts.alternate_user = handle.puts.alternate_user
     handle.puts.ways[place] = way
-    # It ends with the handle, which alone counts for MAXHANDS.
+    # The inner handle ends with the outer one, which alone counts for MAXHANDS.
     connection.handles.pop(way.number, None)
     return way
 

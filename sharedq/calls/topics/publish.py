@@ -251,7 +251,7 @@ def _completed(
         raise error_for(position, "MQPUT", name)
     sent.group_id = new_identifier(connection.origin) if position.group_id is None else position.group_id
     sent.msg_seq_number, sent.offset, sent.msg_flags = position.msg_seq_number, position.offset, position.msg_flags
-    # It finds what does not fit its place.
+    # Encoding refuses a value that does not fit into its field.
     encode_record(sent, b"", connection.origin, 0)
     return sent, warning
 
@@ -501,7 +501,7 @@ def _judge(connection: Connection, publication: _Delivery, refused: Sequence[_Co
     for copy in refused:
         subscription = copy.subscription
         assert subscription is not None
-        # It may have ended since the publication was matched: then its queue is gone, too.
+        # The subscription may have ended since the publication was matched: then its queue is gone, too.
         if topics.numbered(subscription.number) is None:
             connection.matcher.forget(publication.content.topic_string)
             continue
@@ -541,7 +541,7 @@ def _undo(publication: _Delivery) -> None:
             by_structure[copy.handle.structure.keys.name].append(copy)
     for structure, copies in by_structure.items():
         if not copies:
-            # It has failed, and its part is gone.
+            # The structure has failed, and its part is gone.
             continue
         calls = [undo_call(unit, copy.handle, copy.number) for copy in copies if copy.handle is not None]
         reason = next((reply[0] for reply in _answers(unit, calls) if reply[0]), MQRC.NONE)

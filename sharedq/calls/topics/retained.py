@@ -56,7 +56,7 @@ def retain(connection: Connection, topic_string: str, version: int, md: MQMD, bo
         MQIError: it cannot be stored; earlier operations of the unit of work stay in it.
     """
     header = {"topic": topic_string, "version": version, "correl_id": md.correl_id.hex()}
-    # One message of a group has no predecessor but its own topic's last one, so it is stored as one of no group.
+    # The predecessor of a retained publication is its topic's last one, not a member of its group.
     header |= {"group_id": md.group_id.hex(), "place": [md.msg_seq_number, md.msg_flags]}
     text = json.dumps(header).encode()
     stored = copied(md, msg_id=NULL_ID, correl_id=_number(topic_string), report=0, group_id=NULL_ID)

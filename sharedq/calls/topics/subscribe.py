@@ -129,7 +129,7 @@ def subscribe_again(
 ) -> SubscriptionHandle:
     """Make or open again, by *connection*, a subscription that a lost connection of the same program had open.
 
-    One that is not durable ends with the lost connection. The publications for its successor have the same CorrelId.
+    A subscription that is not durable ends with the lost connection. The publications for its successor have the same CorrelId.
 
     Args:
         holder: the token of the lost connection.
@@ -142,7 +142,7 @@ def subscribe_again(
     try:
         (topics.close if known.is_durable else topics.remove)(known.number, connection.token, connection, holder)
     except MQIError as error:
-        # It has ended, with the lost connection or by a command; or it is open again, perhaps by another handle.
+        # The subscription ended with the lost connection or by a command, or another handle has it open again.
         if error.reason not in (MQRC.NO_SUBSCRIPTION, MQRC.SUBSCRIPTION_IN_USE):
             raise
     asked = replace(lost.asked)

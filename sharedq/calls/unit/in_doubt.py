@@ -280,7 +280,7 @@ def decide_together(
 ) -> list[PreparedUnit] | None:
     """Decide the commit of the units prepared as *xids*. The caller must `complete` each of them.
 
-    It does so over this connection. If that ends before, its recovery completes them.
+    The work goes over this connection. If the connection ends before, its recovery completes the units of work.
 
     Returns:
         The units of work to complete; None if *batch* or a later one of its series was decided before.
@@ -398,11 +398,11 @@ def _end_part(connection: Connection, unit: PreparedUnit, structure: str, on_chu
         return _apply(connection, unit, structure, on_chunk)
     except MQIError as error:
         if error.reason == MQRC.CF_STRUC_ERROR:
-            # It was deleted, which is possible only after it lost its queues.
+            # The structure was deleted, which is possible only after it lost its queues.
             return False
         if error.reason not in (MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
             raise
-    # It has failed since this connection entered it; that may have been before the unit of work was done.
+    # The structure has failed since this connection entered it, perhaps before the unit of work was done.
     return _apply(connection, unit, structure, on_chunk)
 
 
@@ -422,7 +422,7 @@ def _apply(connection: Connection, unit: PreparedUnit, structure: str, on_chunk:
         chunk=CHUNK_MEMBERS if has_members else CHUNK_MESSAGES,
         is_prepared=True,
     )
-    # It may never have been set apart here, because the preparing program died before.
+    # The unit of work may never have been set apart here, because the preparing program died before.
     calls = [setting_apart(connection, structure, unit.owner, unit.id), end]
     left, is_there = 1, False
     while left:
