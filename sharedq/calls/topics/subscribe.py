@@ -129,7 +129,8 @@ def subscribe_again(
 ) -> SubscriptionHandle:
     """Make or open again, by *connection*, a subscription that a lost connection of the same program had open.
 
-    A subscription that is not durable ends with the lost connection. The publications for its successor have the same CorrelId.
+    A subscription that is not durable ends with the lost connection. The publications for its successor have the same
+    CorrelId.
 
     Args:
         holder: the token of the lost connection.
