@@ -90,7 +90,7 @@ end
 -- nothing if that get has to look itself, or if another message comes before this one. Browses that wait are not woken,
 -- because nothing comes that they could see.
 local function take_waiter_by_correl(queue, index, waiters, record, after)
-    -- It has a CorrelId and no MsgId of the program's own; it does not expire, is in no group and asks for no report.
+    -- The message has a CorrelId, no MsgId of the program's own, no expiry, no group and no report option.
     if bit.band(string.byte(record), 62) == 4 and #record <= LONG then
         local from = "C" .. string.sub(record, 6, 29)
         local to = "(" .. from .. "\255"

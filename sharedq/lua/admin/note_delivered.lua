@@ -19,7 +19,7 @@ USES        recoverer
 if is_shut_out(KEYS[1], KEYS[2], ARGV[1], "") then return { MQRC.CONNECTION_BROKEN } end
 for at = 2, #ARGV, 3 do
     local id = ARGV[at]
-    -- It may have ended meanwhile.
+    -- The subscription may have ended meanwhile.
     if redis.call("HEXISTS", KEYS[3], id) == 1 then
         local count, last = string.match(redis.call("HGET", KEYS[4], id) or "0 0", "^(%d+) (%d+)$")
         count = string.format("%.0f", count + ARGV[at + 1])

@@ -905,8 +905,8 @@ local function selector_of(text, structure)
 
     -- A look at the bytes --------------------------------------------------------------------------------------------
 
-    -- It takes a fifth of the time that reading the folders takes. Where it tells that no element of a message can be what
-    -- the condition needs, the folders are not read.
+    -- This look takes a fifth of the time that reading the folders takes. The folders are not read if the look shows that
+    -- no element of the message can be what the condition needs.
 
     -- Whether an element of this name, in whatever folder, has a number for which the comparison is true.
     local function number_look(name, compare, number, is_turned)
@@ -920,7 +920,7 @@ local function selector_of(text, structure)
                 if found then
                     if math.abs(found) >= MOST_EXACT then return true end
                     if is_turned and compare(number, found) or not is_turned and compare(found, number) then return true end
-                    -- Such a number is rounded.
+                    -- A number of type r4 is rounded.
                     if find(attributes, "r4", 1, true) then return true end
                 end
                 from, to = find(its_record, begins, to + 1, true)

@@ -132,7 +132,7 @@ redis.call("RPUSH", unit, "A" .. next_unit)
 for _, element in ipairs(marked) do
     local operation = read_operation(element)
     redis.call("RPUSH", unit, "G" .. string.sub(element, 2))
-    -- It has them since before the backout: nobody is passed by that.
+    -- This owner had these messages before the backout, so their gets pass nobody by.
     journal(KEYS[7], ARGV[7], "e", "get", "o", owner, "q", operation.queue, "u", next_unit, "i", operation.ids_text,
         "c", "1")
 end

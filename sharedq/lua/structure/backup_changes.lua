@@ -104,7 +104,7 @@ if is_end then
             look_up(fields.t, ids)
         elseif unit and (event == "put" or event == "get") then
             unit[event] = unit[event] .. queue .. "\n" .. ids .. "\n"
-            -- It has them, but where they stood on the queue is not known to everybody.
+            -- The unit of work has these messages, but a restore has to learn where they stood on the queue.
             if event == "get" then look_up(queue, ids) end
             unit.is_wanted = true
         elseif unit and event ~= "undo" then

@@ -151,7 +151,7 @@ if rides then
             if id then redis.call("ZREM", available, id) end
         end
         local needs_look, record = id and string.byte(id, -1) == 120, id and redis.call("HGET", messages, id)
-        -- It expires, or is in a group.
+        -- The message expires, or is in a group.
         if needs_look and bit.band(string.byte(record), 18) ~= 0 then
             redis.call("ZADD", available, score, id)
         elseif id then

@@ -57,7 +57,7 @@ if is_after or ends_first then entry = string.sub(entry, 2) end
 local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg", "ev")
 local version, may_be_long = state[1], state[4]
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
--- It was handed a message, and has it by now, or else its wait ended before that arrived.
+-- This getter was handed a message: either the message has arrived, or the wait ended before its arrival.
 local is_handed = string.byte(waiting) == 72
 if is_handed and not INLINE.is_on_its_way(KEYS[9]) then
     waiting, is_handed = "", false
@@ -123,7 +123,7 @@ if version == ARGV[3] and (waiting == "" or is_woken) and (is_any or prefix) and
         local records = is_blind and {} or redis.call("HMGET", messages, unpack(ids))
         -- A getter that takes another message than the one that woke it has to wake others for that one.
         local fit = not woken_by or string.find(" " .. ids_text .. " ", " " .. woken_by .. " ", 1, true)
-        -- It does not expire, and is in no group.
+        -- The message does not expire, and is in no group.
         if is_looked_at then fit = fit and bit.band(string.byte(records[1]), 18) == 0 end
         if not is_blind and (may_be_long or length_max < CONST.LONG) then
             for position = 1, count do fit = fit and #records[position] <= length_max end
@@ -194,7 +194,7 @@ if is_handed then
     local id, record = take_arrived(own, owner, KEYS[9])
     if id then return { 0, #record - body_offset(record), id, { record } } end
     queue.hand = { messages = messages, journal = KEYS[10], journal_max = ARGV[11] }
-    -- It is as if that had woken it: if it takes another message now, others that wait must learn of this one.
+    -- From now on the returned message counts as woken_by: if the getter takes another one, it must wake others for this one.
     local returned = take_back(queue, owner, KEYS[9])
     redis.call("HSET", own, owner, returned and "K" .. queue.name .. "\n" .. returned or "")
     return { LOOK_AGAIN, "" }

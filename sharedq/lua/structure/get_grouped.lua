@@ -214,13 +214,13 @@ local function character_set(record)
     return numbers[5] .. "/" .. numbers[6]
 end
 
--- It was woken and found nothing.
+-- The getter was woken and found nothing.
 local function leave_to_others()
     if not (is_woken and is_anything_on(queue)) then return end
     local kind = string.sub(wait_text, 1, 1)
     if asks_lock and ARGV.cursor ~= "0" and kind ~= "B" then
-        -- It counts as a get when waiters are chosen, but has looked after its cursor only. From now on it waits as a
-        -- browse, so that two of this kind do not wake each other for ever.
+        -- A browse with a lock counts as a get when waiters are chosen, but this one has looked after its cursor only.
+        -- From now on it waits as a browse, so that two of this kind do not wake each other for ever.
         wake_everyone(queue, own, KEYS[11])
         if wait_text ~= "" then wait_text = "B" .. owner end
         return
@@ -232,7 +232,7 @@ local function leave_to_others()
     end
 end
 
--- It was woken and has taken something. A message that completes a group may make more than one eligible. A getter that
+-- The getter was woken and has taken something. A message that completes a group may make more than one eligible. A getter that
 -- asks for a place in a group may have taken another message than the waiters after it want; so may any getter,
 -- whatever woke it.
 local function share()
@@ -244,7 +244,7 @@ local function share()
     end
 end
 
--- It was woken and must not have what it found, or has no room for it: that is for the other waiters.
+-- The getter was woken and must not have what it found, or has no room for it: wake the other waiters for the message.
 local function leave(first)
     if is_woken then wake_for_what_is_left(queue, messages, own, KEYS[11], first.id) end
 end
