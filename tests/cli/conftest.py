@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 from igq.processes.child import die_with_parent
+from sharedq.redis.embedded_guard import ServerFiles, has_open, read_pid
+from tests.support.scenes import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -145,9 +147,19 @@ class Shell:
         return next(each for each in self.status()["managers"] if each["name"] == name)
 
     def close(self) -> None:
-        """End everything that still runs."""
+        """End everything that still runs.
+
+        The embedded server ends after its last user, and writes into its directory until then.
+        """
         for running in self.running:
             running.end(signal.SIGKILL)
+        files = ServerFiles(Path(self.environment["IGQ_DATA_DIR"]))
+        for lock in (files.server_lock, files.guardian_lock):
+            until(partial(_is_free, lock), "the embedded server has ended")
+
+
+def _is_free(lock: Path) -> bool:
+    return not has_open(read_pid(lock), lock)
 
 
 def new_shell(data_dir: Path) -> Shell:
