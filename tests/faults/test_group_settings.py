@@ -70,8 +70,12 @@ def shared(site: Site) -> Site:
     return site
 
 
-def program(group: Group) -> tuple[Process, QueueManagerConnection]:
+def program(group: Group, *, hears: bool = True) -> tuple[Process, QueueManagerConnection]:
+    """A program and its process, which renews by itself only if it *hears* news, because its lease is long."""
     process = Process.register(group, "QM1")
+    if not hears:
+        assert process._news is not None
+        process._news.close()
     return process, QueueManagerConnection(Connection(group, process))
 
 
@@ -124,7 +128,7 @@ def test_a_setting_that_was_not_given_contradicts_nothing(shared: Site, caplog: 
 
 
 def test_a_running_program_goes_over_with_its_next_renewal(shared: Site) -> None:
-    process, connection = program(Group(shared.own(lease_ms=600_000)))
+    process, connection = program(Group(shared.own(lease_ms=600_000)), hears=False)
     queue = connection.open("Q", BOTH)
     queue.put(b"nobody is waited for")
     change_group_settings(
@@ -139,7 +143,7 @@ def test_a_running_program_goes_over_with_its_next_renewal(shared: Site) -> None
 
 def test_a_process_without_enough_replicas_learns_of_a_lower_number(shared: Site) -> None:
     group = Group(shared.own(lease_ms=600_000))
-    process, _ = program(group)
+    process, _ = program(group, hears=False)
     change_group_settings(shared.own(), ["wait_replicas=1", "wait_replicas_timeout_ms=1"], is_forced=True)
     assert process._renew()
     assert not process._renew()
