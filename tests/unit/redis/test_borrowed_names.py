@@ -17,7 +17,7 @@ from sharedq.redis.deployment import Deployment
 from tests.support.server import Server
 
 
-async def _nothing(*_: object) -> None:
+async def _nothing(_scope: object, _receive: object, _send: object) -> None:
     """An application that answers nothing."""
 
 
@@ -39,4 +39,8 @@ def test_the_parser_of_redis_py_makes_errors_from_their_text() -> None:
 def test_uvicorn_makes_a_protocol_from_these_four_arguments() -> None:
     parameters = list(inspect.signature(H11Protocol).parameters)
     assert parameters == ["config", "server_state", "app_state", "_loop"]
-    assert isinstance(H11Protocol(Config(app=_nothing), ServerState(), {}, None), asyncio.Protocol)
+    loop = asyncio.new_event_loop()
+    try:
+        assert isinstance(H11Protocol(Config(app=_nothing), ServerState(), {}, loop), asyncio.Protocol)
+    finally:
+        loop.close()
