@@ -28,7 +28,7 @@ from tests.pipeline.streams import Checkpoint, Drivers, bodies
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.share]
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 TEXT = "".join((PAGES / name).read_text("utf-8") for name in ("spark.md", "jobs.md"))

@@ -27,7 +27,7 @@ from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "jobs.md").read_text("utf-8")
-pytestmark = [pytest.mark.spark, pytest.mark.share]
+pytestmark = pytest.mark.spark
 
 Command = Callable[..., Result]
 #: Each job that writes tables: its arguments, and the schema of each table. The table "" is in the directory itself.

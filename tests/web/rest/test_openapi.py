@@ -20,8 +20,6 @@ from schemathesis.specs.openapi.checks import (
 from igq.web.rest.openapi import description
 from tests.support.console import PASSWORD, Console
 
-pytestmark = pytest.mark.share
-
 load_all_checks()
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance]
 #: A description that is not valid makes a result without an operation.

@@ -23,8 +23,6 @@ from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until
 from tests.support.status import read_status
 
-pytestmark = pytest.mark.share
-
 PART = part_in("APPL1", "QM1")
 
 

@@ -23,8 +23,6 @@ from tests.support.killed import environment, igq, igq_killed
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
-pytestmark = pytest.mark.share
-
 
 def handled(group: TestGroup, rules: str, clock: Callable[[], float] = time.monotonic) -> list[tuple[int, str, bool]]:
     """Run a table once: the line, the outcome, and whether it was the last try."""

@@ -14,6 +14,8 @@ from igq.tools.dead_letters.rules import FOR_EVER, parse_rules
 from sharedq.mqi.headers import MQDLH
 from sharedq.mqi.structures import MQMD
 
+pytestmark = pytest.mark.share
+
 LIKE_IBMS = """\
 *************************************************
 *       A table with everything in it           *

@@ -14,8 +14,6 @@ from tests.support.agents import drain
 from tests.support.killed import igq, igq_killed
 from tests.support.members import TestGroup
 
-pytestmark = pytest.mark.share
-
 COUNT = 250
 SENT = [b"%03d" % number for number in range(COUNT)]
 #: The calls of a commit, and where they are killed.

@@ -14,6 +14,8 @@ from igq.errors import CommandError
 from igq.tools.unloading.record_file import Header, Record, RecordWriter, check_file, read_header, read_records
 from sharedq.mqi.structures import MQMD
 
+pytestmark = pytest.mark.share
+
 NUMBER = st.integers(-(2**31), 2**31 - 1)
 IDENTIFIER = st.binary(min_size=24, max_size=24)
 TEXT = st.binary(max_size=48)
