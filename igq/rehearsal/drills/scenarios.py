@@ -27,6 +27,16 @@ from sharedq.mqi.constants import MQRC
 
 #: Uncommitted messages whose recovery takes long enough to be interrupted.
 _BULK = 30_000
+#: A manager dies with units of work so large that its peer is still at work when the next step comes.
+_KILLED_WITH_BULK = (
+    steps.start_group(),
+    steps.start_load(),
+    steps.wait_for_puts(0.3),
+    steps.hold(),
+    steps.hold_bulk(_BULK),
+    steps.kill(Role.EVERYTHING),
+    steps.wait_for_recoverer(),
+)
 _CF_STRUC_FAILED = int(MQRC.CF_STRUC_FAILED)
 _CF_STRUC_IN_USE = int(MQRC.CF_STRUC_IN_USE)
 
@@ -182,13 +192,7 @@ _ALL = (
         "A manager dies with large units of work open, and the peer that recovers them dies halfway. "
         "Another peer takes over, and nothing is undone twice.",
         (
-            steps.start_group(),
-            steps.start_load(),
-            steps.wait_for_puts(0.3),
-            steps.hold(),
-            steps.hold_bulk(_BULK),
-            steps.kill(Role.EVERYTHING),
-            steps.wait_for_recoverer(),
+            *_KILLED_WITH_BULK,
             steps.kill(Role.RECOVERER),
             steps.wait_until_recovered(Role.MANAGER),
             steps.wait_until_recovered(Role.RECOVERER),
@@ -216,13 +220,7 @@ _ALL = (
         "A failed manager restarts before its peer, stopped halfway, has recovered it. Its agent and programs "
         "are refused their connection tags until that is done, so nothing committed overtakes what is recovered.",
         (
-            steps.start_group(),
-            steps.start_load(),
-            steps.wait_for_puts(0.3),
-            steps.hold(),
-            steps.hold_bulk(_BULK),
-            steps.kill(Role.EVERYTHING),
-            steps.wait_for_recoverer(),
+            *_KILLED_WITH_BULK,
             steps.pause(Role.RECOVERER),
             steps.start(Role.EVERYTHING),
             steps.wait_for_retry(),

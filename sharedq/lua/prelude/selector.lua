@@ -514,7 +514,7 @@ local function selector_of(text, structure)
                     if not value or not note(prefixes[level], name, its_attributes, value) then return false end
                     texts[level] = false
                 else
-                    -- That there is no such element took time, too.
+                    -- The search in vain took time, too.
                     work = work + 2000
                     to, closes, name, its_attributes, is_empty = tag_at(its_text, at)
                     if not to then return false end

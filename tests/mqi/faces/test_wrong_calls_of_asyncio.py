@@ -18,7 +18,7 @@ from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 from tests.support.wrong_values import WRONG
 
-#: It makes a call of its caller, and has no argument of its own.
+#: Runs a function that the caller gives, and has no argument of its own.
 NOT_A_VERB = {"AsyncConnection.call"}
 OPEN = BOTH | OpenOption.INQUIRE | OpenOption.SET
 Calls = dict[str, tuple[Callable[..., Awaitable[Any]], list[Any]]]
@@ -85,7 +85,7 @@ def public_calls() -> set[str]:
         for name, function in inspect.getmembers(kind, inspect.isfunction):
             if name[0] != "_" and len(inspect.signature(function).parameters) > 1:
                 found.add(f"{kind.__name__}.{name}")
-    # It is for the connection alone.
+    # Only the connection calls `restore`.
     return found - NOT_A_VERB - {"AsyncQueue.restore"}
 
 
