@@ -28,7 +28,7 @@ from tests.pipeline.streams import Checkpoint, Drivers, bodies
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 
-pytestmark = [pytest.mark.spark, pytest.mark.share]
+pytestmark = pytest.mark.spark
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 TEXT = "".join((PAGES / name).read_text("utf-8") for name in ("spark.md", "jobs.md"))
@@ -125,6 +125,7 @@ def stopped_query(drivers: Drivers, directory: Path) -> Checkpoint:
     return checkpoint
 
 
+@pytest.mark.share
 def test_the_page_names_every_job() -> None:
     assert [job.name for job in app.registered_commands if f"| `{name_of(job)}` |" not in TEXT] == []
 
@@ -134,6 +135,7 @@ COMMON = TEXT.partition("## Options that mean the same")[2]
 OPTIONS = re.findall(r"^\| (`--[^|]*) \| (all[^|]*|`[^|]*) \| .* \|$", COMMON, flags=re.M)
 
 
+@pytest.mark.share
 def test_jobs_have_exactly_the_documented_common_options() -> None:
     jobs = parameters()
     told: dict[str, set[str]] = {name: set() for name in jobs}
@@ -147,6 +149,7 @@ def test_jobs_have_exactly_the_documented_common_options() -> None:
     assert {job: options & everywhere for job, options in jobs.items()} == told
 
 
+@pytest.mark.share
 def test_every_option_on_the_page_exists() -> None:
     jobs = parameters()
     told = re.findall(rf"`(?:igq pipeline )?({'|'.join(jobs)}) ([^`]*)`", TEXT)
