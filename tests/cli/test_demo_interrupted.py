@@ -46,7 +46,7 @@ def test_ctrl_c_leaves_no_process_and_shows_no_traceback(shell: Shell, moment: s
     status = demo.end(signal.SIGINT)
 
     assert processes(mark) == []
-    assert status == 130
+    assert status == 130, demo.lines
     assert demo.lines[-1] == "Ended by the user; all processes of the demo are stopped."
     assert not any("Traceback" in line for line in demo.lines)
 
