@@ -37,6 +37,7 @@ export async function show(element, context) {
   async function load() {
     const number = latest += 1;
     replace(details);
+    list.setAttribute("aria-busy", "true");
     try {
       const { letters: found, is_cut: isCut } = await get("/dead-letters",
         { ...chosenPlace(), reason: reason.value, destination: destination.value });
@@ -51,6 +52,7 @@ export async function show(element, context) {
     } catch (error) {
       context.tell(error.message, true);
     }
+    if (number === latest) list.setAttribute("aria-busy", "false");
   }
 
   function drawActions() {
