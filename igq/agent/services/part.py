@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from igq.agent.delivery.put_delivery import Deliverer
 from igq.agent.delivery.record_delivery import Carrier
 from igq.agent.queues.shared_part import TransmitQueue
 from igq.agent.queues.transmission_queue import WAIT_S, as_trouble
 from igq.agent.services.base import Post, Service
+from igq.agent.services.ways import Batch, Known, Way, next_way
 from sharedq.messages.message import Message
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.store.parts import Place
@@ -18,11 +19,14 @@ APPL_NAME = "IGQ agent"
 _Makers = tuple[type[TransmitQueue], type[Carrier], type[Deliverer]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Open:
+    """The part's queue, the two ways to deliver its batches, and the messages of the batch in hand."""
+
     queue: TransmitQueue
     carrier: Carrier
     deliverer: Deliverer
+    messages: list[Message] = field(default_factory=list)
 
 
 class Delivery(Service):
@@ -43,6 +47,14 @@ class Delivery(Service):
             self._makers = (TracedQueue, TracedCarrier, TracedDeliverer)
         self._deliverer: Deliverer | None = None
         self._opened: _Open | None = None
+        self._steps = {
+            Way.HOP: self._hop,
+            Way.TAKE: self._take,
+            Way.CARRY: self._carry,
+            Way.COMMIT: self._commit,
+            Way.PUT: self._put,
+            Way.WAIT: self._wait,
+        }
 
     def _open(self, connection: Connection) -> None:
         make_queue, make_carrier, make_deliverer = self._makers
@@ -63,49 +75,65 @@ class Delivery(Service):
     def _round(self) -> None:
         it = self._opened
         assert it is not None
-        moved, messages = it.queue.move(), list[Message]()
+        moved = it.queue.move()
         self._count(moved.count)
-        if moved.is_waiting:
-            self._succeeded()
-            with self._pulse.resting(WAIT_S):
-                moved, messages = it.queue.wait_and_move(may_take=it.carrier.is_in_use)
-            self._count(moved.count)
-            # Tell the others through the process, which ends its connections' waits one after the other.
-            if it.queue.is_quiescing:
-                self._is_stopping = True
-        if moved.is_stuck and not messages:
-            messages = it.queue.take()
-        is_idle = moved.is_stuck and not messages
-        self._deliver(it, messages)
+        known = Known(moved.is_waiting, moved.is_stuck)
+        while (way := next_way(known)) is not Way.MOVE:
+            known = self._steps[way](it, known)
         self._succeeded()
-        if is_idle:
-            # While authorities are checked, messages are not moved, so do not wait for a move.
-            with self._pulse.resting(WAIT_S):
-                if not it.queue.wait():
-                    self._is_stopping = True
 
-    def _deliver(self, it: _Open, messages: list[Message]) -> None:
-        """Deliver what cannot be moved: by records, batch by batch, while that works; the rest of a batch by puts."""
-        queue, carrier = it.queue, it.carrier
-        while messages and (version := queue.unchecked_version) is not None:
-            carried = len(messages)
-            is_carried = carrier.carry(messages, version)
-            if carrier.has_own or not is_carried:
-                queue.destinations.look_again()
-            if not is_carried:
-                break
-            if carrier.has_own:
-                # The messages that follow can be moved.
-                queue.commit()
-                messages = []
-            else:
-                messages = queue.commit_and_take()
+    def _hop(self, it: _Open, known: Known) -> Known:
+        self._succeeded()
+        with self._pulse.resting(WAIT_S):
+            moved, it.messages = it.queue.wait_and_move(may_take=it.carrier.is_in_use)
+        self._count(moved.count)
+        # Tell the others through the process, which ends its connections' waits one after the other.
+        if it.queue.is_quiescing:
+            self._is_stopping = True
+        # The next move shows whether the agent is still registered as waiting.
+        return self._taken(it, known._replace(is_waiting=False, is_stuck=moved.is_stuck), Batch.NONE)
+
+    def _take(self, it: _Open, known: Known) -> Known:
+        if known.batch is Batch.CARRIED:
+            carried, it.messages = len(it.messages), it.queue.commit_and_take()
             self._succeeded()
             self._count(carried)
-        # Only part of the batch could be carried, so all of it went back.
-        if messages and not queue.has_taken:
-            messages = queue.take()
-        self._deliver_by_puts(it.deliverer, queue, messages)
+            return self._taken(it, known, Batch.DONE)
+        it.messages = it.queue.take()
+        if known.batch is Batch.BACKED_OUT:
+            return known._replace(batch=Batch.NOT_CARRIED)
+        return self._taken(it, known, Batch.MISSING)
+
+    def _taken(self, it: _Open, known: Known, otherwise: Batch) -> Known:
+        """Note a batch in hand, or if there is none, *otherwise*."""
+        is_checked = it.queue.unchecked_version is None
+        return known._replace(batch=Batch.TAKEN if it.messages else otherwise, is_checked=is_checked)
+
+    def _carry(self, it: _Open, known: Known) -> Known:
+        queue, carrier = it.queue, it.carrier
+        is_carried = carrier.carry(it.messages, queue.unchecked_version or "")
+        if carrier.has_own or not is_carried:
+            queue.destinations.look_again()
+        if not is_carried:
+            return known._replace(batch=Batch.NOT_CARRIED if queue.has_taken else Batch.BACKED_OUT)
+        return known._replace(batch=Batch.CARRIED_TO_OWN if carrier.has_own else Batch.CARRIED)
+
+    def _commit(self, it: _Open, known: Known) -> Known:
+        it.queue.commit()
+        self._succeeded()
+        self._count(len(it.messages))
+        return known._replace(batch=Batch.DONE)
+
+    def _put(self, it: _Open, known: Known) -> Known:
+        self._deliver_by_puts(it.deliverer, it.queue, it.messages)
+        return known._replace(batch=Batch.DONE)
+
+    def _wait(self, it: _Open, known: Known) -> Known:
+        self._succeeded()
+        with self._pulse.resting(WAIT_S):
+            if not it.queue.wait():
+                self._is_stopping = True
+        return known._replace(batch=Batch.DONE)
 
     def _tell_trouble(self, fields: dict[str, object]) -> None:
         self._say("CSQM065E", fields)
