@@ -1,4 +1,4 @@
-"""The agent at work: it delivers from its manager's part of the transmit queue and runs the movers."""
+"""The agent at work: it serves its manager's part of the transmit queue and runs the other services."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from igq.agent.progress.sleep import WakeableSleep
 from igq.agent.progress.wake import wake_key
 from igq.agent.queues.tags import agent_tag
 from igq.agent.services.base import Post
-from igq.agent.services.part import Delivery
-from igq.agent.services.pool import Movers, end_process
+from igq.agent.services.part import PartService
+from igq.agent.services.pool import ServicePool, end_process
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, queue_of
@@ -39,12 +39,12 @@ class Agent:
         self.pulses = Pulses()
         pulse, sleep = self.pulses.begin("the delivery"), WakeableSleep(group, wake_key(group, qmgr))
         post = Post(group, process, self._say, self._report_own, pulse, sleep)
-        self._delivery = Delivery(post, own_part(qmgr), agent_tag(qmgr))
-        self._movers = Movers(
+        self._service = PartService(post, own_part(qmgr), agent_tag(qmgr))
+        self._pool = ServicePool(
             group,
             process,
             self._say,
-            self._report_movers,
+            self._report_pool,
             self.pulses,
             partial(end_process, lambda why: pipe.send("ended", error=why)),
         )
@@ -55,14 +55,14 @@ class Agent:
         Raises:
             MQIError: 2009, the connection is lost. The manager recovers it and starts the agent again.
         """
-        self._movers.start()
-        self._delivery.run()
-        self._movers.stop()
+        self._pool.start()
+        self._service.run()
+        self._pool.stop()
         self._reporter.end(state="STOPPED", next_retry_ms=None, is_serving=False)
 
     def stop(self) -> None:
         """End after the current batch. Any thread may call this."""
-        self._delivery.stop()
+        self._service.stop()
         self._process.quiesce()
 
     def _report_own(self, state: MoverState) -> None:
@@ -70,7 +70,7 @@ class Agent:
             self._own = state
             self._report()
 
-    def _report_movers(self, states: tuple[MoverState, ...]) -> None:
+    def _report_pool(self, states: tuple[MoverState, ...]) -> None:
         with self._lock:
             parts = [state for state in states if queue_of(state.queue) == SYSTEM_QSG_TRANSMIT_QUEUE]
             # A delivery that has ended or was replaced keeps its counts.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from igq.agent.queues.shared_part import TransmitQueue
+from igq.agent.queues.transmit_part import TransmitPart
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
@@ -247,7 +247,7 @@ def test_a_message_that_came_through_igq_is_found_by_its_msg_id(group: TestGroup
     group.define_private("QM2", "IN")
     sender, agent = group.connect("QM1"), group.connect("QM2")
     mds = [sender.put1("IN", b"%d" % n, MQMD(persistence=1), qmgr_name="QM2") for n in range(3)]
-    transmit = TransmitQueue(agent.connection, own_part("QM2"))
+    transmit = TransmitPart(agent.connection, own_part("QM2"))
     moved = 0
     while moved < 3:
         moved += transmit.move().count

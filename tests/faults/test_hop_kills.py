@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from igq.agent.queues.shared_part import TransmitQueue
+from igq.agent.queues.transmit_part import TransmitPart
 from recovery.resolution import recover
 from sharedq.calls.get.wait import stop_waiting
 from sharedq.mqi.constants import OpenOption
@@ -58,7 +58,7 @@ def test_killed_around_the_hop_that_hands_it_over(group: TestGroup, victims: str
         if agent in dying:
             # The messages that it left move as soon as there is another agent.
             connection = group.connect("QM2").connection
-            successor = TransmitQueue(connection, own_part(connection.qmgr_name))
+            successor = TransmitPart(connection, own_part(connection.qmgr_name))
             while successor.move().left:
                 pass
             stop_waiting(connection, successor.handle)

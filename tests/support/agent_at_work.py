@@ -29,7 +29,7 @@ class AgentAtWork:
         self.process = KeptProcess(group.group, "QM1", registered.incarnation, number, time.monotonic() + 3600)
         self.agent = Agent(group.group, self.process, Pipe(io.StringIO(), self.sink), AgentState("STARTING", 1, 0))
         # The call would end its process, which is the test's.
-        self.agent._movers._end = lambda *_: None
+        self.agent._pool._end = lambda *_: None
         self.failure: MQIError | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -42,7 +42,7 @@ class AgentAtWork:
         except MQIError as error:
             self.failure = error
             # The state that would end with its process.
-            self.agent._movers.stop()
+            self.agent._pool.stop()
             self.agent._reporter.end()
 
     def stop(self) -> None:

@@ -8,7 +8,7 @@ from igq.agent.delivery.put_delivery import Deliverer
 from igq.agent.delivery.record_delivery import Carrier
 from igq.agent.progress.pulse import Pulse
 from igq.agent.progress.report import AgentState, write_agent_state
-from igq.agent.queues.shared_part import Moved, TransmitQueue
+from igq.agent.queues.transmit_part import Moved, TransmitPart
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.unit.commit import backout
 from sharedq.members.group import Group
@@ -39,7 +39,7 @@ class AgentOfQM2:
         self.said: list[str] = []
         self.pulse = Pulse()
         self.connection = group.connect("QM2").connection
-        self.queue = TransmitQueue(self.connection, self.part)
+        self.queue = TransmitPart(self.connection, self.part)
         self.carrier = Carrier(self.connection, self.part.structure, self.pulse)
         self.deliverer = Deliverer(
             self.connection, lambda message_id, _: self.said.append(message_id), SYSTEM_QSG_TRANSMIT_QUEUE, self.pulse

@@ -39,7 +39,7 @@ class AgentThread(AgentChild):
         state = AgentState("STARTING", os.getpid(), 0)
         self._agent = Agent(Group(process.group.settings), process, NoPipe(), state)
         # The call would end its process, which is the test's.
-        self._agent._movers._end = lambda *_: None
+        self._agent._pool._end = lambda *_: None
         self._thread = threading.Thread(target=self._run, name=f"agent {self.token}", daemon=True)
         self._thread.start()
 

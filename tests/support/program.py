@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 
 from igq.agent.progress.report import AgentState
-from igq.agent.queues.shared_part import TransmitQueue
+from igq.agent.queues.transmit_part import TransmitPart
 from igq.agent.runner import Agent
 from sharedq.api import QueueManagerConnection, connect
 from sharedq.members.group import Group
@@ -82,7 +82,7 @@ def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]
             return queue.commit_and_get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=-1)
 
     def deliver() -> None:
-        transmit_queue = TransmitQueue(connection.connection, own_part(connection.connection.qmgr_name))
+        transmit_queue = TransmitPart(connection.connection, own_part(connection.connection.qmgr_name))
         while True:
             if transmit_queue.move().is_waiting:
                 transmit_queue.wait_and_move()

@@ -12,7 +12,7 @@ from functools import cache
 
 from igq.agent.delivery.put_delivery import Deliverer
 from igq.agent.delivery.record_delivery import Carrier
-from igq.agent.queues.shared_part import Moved, TransmitQueue
+from igq.agent.queues.transmit_part import Moved, TransmitPart
 from sharedq.messages.message import Message
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.redis.link import Reply
@@ -25,7 +25,7 @@ def _spans() -> Spans:
     return Spans()
 
 
-class TracedQueue(TransmitQueue):
+class TracedPart(TransmitPart):
     """A part of the transmit queue that tells how many messages it has moved."""
 
     def _moved(self, replies: list[Reply], *, learns_later: bool = False) -> Moved:

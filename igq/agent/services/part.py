@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from igq.agent.delivery.put_delivery import Deliverer
 from igq.agent.delivery.record_delivery import Carrier
-from igq.agent.queues.shared_part import TransmitQueue
 from igq.agent.queues.transmission_queue import WAIT_S, as_trouble
+from igq.agent.queues.transmit_part import TransmitPart
 from igq.agent.services.base import Post, Service
 from igq.agent.services.ways import Batch, Known, Way, next_way
 from sharedq.messages.message import Message
@@ -16,20 +16,20 @@ from sharedq.objects.store.parts import Place
 from sharedq.session.connection import Connection
 
 APPL_NAME = "IGQ agent"
-_Makers = tuple[type[TransmitQueue], type[Carrier], type[Deliverer]]
+_Makers = tuple[type[TransmitPart], type[Carrier], type[Deliverer]]
 
 
 @dataclass(slots=True)
 class _Open:
     """The part's queue, the two ways to deliver its batches, and the messages of the batch in hand."""
 
-    queue: TransmitQueue
+    queue: TransmitPart
     carrier: Carrier
     deliverer: Deliverer
     messages: list[Message] = field(default_factory=list)
 
 
-class Delivery(Service):
+class PartService(Service):
     """Delivers what is on one part. If it loses its connection, the agent is started again.
 
     Args:
@@ -40,11 +40,11 @@ class Delivery(Service):
     def __init__(self, post: Post, part: Place, tag: bytes) -> None:
         super().__init__(post, part.queue, tag, APPL_NAME, APPL_NAME)
         self._part = part
-        self._makers: _Makers = (TransmitQueue, Carrier, Deliverer)
+        self._makers: _Makers = (TransmitPart, Carrier, Deliverer)
         if post.group.settings.tracing:
-            from igq.agent.services.delivery_spans import TracedCarrier, TracedDeliverer, TracedQueue
+            from igq.agent.services.delivery_spans import TracedCarrier, TracedDeliverer, TracedPart
 
-            self._makers = (TracedQueue, TracedCarrier, TracedDeliverer)
+            self._makers = (TracedPart, TracedCarrier, TracedDeliverer)
         self._deliverer: Deliverer | None = None
         self._opened: _Open | None = None
         self._steps = {

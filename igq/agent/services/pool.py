@@ -1,6 +1,6 @@
-"""The services of transmission queues beside the agent's main delivery, one thread each.
+"""The services of transmission queues beside that of the manager's own part, one thread each.
 
-There is a mover for each conventional transmission queue that is shared or belongs to this manager, and a delivery for
+There is a mover for each conventional transmission queue that is shared or belongs to this manager, and a service for
 each part of SYSTEM.QSG.TRANSMIT.QUEUE that this manager has in an application structure.
 """
 
@@ -25,7 +25,7 @@ from igq.agent.progress.wake import IN_PASSING, movers_wake_key
 from igq.agent.queues.tags import part_tag
 from igq.agent.services.base import Post, Service
 from igq.agent.services.mover import Mover, Served
-from igq.agent.services.part import Delivery
+from igq.agent.services.part import PartService
 from sharedq.members.group import Group
 from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC
@@ -66,14 +66,14 @@ class _Serving:
 _Maker = Callable[[Served, Post, Callable[[bytes], None]], _Serving]
 
 
-class Movers:
-    """Starts a thread for each transmission queue, and ends the thread with the queue.
+class ServicePool:
+    """Starts a service in a thread for each transmission queue, and ends both with the queue.
 
     Args:
         tell: called with a message id of `igq.output.messages` and its fields.
-        report: called with the states of all movers when one has changed.
-        pulses: the pulses of this process. The pool begins and ends one for each mover.
-        end: ends this process with a reason and an exit status, because a mover cannot go on.
+        report: called with the states of all services when one has changed.
+        pulses: the pulses of this process. The pool begins and ends one for each service.
+        end: ends this process with a reason and an exit status, because a service cannot go on.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Movers:
         self._report, self._pulses, self._end = report, pulses, end
         self._pulse = pulses.begin("the watch for transmission queues")
         self._sleep = WakeableSleep(group, movers_wake_key(group, process.qmgr))
-        self._movers: dict[Served, _Serving] = {}
+        self._servings: dict[Served, _Serving] = {}
         self._states: dict[Served, MoverState] = {}
         self._members: frozenset[str] = frozenset()
         self._lock = threading.Lock()
@@ -101,14 +101,14 @@ class Movers:
         self._thread.start()
 
     def stop(self) -> None:
-        """End every mover after its batch."""
+        """End every service after its batch."""
         self._is_stopping = True
         self._sleep.end()
         if self._thread.ident is not None:
             self._thread.join()
-        for serving in self._movers.values():
+        for serving in self._servings.values():
             serving.stop()
-        for serving in self._movers.values():
+        for serving in self._servings.values():
             serving.thread.join()
 
     def _watch(self) -> None:
@@ -143,12 +143,12 @@ class Movers:
         if members != self._members:
             self._members = members
             self._nudge(IN_PASSING)
-            for serving in self._movers.values():
+            for serving in self._servings.values():
                 serving.meet_members()
         repository = Repository(self._group, self._process.qmgr)
         parts = repository.make_transmit_parts(self._process.qmgr)
         # Do the parts first and separately, so that invalid definitions of other queues do not affect them.
-        self._follow([(part.queue, part.structure) for part in parts], self._delivery)
+        self._follow([(part.queue, part.structure) for part in parts], self._part)
         # Leave out the agent's queue, which has a part for each member: the others' parts need not be read.
         queues = repository.display_queues(kinds=(QueueLocal.kind,), without=(SYSTEM_QSG_TRANSMIT_QUEUE,))
         conventional = [
@@ -164,10 +164,10 @@ class Movers:
         found = {
             Served(name, structure, failed[structure].count if structure in failed else 0) for name, structure in queues
         }
-        known = {served for served, serving in self._movers.items() if serving.kind == make}
+        known = {served for served, serving in self._servings.items() if serving.kind == make}
         left = dict[tuple[str, str], MoverState | None]()
         for served in known - found:
-            gone = self._movers.pop(served)
+            gone = self._servings.pop(served)
             gone.stop()
             gone.thread.join()
             self._pulses.end(_thread_name(served))
@@ -176,23 +176,23 @@ class Movers:
             pulse, pause = self._pulses.begin(_thread_name(served)), Nudge()
             report, before = partial(self._update, served), left.get((served.name, served.structure))
             post = Post(self._group, self._process, self._tell, report, pulse, pause, before)
-            new = self._movers[served] = make(served, post, pause.wake)
+            new = self._servings[served] = make(served, post, pause.wake)
             new.thread.start()
 
     def _mover(self, served: Served, post: Post, nudge: Callable[[bytes], None]) -> _Serving:
         mover = Mover(post, served, lambda: self._members)
         return _Serving(self._mover, self._thread_of(served, mover), mover.stop, nudge, mover.meet_members)
 
-    def _delivery(self, served: Served, post: Post, nudge: Callable[[bytes], None]) -> _Serving:
+    def _part(self, served: Served, post: Post, nudge: Callable[[bytes], None]) -> _Serving:
         part = Place(served.structure, served.name)
-        delivery = Delivery(post, part, part_tag(part))
-        return _Serving(self._delivery, self._thread_of(served, delivery), delivery.stop, nudge)
+        service = PartService(post, part, part_tag(part))
+        return _Serving(self._part, self._thread_of(served, service), service.stop, nudge)
 
     def _thread_of(self, served: Served, service: Service) -> threading.Thread:
         return threading.Thread(target=self._ending_with(service.run), name=_thread_name(served), daemon=True)
 
     def _nudge(self, why: bytes) -> None:
-        for serving in self._movers.values():
+        for serving in self._servings.values():
             serving.nudge(why)
 
     def _update(self, served: Served, state: MoverState) -> None:

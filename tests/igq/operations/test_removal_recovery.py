@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from igq.agent.queues.shared_part import TransmitQueue
+from igq.agent.queues.transmit_part import TransmitPart
 from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.restoration import recover
@@ -73,7 +73,7 @@ def received(group: TestGroup) -> list[bytes]:
     group.repository("QM2").make_transmit_parts("QM2")
     connection = group.connect("QM2")
     for part in parts(group):
-        queue = TransmitQueue(connection.connection, part)
+        queue = TransmitPart(connection.connection, part)
         while taken := queue.take():
             found += [message.body for message in taken]
             connection.commit()

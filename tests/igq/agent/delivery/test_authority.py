@@ -12,7 +12,7 @@ from igq.agent.delivery.authority import users_to_check
 from igq.agent.delivery.put_delivery import Deliverer
 from igq.agent.progress.pulse import Pulse
 from igq.agent.progress.retry import Trouble
-from igq.agent.queues.shared_part import TransmitQueue
+from igq.agent.queues.transmit_part import TransmitPart
 from igq.manager.membership import Membership
 from igq.manager.process import QueueManager
 from igq.mqsc.executor import run
@@ -53,7 +53,7 @@ class Receiver:
     def __init__(self, group: TestGroup, qmgr: str = "QM2") -> None:
         self.said: list[tuple[str, object]] = []
         connection = group.connect(qmgr).connection
-        self.queue = TransmitQueue(connection, own_part(connection.qmgr_name))
+        self.queue = TransmitPart(connection, own_part(connection.qmgr_name))
         self.deliverer = Deliverer(
             connection,
             lambda message_id, fields: self.said.append((message_id, fields.get("reason"))),
@@ -302,7 +302,7 @@ def test_a_refused_message_is_handled_as_undeliverable(group: TestGroup, receive
 
     assert (drain(group.connect("QM2"), "ORDERS"), drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)) == ([], [])
     assert receiver.said == [("IGQ0022I", "2035 NOT_AUTHORIZED")]
-    back = TransmitQueue(group.connect("QM1").connection, own_part("QM1")).take()
+    back = TransmitPart(group.connect("QM1").connection, own_part("QM1")).take()
     assert [(message.destination, message.md.feedback) for message in back] == [(b"REPLIES", MQRC.NOT_AUTHORIZED)]
 
 

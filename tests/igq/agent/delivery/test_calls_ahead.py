@@ -11,8 +11,8 @@ import pytest
 import redis
 
 from igq.agent.progress.retry import Trouble
-from igq.agent.queues.shared_part import BATCHES_PER_WRITE
 from igq.agent.queues.transmission_queue import BATCH_MESSAGES
+from igq.agent.queues.transmit_part import BATCHES_PER_WRITE
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from igq.agent.progress.retry import Trouble
-from igq.agent.queues.shared_part import TransmitQueue
+from igq.agent.queues.transmit_part import TransmitPart
 from sharedq.calls.put import put as putting
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Feedback, Format, MsgFlag, MsgType, OpenOption, Report
@@ -427,7 +427,7 @@ def test_a_missing_transmission_queue_is_trouble(group: TestGroup, agent: AgentO
     with pytest.raises(Trouble, match=r"not defined|UNKNOWN_OBJECT_NAME"):
         agent.move()
     with pytest.raises(Trouble, match="not defined"):
-        TransmitQueue(agent.connection, own_part("QM2"))
+        TransmitPart(agent.connection, own_part("QM2"))
 
 
 def test_an_altered_destination_is_noticed_before_the_next_message(

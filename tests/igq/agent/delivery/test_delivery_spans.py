@@ -25,7 +25,7 @@ def memory(monkeypatch: pytest.MonkeyPatch, agent: AgentOfQM2) -> InMemorySpanEx
     spans = Spans(provider)
     monkeypatch.setattr(delivery_spans, "_spans", lambda: spans)
     connection, part = agent.connection, agent.part
-    agent.queue = delivery_spans.TracedQueue(connection, part)
+    agent.queue = delivery_spans.TracedPart(connection, part)
     agent.carrier = delivery_spans.TracedCarrier(connection, part.structure, agent.pulse)
     agent.deliverer = delivery_spans.TracedDeliverer(
         connection, lambda *_: None, SYSTEM_QSG_TRANSMIT_QUEUE, agent.pulse

@@ -17,7 +17,7 @@ from igq.agent.queues.tags import agent_tag
 from igq.agent.queues.transmission_queue import BATCH_MESSAGES
 from igq.agent.services.base import Post, Service
 from igq.agent.services.mover import Mover, Served
-from igq.agent.services.part import Delivery
+from igq.agent.services.part import PartService
 from sharedq.admin.backup.capture import backup
 from sharedq.calls.handles.connect import disconnect
 from sharedq.calls.unit.commit import commit
@@ -153,7 +153,7 @@ def test_an_agent_goes_through_its_retries_despite_deliveries_in_front(
     said: list[str] = []
     pauses = Pauses(lambda: put("TO", b"urgent", priority=9, persistence=0))
     post = Post(group.group, group.process("QM2"), lambda id_, _: said.append(id_), lambda _: None, Pulse(), pauses)
-    pauses.service = Delivery(post, own_part("QM2"), agent_tag("QM2"))
+    pauses.service = PartService(post, own_part("QM2"), agent_tag("QM2"))
 
     pauses.service.run()
 

@@ -392,7 +392,7 @@ def test_a_part_whose_structure_is_recovered_is_served_again(
     group.define_shared("POOL")
     backup(group.group, "APPL1")
     # The old service is replaced before it tries again.
-    monkeypatch.setattr(work.agent._movers, "_nudge", lambda _why: None)
+    monkeypatch.setattr(work.agent._pool, "_nudge", lambda _why: None)
     work.start()
     until(lambda: waiting(group, "APPL1"), "its part there is served", PATIENCE_S)
     (waiter,) = waiting(group, "APPL1")

@@ -17,7 +17,7 @@ from igq.agent.progress.wake import movers_wake_key, wake_agent, wake_movers
 from igq.agent.queues.transmission_queue import WAIT_S, TransmissionQueue
 from igq.agent.services.base import Post
 from igq.agent.services.mover import Mover, Served, StandbyError
-from igq.agent.services.pool import Movers
+from igq.agent.services.pool import ServicePool
 from igq.mqsc.session import SessionRepository
 from recovery.resolution import recover
 from sharedq.api import QueueManagerConnection
@@ -378,7 +378,7 @@ class Running:
         self.ends: list[tuple[str, int]] = []
         self.said: list[str] = []
         self.process = group.process("QM1")
-        self.movers = Movers(
+        self.movers = ServicePool(
             group.group,
             self.process,
             lambda message_id, _: self.said.append(message_id),

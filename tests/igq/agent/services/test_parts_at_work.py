@@ -201,7 +201,7 @@ def test_a_stopping_service_does_not_retry_until_the_others_have_ended(
     send(group, "POOL", b"1")
     arrive(group, b"1")
     client = group.group.client()
-    monkeypatch.setattr(work.agent._delivery, "stop", lambda: None)
+    monkeypatch.setattr(work.agent._service, "stop", lambda: None)
     work.agent.stop()
     monkeypatch.undo()
     before = client.info("commandstats")["cmdstat_evalsha"]["calls"]

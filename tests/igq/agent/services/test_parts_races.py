@@ -13,7 +13,7 @@ from igq.agent.progress.pulse import Pulse
 from igq.agent.progress.sleep import Nudge
 from igq.agent.queues.tags import part_tag
 from igq.agent.services.base import Post
-from igq.agent.services.part import Delivery
+from igq.agent.services.part import PartService
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
@@ -124,9 +124,11 @@ def test_a_structure_is_not_deleted_while_programs_can_send_there(pair: TestGrou
 # -- a delivery and its end ----------------------------------------------------------------------------------
 
 
-def delivery(group: TestGroup, pause: Nudge) -> Delivery:
+def delivery(group: TestGroup, pause: Nudge) -> PartService:
     process = group.process("QM2")
-    return Delivery(Post(group.group, process, lambda *_: None, lambda _: None, Pulse(), pause), PART, part_tag(PART))
+    return PartService(
+        Post(group.group, process, lambda *_: None, lambda _: None, Pulse(), pause), PART, part_tag(PART)
+    )
 
 
 def test_a_nudge_that_has_ended_ends_every_pause() -> None:

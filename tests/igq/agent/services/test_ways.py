@@ -26,7 +26,8 @@ TABLE = [
 ]
 ALL = [
     Known(is_waiting, is_stuck, batch, is_checked)
-    for batch, is_waiting, is_stuck, is_checked in product(Batch, *[(False, True)] * 3)
+    for batch in Batch
+    for is_waiting, is_stuck, is_checked in product((False, True), repeat=3)
 ]
 
 

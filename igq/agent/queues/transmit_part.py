@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from igq.agent.progress.retry import Trouble
@@ -43,7 +43,7 @@ class Moved:
     """The result of a write of transfer calls.
 
     ``left`` counts the messages still there. ``is_stuck``: the first of them must be delivered by puts. ``is_waiting``:
-    there were none, and the next put wakes the agent, which must call ``TransmitQueue.wait``.
+    there were none, and the next put wakes the agent, which must call ``TransmitPart.wait``.
     """
 
     count: int = 0
@@ -54,15 +54,58 @@ class Moved:
     stale: set[bytes] = field(default_factory=set)
 
 
-class TransmitQueue(TransmissionQueue):
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a part keeps from one move to the next.
+
+    Attributes:
+        left: the messages that the last move left there.
+        is_plain: the last move met nothing that it could not move.
+        uncounted: messages that a failed move has moved. They count with the next move.
+        unlearned: codes of destinations to look up before the next move.
+    """
+
+    left: int = 0
+    is_plain: bool = True
+    uncounted: int = 0
+    unlearned: frozenset[bytes] = frozenset()
+
+    def moved(self, last: Moved) -> Progress:
+        """A move has ended."""
+        return replace(self, left=last.left, is_plain=not (last.is_stuck or last.unknown or last.stale))
+
+    def counted(self) -> Progress:
+        """The messages of a failed move were added to another one."""
+        return replace(self, uncounted=0)
+
+    def failed(self, count: int) -> Progress:
+        """A move has failed after it had moved *count* messages."""
+        return replace(self, uncounted=count)
+
+    def met(self, codes: Iterable[bytes]) -> Progress:
+        """Unknown destinations were met while there was no time to look them up."""
+        return replace(self, unlearned=self.unlearned.union(codes))
+
+    def learned(self) -> Progress:
+        """The unknown destinations were looked up."""
+        return replace(self, unlearned=frozenset())
+
+    def calls(self) -> tuple[int, int]:
+        """The calls that the next move makes for the backlog: how many a write, and how many writes at most."""
+        batches = 1 + self.left // BATCH_MESSAGES
+        # Each call looks in vain at messages that it cannot move.
+        writes = WRITES_MAX if self.is_plain and batches > BATCHES_PER_WRITE else 1
+        return min(BATCHES_PER_WRITE, batches), writes
+
+
+class TransmitPart(TransmissionQueue):
     """A part of the transmit queue, opened at the manager that it is for."""
 
     def __init__(self, connection: Connection, part: Place) -> None:
         self._authorities, self._authority_version, self._is_checked = Authorities(connection.group), "", False
         super().__init__(connection, *part)
         self.destinations = Destinations(connection, self._access)
-        self._last, self._uncounted = Moved(), 0
-        self._unlearned: set[bytes] = set()
+        self._progress = Progress()
         self._forgets_at_s = 0.0
 
     def reload(self) -> None:
@@ -89,15 +132,16 @@ class TransmitQueue(TransmissionQueue):
             self.reload()
         if self._is_checked:
             return Moved(is_stuck=True)
-        self.destinations.learn(self._unlearned)
-        self._unlearned.clear()
+        self.destinations.learn(self._progress.unlearned)
+        self._progress = self._progress.learned()
         call = self._transfer_call(_WAITER)
         try:
-            replies = self._connection.call_repeatedly(call, *self._calls(), _moves_all)
+            replies = self._connection.call_repeatedly(call, *self._progress.calls(), _moves_all)
         except MQIError as error:
             raise as_trouble(error) from error
-        self._last = self._moved(replies)
-        return self._last
+        moved = self._moved(replies)
+        self._progress = self._progress.moved(moved)
+        return moved
 
     def wait_and_move(self, *, may_take: bool = False) -> tuple[Moved, list[Message]]:
         """Wait after a `move` that found nothing, at most `WAIT_S`, and move messages at the moment they arrive.
@@ -169,12 +213,11 @@ class TransmitQueue(TransmissionQueue):
             raise
 
     def _moved(self, replies: list[Reply], *, learns_later: bool = False) -> Moved:
-        moved, self._uncounted = Moved(self._uncounted), 0
+        moved, self._progress = Moved(self._progress.uncounted), self._progress.counted()
         try:
             return self._noted(moved, replies, learns_later=learns_later)
         except (MQIError, Trouble):
-            # These messages count with the next move.
-            self._uncounted = moved.count
+            self._progress = self._progress.failed(moved.count)
             raise
 
     def _noted(self, moved: Moved, replies: list[Reply], *, learns_later: bool) -> Moved:
@@ -203,17 +246,10 @@ class TransmitQueue(TransmissionQueue):
         self.destinations.reload(moved.stale)
         if learns_later:
             # The messages are in hand already, and another program may be waiting for them.
-            self._unlearned |= moved.unknown
+            self._progress = self._progress.met(moved.unknown)
         elif moved.unknown and not self.destinations.learn(moved.unknown):
             moved.is_stuck = True
         return moved
-
-    def _calls(self) -> tuple[int, int]:
-        """The calls that the next move makes for the backlog: how many a write, and how many writes at most."""
-        last, batches = self._last, 1 + self._last.left // BATCH_MESSAGES
-        # Each call looks in vain at what it cannot move.
-        is_plain = not (last.is_stuck or last.unknown or last.stale)
-        return min(BATCHES_PER_WRITE, batches), WRITES_MAX if is_plain and batches > BATCHES_PER_WRITE else 1
 
     def _transfer_call(self, waiter: bytes) -> ScriptCall:
         entry = waiter and waiter + self._connection.token.encode()
