@@ -56,7 +56,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a part keeps from one move to the next.
+    """The state of a part between two moves.
 
     Attributes:
         left: the messages that the last move left there.

@@ -1,4 +1,4 @@
-"""What a part of the transmit queue keeps from one move to the next."""
+"""The state that a part of the transmit queue keeps from one move to the next."""
 
 from __future__ import annotations
 
