@@ -14,10 +14,9 @@ from typing import Any, Final, TypeVar
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.fields import type_checker
+from sharedq.mqi.types import declared
 
 T = TypeVar("T")
-#: Fields of IBM's type MQHMSG; all other numbers of a structure are MQLONG.
-_WIDE: Final = frozenset({"original_msg_handle", "new_msg_handle", "msg_handle"})
 _DATA: Final = (bytes, bytearray, memoryview)
 
 
@@ -29,11 +28,13 @@ class KnownFields:
         are_right: looks at all fields but texts, quickly. False, struct.error and AttributeError mean that a value does
             not fit its field, or is of a class derived from that of the field.
         has_texts: there are texts, too.
+        wide: the numbers that have 64 bits.
     """
 
     types: dict[str, type]
     are_right: Callable[[Any], object]
     has_texts: bool
+    wide: frozenset[str]
 
 
 @cache
@@ -43,8 +44,9 @@ def fields_of(structure: type) -> KnownFields:
     types = {each.name: type(each.default) for each in fields(structure) if isinstance(each.default, int | bytes | str)}
     numbers = [name for name, kind in types.items() if issubclass(kind, int)]
     data = [name for name, kind in types.items() if issubclass(kind, bytes)]
-    pack = struct.Struct("<" + "".join("q" if name in _WIDE else "i" for name in numbers)).pack
-    return KnownFields(types, type_checker(pack, numbers, data), len(numbers) + len(data) < len(types))
+    wide = frozenset(field.name for field in declared(structure) if field.kind == "q")
+    pack = struct.Struct("<" + "".join("q" if name in wide else "i" for name in numbers)).pack
+    return KnownFields(types, type_checker(pack, numbers, data), len(numbers) + len(data) < len(types), wide)
 
 
 def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "", name: str = "") -> None:
@@ -62,7 +64,7 @@ def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "
             # The reason is below. Masks with the top bit set come as positive numbers, and are none.
             pass
         for field, wanted in known.types.items():
-            wrong = _wrong(getattr(given, field, None), wanted, bits=64 if field in _WIDE else 32)
+            wrong = _wrong(getattr(given, field, None), wanted, bits=64 if field in known.wide else 32)
             if wrong:
                 raise error_for(MQRC.OPTIONS_ERROR if field == "options" else reason, verb, name, f"{field} {wrong}")
         return

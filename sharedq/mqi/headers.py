@@ -1,4 +1,4 @@
-"""Structures that travel at the front of a message's data: MQXQH, MQDLH, MQMDE, MQTM.
+"""Structures that travel at the front of a message's data: MQXQH, MQDLH, MQMDE, MQRFH2, MQTM.
 
 Fields as in ``sharedq.mqi.structures``. Source: IBM MQ reference, "Data types used in the MQI".
 """
@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
+from sharedq.mqi.types import MQBYTE24, MQCHAR8, MQCHAR28, MQCHAR48, MQCHAR64, MQCHAR128, MQCHAR256, MQLONG
 
 
 @dataclass(slots=True)
 class MQXQH:
     """Transmission-queue header: where a message on a transmission queue must go, and its own descriptor."""
 
-    version: int = 1
-    remote_q_name: bytes = b""
-    remote_q_mgr_name: bytes = b""
+    version: MQLONG = 1
+    remote_q_name: MQCHAR48 = b""
+    remote_q_mgr_name: MQCHAR48 = b""
     #: Only the version-1 fields travel here; those of version 2 follow in an MQMDE.
     msg_desc: MQMD = field(default_factory=MQMD)
 
@@ -29,45 +30,58 @@ class MQDLH:
     ``encoding``, ``coded_char_set_id`` and ``format`` describe the data after the header.
     """
 
-    version: int = 1
-    reason: int = 0
-    dest_q_name: bytes = b""
-    dest_q_mgr_name: bytes = b""
-    encoding: int = 0
-    coded_char_set_id: int = 0
-    format: bytes = b""
-    put_appl_type: int = 0
-    put_appl_name: bytes = b""
-    put_date: bytes = b""
-    put_time: bytes = b""
+    version: MQLONG = 1
+    reason: MQLONG = 0
+    dest_q_name: MQCHAR48 = b""
+    dest_q_mgr_name: MQCHAR48 = b""
+    encoding: MQLONG = 0
+    coded_char_set_id: MQLONG = 0
+    format: MQCHAR8 = b""
+    put_appl_type: MQLONG = 0
+    put_appl_name: MQCHAR28 = b""
+    put_date: MQCHAR8 = b""
+    put_time: MQCHAR8 = b""
 
 
 @dataclass(slots=True)
 class MQMDE:
     """Message-descriptor extension: the version-2 fields, where only a version-1 MQMD can travel."""
 
-    version: int = 2
-    struc_length: int = 72
-    encoding: int = 0x222
-    coded_char_set_id: int = 0
-    format: bytes = b""
-    flags: int = 0
-    group_id: bytes = NULL_ID
-    msg_seq_number: int = 1
-    offset: int = 0
-    msg_flags: int = 0
-    original_length: int = -1
+    version: MQLONG = 2
+    struc_length: MQLONG = 72
+    encoding: MQLONG = 0x222
+    coded_char_set_id: MQLONG = 0
+    format: MQCHAR8 = b""
+    flags: MQLONG = 0
+    group_id: MQBYTE24 = NULL_ID
+    msg_seq_number: MQLONG = 1
+    offset: MQLONG = 0
+    msg_flags: MQLONG = 0
+    original_length: MQLONG = -1
+
+
+@dataclass(slots=True)
+class MQRFH2:
+    """Rules and formatting header 2, up to its folders. ``struc_length`` includes these."""
+
+    version: MQLONG = 2
+    struc_length: MQLONG = 36
+    encoding: MQLONG = 0x222
+    coded_char_set_id: MQLONG = -2
+    format: MQCHAR8 = b""
+    flags: MQLONG = 0
+    name_value_ccsid: MQLONG = 1208
 
 
 @dataclass(slots=True)
 class MQTM:
     """Trigger message: what a trigger monitor reads from an initiation queue."""
 
-    version: int = 1
-    q_name: bytes = b""
-    process_name: bytes = b""
-    trigger_data: bytes = b""
-    appl_type: int = 0
-    appl_id: bytes = b""
-    env_data: bytes = b""
-    user_data: bytes = b""
+    version: MQLONG = 1
+    q_name: MQCHAR48 = b""
+    process_name: MQCHAR48 = b""
+    trigger_data: MQCHAR64 = b""
+    appl_type: MQLONG = 0
+    appl_id: MQCHAR256 = b""
+    env_data: MQCHAR128 = b""
+    user_data: MQCHAR128 = b""

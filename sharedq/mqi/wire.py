@@ -10,14 +10,16 @@ Source: IBM MQ reference, "Data types used in the MQI"; lengths as in cmqc.h.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
 from sharedq.mqi.arguments import fields_of, refuse_structure, signed
 from sharedq.mqi.constants.descriptor import Encoding
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.headers import MQDLH, MQMDE, MQTM, MQXQH
+from sharedq.mqi.fields import maker, packer
+from sharedq.mqi.headers import MQDLH, MQMDE, MQRFH2, MQTM, MQXQH
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.mqi.structures import (
     MQBMHO,
@@ -32,16 +34,15 @@ from sharedq.mqi.structures import (
     MQOD,
     MQPD,
     MQPMO,
+    MQSD,
     MQSMPO,
+    MQSRO,
 )
+from sharedq.mqi.types import Field, declared
 
 T = TypeVar("T")
 
-#: Field name ("" for what is written as null) and kind: ``i`` MQLONG, ``q`` MQINT64 or pointer,
-#: ``c48`` MQCHAR48, ``b24`` MQBYTE24.
-Fields = tuple[tuple[str, str], ...]
-
-_HEAD: Final[Fields] = (("struc_id", "c4"), ("version", "i"))
+_HEAD: Final = (Field("struc_id", "StrucId", "c4"), Field("version", "Version", "i"))
 _VERSION_OFFSET: Final = 4
 _LONG: Final = struct.Struct("<i")
 #: Encoding and CodedCharSetId of a structure that ``pack`` has written.
@@ -49,14 +50,35 @@ ENCODING: Final = int(Encoding.NATIVE)
 CCSID: Final = DEFAULT_CCSID
 
 
+class _Form(Generic[T]):
+    """One version of a structure, in one order of bytes. Its functions are compiled with their first use."""
+
+    def __init__(self, structure: type[T], fields: Sequence[Field], length: int, order: str) -> None:
+        self._structure, self.fields = structure, fields
+        text = f"{order}4si" + "".join(_format(field.kind) for field in fields)
+        # C pads a structure at its end only: no field of these lies off its natural boundary.
+        self.struct = struct.Struct(f"{text}{length - struct.calcsize(text)}x")
+
+    @cached_property
+    def write(self) -> Callable[[T, bytes, int], bytes | bool]:
+        """The bytes of a structure, after StrucId and Version. False or an error: a field does not fit its place."""
+        fields = [(each.name, _size(each.kind), _is_padded(each.kind)) for each in self.fields]
+        return packer(self.struct.pack, fields)
+
+    @cached_property
+    def read(self) -> Callable[..., T]:
+        """Make a structure of the values from StrucId on."""
+        return maker(self._structure, [(each.name, _is_padded(each.kind)) for each in (*_HEAD, *self.fields)][1:])
+
+
 class Layout(Generic[T]):
-    """One structure's layout in all its versions.
+    """One structure's layout in all its versions, as its class declares it.
 
     Args:
         structure: its class; made without arguments it has IBM's initial values.
         identifier: StrucId, four characters.
         error: the reason for bytes that are not this structure, or values that do not fit.
-        versions: version -> (length in bytes, the fields that this version adds).
+        lengths: version -> length in bytes. A version has the fields that end there.
         length_field: the field that says the structure's length; bytes that say another one are not this structure.
     """
 
@@ -65,49 +87,46 @@ class Layout(Generic[T]):
         structure: type[T],
         identifier: bytes,
         error: MQRC,
-        versions: dict[int, tuple[int, Fields]],
+        lengths: Mapping[int, int],
         *,
         length_field: str = "",
     ) -> None:
         self.length_field = length_field
-        self._structure, self.identifier, self._error = structure, identifier, error
+        self.structure, self.identifier, self._error = structure, identifier, error
         kind: type = structure
         self._known = fields_of(kind)
-        self._packers: dict[int, tuple[struct.Struct, Fields]] = {}
-        self._foreign: dict[int, tuple[struct.Struct, Fields]] = {}
-        fields: Fields = ()
-        for version, (length, added) in versions.items():
-            fields += added
-            text = "4si" + "".join(_format(kind) for _, kind in fields)
-            # C pads a structure at its end only: no field of these lies off its natural boundary.
-            text += f"{length - struct.calcsize('<' + text)}x"
-            self._packers[version] = struct.Struct("<" + text), fields
+        #: All fields, StrucId and Version included.
+        self.fields: Final = (*_HEAD, *declared(structure))
+        self._forms: dict[int, _Form[T]] = {}
+        self._foreign: dict[int, _Form[T]] = {}
+        for version, length in lengths.items():
+            ends = [end for *_, end in _placed(self.fields)]
+            fields = self.fields[len(_HEAD) : sum(end <= length for end in ends)]
+            self._forms[version] = _Form(structure, fields, length, "<")
             # The version of one that has the high byte first, read low byte first, is none of ours.
-            self._foreign[int.from_bytes(version.to_bytes(_LONG.size, "big"), "little")] = (
-                struct.Struct(">" + text),
-                fields,
-            )
+            swapped = int.from_bytes(version.to_bytes(_LONG.size, "big"), "little")
+            self._foreign[swapped] = _Form(structure, fields, length, ">")
 
     @property
     def versions(self) -> Collection[int]:
         """The versions it has."""
-        return self._packers.keys()
+        return self._forms.keys()
 
     def check(self, value: T, verb: str = "", name: str = "") -> None:
         """Raises MQIError: *value* is no such structure, has a field that cannot be, or none of the versions."""
         # Every put and get asks, and most structures are right.
-        if type(value) is self._structure and not self._known.has_texts:
+        if type(value) is self.structure and not self._known.has_texts:
             try:
-                if self._known.are_right(value) and value.version in self._packers:  # type: ignore[attr-defined] # every structure has one
+                if self._known.are_right(value) and value.version in self._forms:  # type: ignore[attr-defined] # every structure has one
                     return
             except (struct.error, AttributeError):
                 pass
-        refuse_structure(self._structure, self._error, value, verb, name)
-        self._packer(value.version)  # type: ignore[attr-defined] # every structure has one, T cannot say it
+        refuse_structure(self.structure, self._error, value, verb, name)
+        self._form(value.version)  # type: ignore[attr-defined] # every structure has one, T cannot say it
 
     def check_all(self, values: Sequence[T], verb: str = "", name: str = "") -> None:
         """As ``check`` for each value. Calling ``check`` for each message takes a fortieth of a batch."""
-        are_right, kind, versions = self._known.are_right, self._structure, self._packers
+        are_right, kind, versions = self._known.are_right, self.structure, self._forms
         try:
             for value in values:
                 if type(value) is not kind or not are_right(value) or value.version not in versions:  # type: ignore[attr-defined] # as there
@@ -121,16 +140,13 @@ class Layout(Generic[T]):
             self.check(value, verb, name)
 
     def places(self, version: int) -> Iterator[tuple[str, str, int, int]]:
-        """Name, kind, offset and length (bytes) of each field, from StrucId on."""
-        at = 0
-        for name, kind in (*_HEAD, *self._packer(version)[1]):
-            size = struct.calcsize(f"<{_format(kind)}")
-            yield name, kind, at, size
-            at += size
+        """Name ("" for what only IBM's structure has), kind, offset and length (bytes) of each field."""
+        for field, begin, end in _placed((*_HEAD, *self._form(version).fields)):
+            yield field.name, field.kind, begin, end - begin
 
     def length(self, version: int) -> int:
         """Length of a version, bytes."""
-        return self._packer(version)[0].size
+        return self._form(version).struct.size
 
     def pack(self, value: T, *, version: int = 0) -> bytes:
         """The bytes of *value* in its own version, or in *version*.
@@ -139,12 +155,17 @@ class Layout(Generic[T]):
             MQIError: a field does not fit its place.
         """
         number = version or int(getattr(value, "version"))  # noqa: B009 - every structure has one, T cannot say it
-        packer, fields = self._packer(number)
-        return packer.pack(
-            self.identifier,
-            number,
-            *(self._written(name, kind, getattr(value, name) if name else None) for name, kind in fields),
-        )
+        form = self._form(number)
+        try:
+            written = form.write(value, self.identifier, number)
+            if isinstance(written, bytes):
+                return written
+        except (struct.error, AttributeError, TypeError, OverflowError):
+            # The reason is below. Masks with the top bit set come as positive numbers, and are none.
+            pass
+        values = (getattr(value, each.name) if each.name else None for each in form.fields)
+        parts = (self._written(each.name, each.kind, given) for each, given in zip(form.fields, values, strict=True))
+        return form.struct.pack(self.identifier, number, *parts)
 
     def unpack(self, data: bytes, *, may_be_foreign: bool = False) -> T:
         """The structure at the front of *data*.
@@ -158,44 +179,52 @@ class Layout(Generic[T]):
         if len(data) < _VERSION_OFFSET + _LONG.size or data[:_VERSION_OFFSET] != self.identifier:
             raise self._failure("no such structure here")
         version = _LONG.unpack_from(data, _VERSION_OFFSET)[0]
-        packer, fields = (self._foreign.get(version) if may_be_foreign else None) or self._packer(version)
-        if len(data) < packer.size:
-            raise self._failure(f"{len(data)} bytes, needs {packer.size}")
-        value: Any = self._structure()
-        _, value.version, *parts = packer.unpack_from(data)
-        for (name, kind), part in zip(fields, parts, strict=True):
-            if name:
-                setattr(value, name, part.rstrip(b" \0") if _is_padded(kind) else part)
-        if self.length_field and getattr(value, self.length_field) != packer.size:
-            raise self._failure(f"{self.length_field}={getattr(value, self.length_field)}, must be {packer.size}")
-        result: T = value
-        return result
+        form = (self._foreign.get(version) if may_be_foreign else None) or self._form(version)
+        if len(data) < form.struct.size:
+            raise self._failure(f"{len(data)} bytes, needs {form.struct.size}")
+        value = form.read(*form.struct.unpack_from(data))
+        if self.length_field and getattr(value, self.length_field) != form.struct.size:
+            detail = f"{self.length_field}={getattr(value, self.length_field)}, must be {form.struct.size}"
+            raise self._failure(detail)
+        return value
 
-    def _packer(self, version: int) -> tuple[struct.Struct, Fields]:
-        found = self._packers.get(version)
+    def _form(self, version: int) -> _Form[T]:
+        found = self._forms.get(version)
         if found is None:
             raise self._failure(f"version {version}")
         return found
 
     def _written(self, name: str, kind: str, value: Any) -> int | bytes:
         if value is None:
-            return 0 if kind in "iq" else b""
-        if kind in "iq":
+            return b"" if _size(kind) else 0
+        if not _size(kind):
             bits = 32 if kind == "i" else 64
             if not -(1 << bits - 1) <= value < 1 << bits:
                 raise self._failure(f"{name}={value} does not fit {bits} bits")
             return signed(value, bits)
-        size = int(kind[1:])
-        if len(value) > size:
-            raise self._failure(f"{name} has {len(value)} bytes, at most {size} fit")
-        return bytes(value).ljust(size) if _is_padded(kind) else bytes(value)
+        if len(value) > _size(kind):
+            raise self._failure(f"{name} has {len(value)} bytes, at most {_size(kind)} fit")
+        return bytes(value).ljust(_size(kind)) if _is_padded(kind) else bytes(value)
 
     def _failure(self, detail: str) -> Exception:
-        return error_for(self._error, "", self._structure.__name__, detail)
+        return error_for(self._error, "", self.structure.__name__, detail)
+
+
+def _placed(fields: Sequence[Field]) -> Iterator[tuple[Field, int, int]]:
+    """Each field, where it begins and where it ends."""
+    at = 0
+    for field in fields:
+        begin, at = at, at + struct.calcsize(f"<{_format(field.kind)}")
+        yield field, begin, at
+
+
+def _size(kind: str) -> int:
+    """Length of characters or bytes; 0 for a number."""
+    return int(kind[1:] or 0)
 
 
 def _format(kind: str) -> str:
-    return kind if kind in "iq" else f"{kind[1:]}s"
+    return f"{kind[1:]}s" if _size(kind) else "i" if kind == "i" else "q"
 
 
 def _is_padded(kind: str) -> bool:
@@ -203,254 +232,27 @@ def _is_padded(kind: str) -> bool:
     return kind[0] == "c" and kind != "c1"
 
 
-_DESCRIPTOR: Final[Fields] = (
-    ("report", "i"),
-    ("msg_type", "i"),
-    ("expiry", "i"),
-    ("feedback", "i"),
-    ("encoding", "i"),
-    ("coded_char_set_id", "i"),
-    ("format", "c8"),
-    ("priority", "i"),
-    ("persistence", "i"),
-    ("msg_id", "b24"),
-    ("correl_id", "b24"),
-    ("backout_count", "i"),
-    ("reply_to_q", "c48"),
-    ("reply_to_q_mgr", "c48"),
-    ("user_identifier", "c12"),
-    ("accounting_token", "b32"),
-    ("appl_identity_data", "c32"),
-    ("put_appl_type", "i"),
-    ("put_appl_name", "c28"),
-    ("put_date", "c8"),
-    ("put_time", "c8"),
-    ("appl_origin_data", "c4"),
-)
-_GROUP: Final[Fields] = (
-    ("group_id", "b24"),
-    ("msg_seq_number", "i"),
-    ("offset", "i"),
-    ("msg_flags", "i"),
-    ("original_length", "i"),
-)
-#: MQCHARV: pointer, offset, buffer size, length, CCSID.
-_STRING: Final[Fields] = (("", "q"), ("", "i"), ("", "i"), ("", "i"), ("", "i"))
-
-MD: Final = Layout(MQMD, b"MD  ", MQRC.MD_ERROR, {1: (324, _DESCRIPTOR), 2: (364, _GROUP)})
-
-GMO: Final = Layout(
-    MQGMO,
-    b"GMO ",
-    MQRC.GMO_ERROR,
-    {
-        1: (
-            72,
-            (
-                ("options", "i"),
-                ("wait_interval", "i"),
-                ("signal1", "i"),
-                ("signal2", "i"),
-                ("resolved_q_name", "c48"),
-            ),
-        ),
-        2: (
-            80,
-            (
-                ("match_options", "i"),
-                ("group_status", "c1"),
-                ("segment_status", "c1"),
-                ("segmentation", "c1"),
-                ("", "c1"),
-            ),
-        ),
-        3: (100, (("msg_token", "b16"), ("returned_length", "i"))),
-        4: (112, (("", "i"), ("msg_handle", "q"))),
-    },
-)
-
-PMO: Final = Layout(
-    MQPMO,
-    b"PMO ",
-    MQRC.PMO_ERROR,
-    {
-        1: (
-            128,
-            (
-                ("options", "i"),
-                ("timeout", "i"),
-                ("context", "i"),
-                ("known_dest_count", "i"),
-                ("unknown_dest_count", "i"),
-                ("invalid_dest_count", "i"),
-                ("resolved_q_name", "c48"),
-                ("resolved_q_mgr_name", "c48"),
-            ),
-        ),
-        2: (
-            160,
-            (("recs_present", "i"), ("put_msg_rec_fields", "i"), ("", "i"), ("", "i"), ("", "q"), ("", "q")),
-        ),
-        3: (
-            184,
-            (("original_msg_handle", "q"), ("new_msg_handle", "q"), ("action", "i"), ("pub_level", "i")),
-        ),
-    },
-)
-
-OD: Final = Layout(
-    MQOD,
-    b"OD  ",
-    MQRC.OD_ERROR,
-    {
-        1: (
-            168,
-            (
-                ("object_type", "i"),
-                ("object_name", "c48"),
-                ("object_q_mgr_name", "c48"),
-                ("dynamic_q_name", "c48"),
-                ("alternate_user_id", "c12"),
-            ),
-        ),
-        2: (
-            208,
-            (
-                ("recs_present", "i"),
-                ("known_dest_count", "i"),
-                ("unknown_dest_count", "i"),
-                ("invalid_dest_count", "i"),
-                ("", "i"),
-                ("", "i"),
-                ("", "q"),
-                ("", "q"),
-            ),
-        ),
-        3: (
-            344,
-            (("alternate_security_id", "b40"), ("resolved_q_name", "c48"), ("resolved_q_mgr_name", "c48")),
-        ),
-        4: (424, (*_STRING, *_STRING, *_STRING, ("resolved_type", "i"))),
-    },
-)
-
-CNO: Final = Layout(
-    MQCNO,
-    b"CNO ",
-    MQRC.CNO_ERROR,
-    {
-        1: (12, (("options", "i"),)),
-        2: (24, (("", "i"), ("", "q"))),
-        3: (152, (("conn_tag", "b128"),)),
-        4: (168, (("", "q"), ("", "i"))),
-        5: (200, (("connection_id", "b24"), ("", "i"), ("", "q"))),
-    },
-)
-
-_OPTIONS: Final[Fields] = (("options", "i"),)
-
-CMHO: Final = Layout(MQCMHO, b"CMHO", MQRC.CMHO_ERROR, {1: (12, _OPTIONS)})
-DMHO: Final = Layout(MQDMHO, b"DMHO", MQRC.DMHO_ERROR, {1: (12, _OPTIONS)})
-DMPO: Final = Layout(MQDMPO, b"DMPO", MQRC.DMPO_ERROR, {1: (12, _OPTIONS)})
-BMHO: Final = Layout(MQBMHO, b"BMHO", MQRC.BMHO_ERROR, {1: (12, _OPTIONS)})
-MHBO: Final = Layout(MQMHBO, b"MHBO", MQRC.MHBO_ERROR, {1: (12, _OPTIONS)})
-SMPO: Final = Layout(
-    MQSMPO, b"SMPO", MQRC.SMPO_ERROR, {1: (20, (*_OPTIONS, ("value_encoding", "i"), ("value_ccsid", "i")))}
-)
-IMPO: Final = Layout(
-    MQIMPO,
-    b"IMPO",
-    MQRC.IMPO_ERROR,
-    {
-        1: (
-            64,
-            (
-                *_OPTIONS,
-                ("requested_encoding", "i"),
-                ("requested_ccsid", "i"),
-                ("returned_encoding", "i"),
-                ("returned_ccsid", "i"),
-                ("", "i"),
-                *_STRING,
-                ("type_string", "c8"),
-            ),
-        )
-    },
-)
-PD: Final = Layout(
-    MQPD,
-    b"PD  ",
-    MQRC.PD_ERROR,
-    {1: (24, (*_OPTIONS, ("support", "i"), ("context", "i"), ("copy_options", "i")))},
-)
-
-DLH: Final = Layout(
-    MQDLH,
-    b"DLH ",
-    MQRC.DLH_ERROR,
-    {
-        1: (
-            172,
-            (
-                ("reason", "i"),
-                ("dest_q_name", "c48"),
-                ("dest_q_mgr_name", "c48"),
-                ("encoding", "i"),
-                ("coded_char_set_id", "i"),
-                ("format", "c8"),
-                ("put_appl_type", "i"),
-                ("put_appl_name", "c28"),
-                ("put_date", "c8"),
-                ("put_time", "c8"),
-            ),
-        )
-    },
-)
-
-MDE: Final = Layout(
-    MQMDE,
-    b"MDE ",
-    MQRC.MDE_ERROR,
-    {
-        2: (
-            72,
-            (
-                ("struc_length", "i"),
-                ("encoding", "i"),
-                ("coded_char_set_id", "i"),
-                ("format", "c8"),
-                ("flags", "i"),
-                *_GROUP,
-            ),
-        )
-    },
-    length_field="struc_length",
-)
-
-TM: Final = Layout(
-    MQTM,
-    b"TM  ",
-    MQRC.TM_ERROR,
-    {
-        1: (
-            684,
-            (
-                ("q_name", "c48"),
-                ("process_name", "c48"),
-                ("trigger_data", "c64"),
-                ("appl_type", "i"),
-                ("appl_id", "c256"),
-                ("env_data", "c128"),
-                ("user_data", "c128"),
-            ),
-        )
-    },
-)
-
+MD: Final = Layout(MQMD, b"MD  ", MQRC.MD_ERROR, {1: 324, 2: 364})
+GMO: Final = Layout(MQGMO, b"GMO ", MQRC.GMO_ERROR, {1: 72, 2: 80, 3: 100, 4: 112})
+PMO: Final = Layout(MQPMO, b"PMO ", MQRC.PMO_ERROR, {1: 128, 2: 160, 3: 184})
+OD: Final = Layout(MQOD, b"OD  ", MQRC.OD_ERROR, {1: 168, 2: 208, 3: 344, 4: 424})
+CNO: Final = Layout(MQCNO, b"CNO ", MQRC.CNO_ERROR, {1: 12, 2: 24, 3: 152, 4: 168, 5: 200})
+CMHO: Final = Layout(MQCMHO, b"CMHO", MQRC.CMHO_ERROR, {1: 12})
+DMHO: Final = Layout(MQDMHO, b"DMHO", MQRC.DMHO_ERROR, {1: 12})
+DMPO: Final = Layout(MQDMPO, b"DMPO", MQRC.DMPO_ERROR, {1: 12})
+BMHO: Final = Layout(MQBMHO, b"BMHO", MQRC.BMHO_ERROR, {1: 12})
+MHBO: Final = Layout(MQMHBO, b"MHBO", MQRC.MHBO_ERROR, {1: 12})
+SMPO: Final = Layout(MQSMPO, b"SMPO", MQRC.SMPO_ERROR, {1: 20})
+IMPO: Final = Layout(MQIMPO, b"IMPO", MQRC.IMPO_ERROR, {1: 64})
+PD: Final = Layout(MQPD, b"PD  ", MQRC.PD_ERROR, {1: 24})
+SD: Final = Layout(MQSD, b"SD  ", MQRC.SD_ERROR, {1: 344})
+SRO: Final = Layout(MQSRO, b"SRO ", MQRC.SRO_ERROR, {1: 16})
+DLH: Final = Layout(MQDLH, b"DLH ", MQRC.DLH_ERROR, {1: 172})
+MDE: Final = Layout(MQMDE, b"MDE ", MQRC.MDE_ERROR, {2: 72}, length_field="struc_length")
+RFH2: Final = Layout(MQRFH2, b"RFH ", MQRC.RFH_ERROR, {2: 36})
+TM: Final = Layout(MQTM, b"TM  ", MQRC.TM_ERROR, {1: 684})
 #: An MQXQH up to the descriptor in it.
-XQH_FRONT: Final = Layout(
-    MQXQH, b"XQH ", MQRC.XQH_ERROR, {1: (104, (("remote_q_name", "c48"), ("remote_q_mgr_name", "c48")))}
-)
+XQH_FRONT: Final = Layout(MQXQH, b"XQH ", MQRC.XQH_ERROR, {1: 104})
 #: Length of an MQXQH with the descriptor in it, bytes.
 XQH_LENGTH: Final = XQH_FRONT.length(1) + MD.length(1)
 

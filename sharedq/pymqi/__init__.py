@@ -27,6 +27,29 @@ from sharedq.pymqi.connection.topics import Subscription, Topic
 from sharedq.pymqi.errors import Error, MQMIError, PYIFError, WrongTypeError
 from sharedq.pymqi.structures.client import CD, SCO, cd, sco
 from sharedq.pymqi.structures.conversion import make_q_desc, makeQDesc
+from sharedq.pymqi.structures.descriptors import (
+    BMHO,
+    CMHO,
+    DMHO,
+    DMPO,
+    GMO,
+    IMPO,
+    MD,
+    MHBO,
+    OD,
+    PD,
+    PMO,
+    SD,
+    SMPO,
+    SRO,
+    TM,
+    TMC2,
+    XQH,
+    gmo,
+    md,
+    od,
+    pmo,
+)
 from sharedq.pymqi.structures.options import INTEGER64_TYPE, MQLONG_TYPE, MQOpts
 from sharedq.pymqi.structures.pcf import (
     CFBF,
@@ -42,10 +65,7 @@ from sharedq.pymqi.structures.pcf import (
     CFSL,
     CFST,
 )
-from sharedq.pymqi.structures.properties import BMHO, CMHO, DMHO, DMPO, IMPO, MHBO, PD, SMPO
-from sharedq.pymqi.structures.queueing import GMO, MD, OD, PMO, TM, TMC2, XQH, gmo, md, od, pmo
 from sharedq.pymqi.structures.rfh2 import RFH2
-from sharedq.pymqi.structures.subscriptions import SD, SRO
 from sharedq.pymqi.text import ByteString, default, ensure_bytes, ensure_not_unicode, is_unicode, padded_count, py23long
 
 __all__ = [

@@ -224,7 +224,7 @@ def test_a_header_that_was_read_is_written_in_the_order_it_came_in(
     assert "more" not in again.get()
 
 
-@pytest.mark.parametrize("name", ["opts", "get", "pack", "_struct", "Version", "StrucLength", "usr", "usrLength"])
+@pytest.mark.parametrize("name", ["opts", "get", "pack", "_definition", "Version", "StrucLength", "usr", "usrLength"])
 def test_a_folder_cannot_take_a_used_name(name: str) -> None:
     header = pymqi.RFH2()
     header.add_folder(b"<usr/>")

@@ -193,7 +193,7 @@ _CIH: Final = Structure(
     describes=False,
 )
 #: Characters only: programs that are started as transactions get it instead of an MQTM.
-_TMC2: Final = Structure(
+TMC2: Final = Structure(
     b"TMC ",
     _versions(
         (
@@ -222,7 +222,7 @@ STRUCTURES: Final[Mapping[bytes, tuple[Structure, ...]]] = {
     Format.REF_MSG_HEADER: (_RMH,),
     Format.RF_HEADER_1: (_RFH,),
     Format.RF_HEADER_2: (_RFH2,),
-    Format.TRIGGER: (_of(TM), _TMC2),
+    Format.TRIGGER: (_of(TM), TMC2),
     Format.WORK_INFO_HEADER: (_WIH,),
     Format.XMIT_Q_HEADER: (_XQH,),
 }

@@ -16,9 +16,9 @@ from sharedq.pymqi.commands.filters import AttributeFilter
 from sharedq.pymqi.connection.queue import Queue
 from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import MQMIError, PYIFError, WrongMemberError, WrongTypeError, names_by_number
+from sharedq.pymqi.structures.descriptors import GMO, MD, OD, PMO
 from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.structures.pcf import CFBS, CFGR, CFH, CFIL, CFIN, CFSL, CFST
-from sharedq.pymqi.structures.queueing import GMO, MD, OD, PMO
 from sharedq.pymqi.text import ByteString, ensure_bytes, ensure_not_unicode, padded_count
 
 #: The arguments of a command: attributes and their values, or the parameters themselves.

@@ -13,8 +13,8 @@ from sharedq.pymqi import CMQC
 from sharedq.pymqi.boundary import checked_call
 from sharedq.pymqi.errors import WrongTypeError, check
 from sharedq.pymqi.structures.conversion import return_to, to_native
+from sharedq.pymqi.structures.descriptors import MD, PMO
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.structures.queueing import MD, PMO
 from sharedq.pymqi.text import ensure_bytes
 from sharedq.verbs import Outcome
 

@@ -22,8 +22,8 @@ from sharedq.pymqi.connection.messages import common_q_args, message_bytes, put_
 from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import MQMIError, PYIFError, check, fail
 from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor, return_to, to_native
+from sharedq.pymqi.structures.descriptors import GMO, MD, OD
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.structures.queueing import GMO, MD, OD
 from sharedq.pymqi.structures.rfh2 import RFH2, take_rfh2_headers
 from sharedq.pymqi.text import ensure_not_unicode
 from sharedq.session.handle import Handle, ObjectHandle

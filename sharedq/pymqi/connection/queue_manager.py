@@ -22,8 +22,8 @@ from sharedq.pymqi.connection.reconnection import LATER, ReconnectableHconn, mod
 from sharedq.pymqi.errors import PYIFError, WrongValueError, check
 from sharedq.pymqi.structures.client import CD, SCO
 from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor
+from sharedq.pymqi.structures.descriptors import OD
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.structures.queueing import OD
 from sharedq.pymqi.text import default, ensure_bytes
 from sharedq.session.handle import ObjectHandle
 from sharedq.settings.values import ConfigError

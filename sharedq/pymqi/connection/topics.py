@@ -16,9 +16,8 @@ from sharedq.pymqi.connection.queue import Queue, with_headers
 from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import PYIFError, check, fail
 from sharedq.pymqi.structures.conversion import object_descriptor
+from sharedq.pymqi.structures.descriptors import OD, SD, SRO
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.structures.queueing import OD
-from sharedq.pymqi.structures.subscriptions import SD, SRO
 from sharedq.pymqi.text import ensure_bytes, ensure_not_unicode
 from sharedq.session.handle import Handle
 from sharedq.session.topics import SubscriptionHandle, TopicHandle

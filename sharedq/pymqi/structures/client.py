@@ -6,13 +6,11 @@ Members, their order and initial values are IBM's (cmqxc.h, cmqc.h).
 
 from __future__ import annotations
 
-from typing import Any
-
 from sharedq.pymqi import CMQC, CMQXC
 from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
-from sharedq.pymqi.structures.options import MQOpts
+from sharedq.pymqi.structures.options import Declared, Members
 
-_CD: tuple[tuple[Any, ...], ...] = (
+_CD: Members = (
     ("ChannelName", b"", "20s"),
     ("Version", CMQXC.MQCD_VERSION_6, LONG),
     ("ChannelType", CMQC.MQCHT_CLNTCONN, LONG),
@@ -104,7 +102,7 @@ _CD: tuple[tuple[Any, ...], ...] = (
     ("SPLProtection", 0, LONG),
 )
 
-_SCO: tuple[tuple[Any, ...], ...] = (
+_SCO: Members = (
     ("StrucId", CMQC.MQSCO_STRUC_ID, "4s"),
     ("Version", CMQC.MQSCO_VERSION_5, LONG),
     ("KeyRepository", b"", "256s"),
@@ -120,18 +118,12 @@ _SCO: tuple[tuple[Any, ...], ...] = (
 )
 
 
-class CD(MQOpts):
+class CD(Declared, members=_CD):
     """Channel definition."""
 
-    def __init__(self, **kw: Any) -> None:
-        super().__init__(_CD, **kw)
 
-
-class SCO(MQOpts):
+class SCO(Declared, members=_SCO):
     """TLS configuration options."""
-
-    def __init__(self, **kw: Any) -> None:
-        super().__init__(_SCO, **kw)
 
 
 cd, sco = CD, SCO

@@ -16,8 +16,8 @@ from sharedq.mqi.wire import Layout
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.boundary import checked_call
 from sharedq.pymqi.errors import MQMIError, fail
+from sharedq.pymqi.structures.descriptors import OD
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.structures.queueing import OD
 from sharedq.pymqi.text import ensure_bytes
 
 T = TypeVar("T")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from sharedq.mqi.fields import reader
+from sharedq.mqi.wire import Layout
 from sharedq.pymqi.boundary import checked
 from sharedq.pymqi.errors import UnknownMemberError, WrongMemberError
 from sharedq.pymqi.text import ensure_bytes, ensure_not_unicode
@@ -21,6 +23,25 @@ _TEXT_STRINGS = ("SubName", "ObjectString")
 
 _compiled = lru_cache(maxsize=256)(struct.Struct)
 
+#: Name, initial value, format (as in ``struct``) and, for an array, the number of elements.
+Members = Sequence[Sequence[Any]]
+
+
+class _Definition:
+    """The members of a structure, and what is worked out from them: for the structures here only once.
+
+    Attributes:
+        read: the members' values; None where only ``_flat_values`` can read them.
+    """
+
+    read: Callable[[Any], tuple[Any, ...]] | None = None
+
+    def __init__(self, memlist: Members) -> None:
+        self.members = tuple((str(member[0]), *member[1:]) for member in memlist)
+        self.struct = _compiled("".join(member[2] * _count(member) for member in self.members))
+        self.initial = {member[0]: member[1] for member in self.members}
+        self.lists = [name for name, value in self.initial.items() if isinstance(value, list)]
+
 
 @checked
 class MQOpts:
@@ -30,8 +51,7 @@ class MQOpts:
     construction and with ``set``. Character and byte members are bytes.
 
     Args:
-        memlist: for each member its name, initial value, format (as in ``struct``) and, for an array, the number
-            of elements.
+        memlist: its ``Members``.
         kw: members that shall not have their initial value.
 
     Raises:
@@ -39,22 +59,28 @@ class MQOpts:
         WrongTypeError: text where bytes are needed.
     """
 
-    def __init__(self, memlist: Sequence[Sequence[Any]], **kw: Any) -> None:
+    def __init__(self, memlist: Members, **kw: Any) -> None:
         # Strings that a pointer member points to must live as long as the pointer.
         self._strings: dict[str, Any] = {}
         self._define(memlist)
         self.set(**kw)
 
-    def _define(self, memlist: Sequence[Sequence[Any]]) -> None:
+    def _define(self, memlist: Members) -> None:
         """Be a structure of these members, with their initial values."""
         try:
-            self._members = tuple((str(member[0]), *member[1:]) for member in memlist)
-            self._struct = _compiled("".join(member[2] * _count(member) for member in self._members))
+            self._be(_Definition(memlist))
         except (struct.error, TypeError, ValueError, IndexError, MemoryError) as error:
             raise WrongMemberError(f"{type(self).__name__}: {error}") from error
-        for member in self._members:
-            value = member[1]
-            setattr(self, member[0], list(value) if isinstance(value, list) else value)
+
+    def _be(self, definition: _Definition) -> None:
+        self._definition = definition
+        vars(self).update(definition.initial)
+        for name in definition.lists:
+            setattr(self, name, list(definition.initial[name]))
+
+    @property
+    def _members(self) -> tuple[Sequence[Any], ...]:
+        return self._definition.members
 
     if TYPE_CHECKING:
         # The members are known at run time only.
@@ -68,9 +94,16 @@ class MQOpts:
             WrongTypeError: a member is text.
             WrongMemberError: a member's value does not go with its type.
         """
-        return self._packed(self._struct)
+        return self._packed(self._definition.struct)
 
     def _packed(self, layout: struct.Struct) -> bytes:
+        read = self._definition.read
+        try:
+            if read is not None:
+                return layout.pack(*read(self))
+        except (struct.error, OverflowError):
+            # The reason is below.
+            pass
         try:
             return layout.pack(*self._flat_values())
         except struct.error as error:
@@ -91,10 +124,16 @@ class MQOpts:
             WrongMemberError: there are more bytes than the structure has.
         """
         ensure_not_unicode(buff)
-        if len(buff) > self._struct.size:
-            raise WrongMemberError(f"{type(self).__name__}: {len(buff)} bytes, it has {self._struct.size}")
-        values = iter(self._struct.unpack(buff.ljust(self._struct.size, b"\0")))
-        for member in self._members:
+        definition = self._definition
+        size = definition.struct.size
+        if len(buff) > size:
+            raise WrongMemberError(f"{type(self).__name__}: {len(buff)} bytes, it has {size}")
+        found = definition.struct.unpack(buff.ljust(size, b"\0"))
+        if definition.read is not None:
+            vars(self).update(zip(definition.initial, found, strict=True))
+            return
+        values = iter(found)
+        for member in definition.members:
             if isinstance(member[1], list):
                 setattr(self, member[0], [next(values) for _ in range(_count(member))])
             else:
@@ -128,7 +167,7 @@ class MQOpts:
 
     def get_length(self) -> int:
         """Length of the packed structure, bytes."""
-        return self._struct.size
+        return self._definition.struct.size
 
     def set_vs(
         self,
@@ -173,6 +212,50 @@ class MQOpts:
         if pointer and room > 0:
             data = value if len(value) >= room else value + b"\0"
             ctypes.memmove(pointer, data, min(len(data), room))
+
+
+class Declared(MQOpts):
+    """A structure of the MQI, of the *members* that its class names."""
+
+    _declared: ClassVar[_Definition]
+
+    def __init_subclass__(cls, members: Members = (), **kw: Any) -> None:
+        super().__init_subclass__(**kw)
+        if members:
+            cls._declared = _Definition(members)
+            if not cls._declared.lists:
+                cls._declared.read = reader(cls._declared.initial)
+
+    def __init__(self, **kw: Any) -> None:
+        super().__init__((), **kw)
+
+    def _define(self, memlist: Members) -> None:  # noqa: ARG002 - its class has named them
+        self._be(self._declared)
+
+
+def declared_members(layout: Layout[Any], **initial: int | bytes) -> Members:
+    """The members of a structure that the MQI declares.
+
+    Args:
+        initial: initial values that are not those of the native structure. Bytes are empty there.
+    """
+    native: Any = layout.structure()
+    found = []
+    for field in layout.fields:
+        value = getattr(native, field.name) if field.kind == "i" and field.name else 0
+        value = layout.identifier if field.name == "struc_id" else value
+        found.append(member(field.ibm_name, field.kind, initial.get(field.ibm_name, value)))
+    return tuple(found)
+
+
+def member(name: str, kind: str, value: int | bytes) -> tuple[str, int | bytes, str]:
+    """A member of a *kind* that ``sharedq.mqi.types`` knows. A number for characters: none of them."""
+    if kind in ("i", "q", "P"):
+        return name, value, kind
+    if kind == "c1":
+        # One character is a number, but where it is reserved.
+        return name, value, "b" if isinstance(value, int) else "c"
+    return name, value or b"", f"{kind[1:]}s"
 
 
 def _count(member: Sequence[Any]) -> int:

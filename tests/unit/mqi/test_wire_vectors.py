@@ -15,7 +15,7 @@ pytestmark = pytest.mark.share
 
 def filled(layout: wire.Layout[Any], version: int) -> Any:
     """The structure with a random value, always the same one, in each field."""
-    value, drawn = layout._structure(version=version), random.Random(version)
+    value, drawn = layout.structure(version=version), random.Random(version)
     for name, kind, _, size in list(layout.places(version))[2:]:
         if hasattr(value, name) and name != layout.length_field and name.islower():
             if kind in "iq":
@@ -27,7 +27,7 @@ def filled(layout: wire.Layout[Any], version: int) -> Any:
 
 
 def shown(layout: wire.Layout[Any], version: int) -> str:
-    both = layout.pack(layout._structure(version=version)) + layout.pack(filled(layout, version))
+    both = layout.pack(layout.structure(version=version)) + layout.pack(filled(layout, version))
     return hashlib.sha256(both).hexdigest()[:16]
 
 
