@@ -6,28 +6,21 @@ The data come from any program, so whatever is no header is body, and nothing he
 from __future__ import annotations
 
 import dataclasses
-import struct
 from dataclasses import dataclass, field
 from typing import Any
 
 from sharedq.mqi import wire
 from sharedq.mqi.character_sets import CharacterSet, character_set
 from sharedq.mqi.constants import Format
-from sharedq.mqi.constants.descriptor import Encoding
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.mqi.structures import MQMD
+from sharedq.properties.headers import read_header
 
 #: MQCCSI_INHERIT: as the header before it.
 _INHERIT = -2
-#: The bits of an encoding that say how whole numbers are written.
-_INTEGER_MASK = 0x00F
 #: Headers and folders to look at: more are shown as data.
 _MOST_HEADERS, _MOST_FOLDERS = 20, 50
-#: StrucId, Version, StrucLength, Encoding, CodedCharSetId, Format, Flags, NameValueCCSID.
-RFH2_FIXED = "4s4i8s2i"
-_RFH2_LENGTH = struct.calcsize(">" + RFH2_FIXED)
-_RFH2_VERSIONS = (2,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,34 +89,20 @@ def _header(name: bytes, data: bytes, at: int, encoding: int) -> tuple[Header, i
     return None
 
 
-def _rfh2(data: bytes, at: int, encoding: int) -> tuple[Header, int, bytes, int, int] | None:
-    order = ">" if encoding & _INTEGER_MASK == Encoding.INTEGER_NORMAL else "<"
-    if len(data) - at < _RFH2_LENGTH:
-        return None
-    identifier, version, length, next_encoding, ccsid, name, flags, name_ccsid = struct.unpack_from(
-        order + RFH2_FIXED, data, at
-    )
-    if identifier != b"RFH " or version not in _RFH2_VERSIONS or not _RFH2_LENGTH <= length <= len(data) - at:
-        return None
-    folders: list[str] = []
-    place, end = at + _RFH2_LENGTH, at + length
-    while place + 4 <= end and len(folders) < _MOST_FOLDERS:
-        (size,) = struct.unpack_from(order + "i", data, place)
-        place += 4
-        if not 0 <= size <= end - place:
-            return None
-        folders.append(_text(data[place : place + size], name_ccsid, encoding))
-        place += size
+def _rfh2(data: bytes, at: int, encoding: int) -> tuple[Header, int, bytes, int, int]:
+    header = read_header(data, at)
+    folders = [_text(folder, header.name_value_ccsid, encoding) for folder in header.folders[:_MOST_FOLDERS]]
     fields: dict[str, str | int] = {
-        "version": version,
-        "struc_length": length,
-        "encoding": next_encoding,
-        "coded_char_set_id": ccsid,
-        "format": _name(name),
-        "flags": flags,
-        "name_value_ccsid": name_ccsid,
+        "version": 2,
+        "struc_length": header.length,
+        "encoding": header.encoding,
+        "coded_char_set_id": header.coded_char_set_id,
+        "format": _name(header.format),
+        "flags": header.flags,
+        "name_value_ccsid": header.name_value_ccsid,
     }
-    return Header("MQRFH2", fields, folders), length, name.rstrip(b" \0"), ccsid, next_encoding
+    found = Header("MQRFH2", fields, folders)
+    return found, header.length, header.format, header.coded_char_set_id, header.encoding
 
 
 def described(structure: Any) -> dict[str, str | int]:

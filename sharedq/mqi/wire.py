@@ -104,8 +104,7 @@ class Layout(Generic[T]):
             fields = self.fields[len(_HEAD) : sum(end <= length for end in ends)]
             self._forms[version] = _Form(structure, fields, length, "<")
             # The version of one that has the high byte first, read low byte first, is none of ours.
-            swapped = int.from_bytes(version.to_bytes(_LONG.size, "big"), "little")
-            self._foreign[swapped] = _Form(structure, fields, length, ">")
+            self._foreign[_swapped(version)] = _Form(structure, fields, length, ">")
 
     @property
     def versions(self) -> Collection[int]:
@@ -148,14 +147,19 @@ class Layout(Generic[T]):
         """Length of a version, bytes."""
         return self._form(version).struct.size
 
-    def pack(self, value: T, *, version: int = 0) -> bytes:
+    def pack(self, value: T, *, version: int = 0, order: str = "<") -> bytes:
         """The bytes of *value* in its own version, or in *version*.
+
+        Args:
+            order: of the bytes of its numbers, ``<`` low or ``>`` high byte first.
 
         Raises:
             MQIError: a field does not fit its place.
         """
         number = version or int(getattr(value, "version"))  # noqa: B009 - every structure has one, T cannot say it
         form = self._form(number)
+        if order == ">":
+            form = self._foreign[_swapped(number)]
         try:
             written = form.write(value, self.identifier, number)
             if isinstance(written, bytes):
@@ -218,6 +222,10 @@ def _placed(fields: Sequence[Field]) -> Iterator[tuple[Field, int, int]]:
         yield field, begin, at
 
 
+def _swapped(number: int) -> int:
+    return int.from_bytes(number.to_bytes(_LONG.size, "big"), "little")
+
+
 def _size(kind: str) -> int:
     """Length of characters or bytes; 0 for a number."""
     return int(kind[1:] or 0)
@@ -277,3 +285,21 @@ def unpack_xqh(data: bytes) -> MQXQH:
     if header.msg_desc.version != 1:
         raise error_for(MQRC.MD_ERROR, "", "MQMD", f"version {header.msg_desc.version} in an MQXQH, must be 1")
     return header
+
+
+def rfh2_folders(data: bytes, at: int, end: int, order: str) -> Iterator[bytes]:
+    """The folders of an MQRFH2 that stand between two places; *order* is that of its numbers.
+
+    Raises:
+        MQIError: 2334 one is cut off; those before it have come.
+    """
+    length = struct.Struct(f"{order}i")
+    while at < end:
+        if end - at < length.size:
+            raise error_for(MQRC.RFH_ERROR, "", "MQRFH2", "a folder's length is cut off")
+        (size,) = length.unpack_from(data, at)
+        at += length.size
+        if not 0 <= size <= end - at:
+            raise error_for(MQRC.RFH_ERROR, "", "MQRFH2", f"a folder of {size} bytes where {end - at} are left")
+        yield data[at : at + size]
+        at += size

@@ -1,8 +1,8 @@
 """The MQRFH2 headers at the front of a message: reading them, taking properties out, putting properties in.
 
-Numbers of a header have the byte order that the descriptor or the header before it says; where that is wrong, the one
-in which its Version is 2. Its StrucId and Format are text of the character set told there, ASCII or EBCDIC. The folders
-have the character set that NameValueCCSID names.
+Numbers of a header have the byte order in which its Version is 2. Its StrucId and Format are text of the character set
+told by the descriptor or the header before it, ASCII or EBCDIC. The folders have the character set that NameValueCCSID
+names.
 
 Source: IBM MQ reference, "MQRFH2 - Rules and formatting header 2", "MQRFH2 headers that are not valid".
 """
@@ -13,14 +13,16 @@ import struct
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
-from sharedq.mqi.arguments import signed
 from sharedq.mqi.character_sets import CharacterSet, character_set
 from sharedq.mqi.constants import MQRC, CharSet, Encoding, Format
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.limits import DEFAULT_CCSID
+from sharedq.mqi.headers import MQRFH2
+from sharedq.mqi.limits import DEFAULT_CCSID, FORMAT_LENGTH
 from sharedq.mqi.structures import MQMD
+from sharedq.mqi.wire import RFH2, rfh2_folders
 from sharedq.properties.folders import (
     FolderError,
     Property,
@@ -30,13 +32,11 @@ from sharedq.properties.folders import (
     write_folders,
 )
 
-_FIXED: Final = "4siiii8sii"
-FIXED_LENGTH: Final = struct.calcsize("<" + _FIXED)
-_VERSION: Final = 2
+FIXED_LENGTH: Final = RFH2.length(2)
 _VERSION_AT: Final = 4
 _LONG: Final = 4
 _UTF_8: Final = 1208
-_ASCII_ID: Final = b"RFH "
+_ASCII_ID: Final = RFH2.identifier
 _EBCDIC_ID: Final = "RFH ".encode("cp037")
 _INTEGER_MASK: Final = 0x00F
 _ORDERS: Final = {int(Encoding.INTEGER_NORMAL): ">", int(Encoding.INTEGER_REVERSED): "<"}
@@ -110,11 +110,18 @@ class Header:
     def pack(self) -> bytes:
         """Its bytes."""
         body = b"".join(struct.pack(f"{self.order}i", len(folder)) + folder for folder in self.folders)
-        identifier, name = _ASCII_ID, self.format.ljust(8)
-        if self.is_ebcdic:
-            identifier, name = _EBCDIC_ID, name.decode("latin-1").encode("cp037", "replace")
-        fixed = (signed(self.encoding), signed(self.coded_char_set_id), name, self.flags, self.name_value_ccsid)
-        return struct.pack(self.order + _FIXED, identifier, _VERSION, FIXED_LENGTH + len(body), *fixed) + body
+        fixed = MQRFH2(
+            struc_length=FIXED_LENGTH + len(body),
+            encoding=self.encoding,
+            coded_char_set_id=self.coded_char_set_id,
+            format=self.format,
+            flags=self.flags,
+            name_value_ccsid=self.name_value_ccsid,
+        )
+        if not self.is_ebcdic:
+            return RFH2.pack(fixed, order=self.order) + body
+        fixed.format = self.format.ljust(FORMAT_LENGTH).decode("latin-1").encode("cp037", "replace")
+        return _EBCDIC_ID + RFH2.pack(fixed, order=self.order)[len(_EBCDIC_ID) :] + body
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +148,8 @@ def read_chain(md: MQMD, body: bytes) -> Chain:
     described: list[Described] = [(md.encoding, md.coded_char_set_id, md.format.rstrip(b" \0"))]
     at = 0
     while described[-1][2] == Format.RF_HEADER_2 and len(headers) < _MOST_HEADERS:
-        encoding, ccsid, _ = described[-1]
-        header = _read_header(body, at, encoding)
+        ccsid = described[-1][1]
+        header = read_header(body, at)
         headers.append(header)
         at += header.length
         its_ccsid = ccsid if header.coded_char_set_id == CharSet.INHERIT else header.coded_char_set_id
@@ -157,36 +164,32 @@ def check_chain(chain: Chain) -> None:
             raise _invalid(f"CodedCharSetId {header.coded_char_set_id}")
 
 
-def _read_header(data: bytes, at: int, encoding: int) -> Header:
-    identifier = data[at : at + _LONG]
-    if identifier not in (_ASCII_ID, _EBCDIC_ID):
-        raise _invalid(f"StrucId is {identifier!r}")
-    if len(data) - at < FIXED_LENGTH:
-        raise _invalid(f"{len(data) - at} bytes")
-    order = _ORDERS.get(encoding & _INTEGER_MASK, "<")
-    if struct.unpack_from(f"{order}i", data, at + _VERSION_AT)[0] != _VERSION:
-        order = "<" if order == ">" else ">"
-    _, version, length, next_encoding, ccsid, name, flags, name_ccsid = struct.unpack_from(order + _FIXED, data, at)
-    if version != _VERSION:
-        raise _invalid(f"Version {version}")
-    if not FIXED_LENGTH <= length <= len(data) - at:
-        raise _invalid(f"StrucLength {length}, {len(data) - at} bytes are there")
-    is_ebcdic = identifier == _EBCDIC_ID
-    if is_ebcdic:
-        name = name.decode("cp037").encode("latin-1", "replace")
-    folders: list[bytes] = []
-    place, end = at + FIXED_LENGTH, at + length
-    while place < end:
-        if end - place < _LONG or len(folders) == _MOST_FOLDERS:
-            raise _invalid("the length of a folder is cut off, or there are too many")
-        (size,) = struct.unpack_from(f"{order}i", data, place)
-        place += _LONG
-        if not 0 <= size <= end - place:
-            raise _invalid(f"a folder of {size} bytes where {end - place} are left")
-        folders.append(data[place : place + size])
-        place += size
+def read_header(data: bytes, at: int) -> Header:
+    """The header at *at*; the order of its numbers is the one in which its Version is 2.
+
+    Raises:
+        MQIError: 2334 it is not valid.
+    """
+    front = data[at : at + FIXED_LENGTH]
+    is_ebcdic = front.startswith(_EBCDIC_ID)
+    fixed = RFH2.unpack(_ASCII_ID + front[len(_ASCII_ID) :] if is_ebcdic else front, may_be_foreign=True)
+    if not FIXED_LENGTH <= fixed.struc_length <= len(data) - at:
+        raise _invalid(f"StrucLength {fixed.struc_length}, {len(data) - at} bytes are there")
+    order = "<" if data[at + _VERSION_AT] else ">"
+    found = rfh2_folders(data, at + FIXED_LENGTH, at + fixed.struc_length, order)
+    folders = tuple(islice(found, _MOST_FOLDERS + 1))
+    if len(folders) > _MOST_FOLDERS:
+        raise _invalid("there are too many folders")
     return Header(
-        next_encoding, ccsid, name.rstrip(b" \0"), flags, name_ccsid, tuple(folders), order, is_ebcdic, length
+        fixed.encoding,
+        fixed.coded_char_set_id,
+        fixed.format.decode("cp037").encode("latin-1", "replace").rstrip(b" \0") if is_ebcdic else fixed.format,
+        fixed.flags,
+        fixed.name_value_ccsid,
+        folders,
+        order,
+        is_ebcdic,
+        fixed.struc_length,
     )
 
 

@@ -98,7 +98,7 @@ class Publication:
             md = copied(self.md)
             folders = self._command(user_data) if form == "RFH2" else write_folders(self._added(user_data))
             body = with_folders(md, self.body, chain, folders)
-        except (PCFError, struct.error):
+        except (PCFError, MQIError, struct.error):
             # No header can say that the data have such a character set.
             return self._as_written
         return Written(md.encoding, md.coded_char_set_id, md.format, body)

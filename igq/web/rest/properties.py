@@ -10,17 +10,17 @@ Source: IBM MQ reference, "MQRFH2", "usr: HTTP entity-header" for the syntax of 
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from igq.web.decoding import RFH2_FIXED, Header
+from igq.web.decoding import Header
 from igq.web.rest.errors import bad_header
 from sharedq.mqi.constants import Format
 from sharedq.mqi.structures import MQMD
+from sharedq.properties import headers
 
 #: Types and the range of those that are whole numbers.
 _INTEGERS = {"i1": 1 << 7, "i2": 1 << 15, "i4": 1 << 31, "i8": 1 << 63}
@@ -33,7 +33,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 #: One property; the comma between two, or the end, follows.
 _PROPERTY = re.compile(r'\s*([^;,"\s]+)\s*;\s*("(?:[^"\\]|\\.)*"|[^;,"]*)\s*;\s*([a-z0-9]+)\s*(?:,|$)')
 _MOST_PROPERTIES = 100
-_FIXED = struct.Struct(">" + RFH2_FIXED)
 _ENCODING_BIG = 0x111
 _CCSID_UTF8 = 1208
 
@@ -90,13 +89,11 @@ def with_properties(md: MQMD, body: bytes, properties: Sequence[Property]) -> by
         return body
     values = "".join(_element(each) for each in properties)
     folders = [b"<mcd><Msd>jms_text</Msd></mcd>", f"<usr>{values}</usr>".encode()]
-    padded = [folder + b" " * (-len(folder) % 4) for folder in folders]
-    length = _FIXED.size + sum(4 + len(folder) for folder in padded)
-    text_format = Format.STRING.ljust(8)
-    fixed = _FIXED.pack(b"RFH ", 2, length, _ENCODING_BIG, md.coded_char_set_id, text_format, 0, _CCSID_UTF8)
-    data = fixed + b"".join(struct.pack(">i", len(folder)) + folder for folder in padded)
+    padded = tuple(folder + b" " * (-len(folder) % 4) for folder in folders)
+    ccsid = md.coded_char_set_id
+    header = headers.Header(_ENCODING_BIG, ccsid, Format.STRING, 0, _CCSID_UTF8, padded, ">", False, 0)
     md.format, md.encoding = Format.RF_HEADER_2, _ENCODING_BIG
-    return data + body
+    return header.pack() + body
 
 
 def _element(each: Property) -> str:
@@ -105,10 +102,10 @@ def _element(each: Property) -> str:
     return f"<{each.name}{shown}>{escape(each.value)}</{each.name}>"
 
 
-def read_properties(headers: Sequence[Header]) -> list[Property]:
+def read_properties(found_in: Sequence[Header]) -> list[Property]:
     """Return the user properties in the headers of a message. Some program wrote them: other elements are left out."""
     found: list[Property] = []
-    for header in headers:
+    for header in found_in:
         for folder in header.folders:
             if folder.startswith("<usr>") and "<!" not in folder:
                 found += _in_folder(folder)

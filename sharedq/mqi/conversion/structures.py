@@ -6,7 +6,7 @@ Source: IBM MQ reference, "Data types used in the MQI"; "Processing conventions"
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from itertools import accumulate
 from operator import add
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sharedq.mqi.constants.descriptor import Format
 from sharedq.mqi.conversion.fields import Fields
-from sharedq.mqi.wire import DLH, MD, MDE, TM, XQH_FRONT, Layout
+from sharedq.mqi.wire import DLH, MD, MDE, RFH2, TM, XQH_FRONT, Layout
 
 
 class Tail(Enum):
@@ -88,7 +88,7 @@ _XQH: Final = Structure(
     required={"md_struc_id": b"MD", "md_version": 1},
 )
 _RFH: Final = Structure(b"RFH ", {1: _CHAINED}, Tail.TEXT)
-_RFH2: Final = Structure(b"RFH ", {2: (*_CHAINED, ("name_value_ccsid", "i"))}, Tail.FOLDERS)
+_RFH2: Final = replace(_of(RFH2), tail=Tail.FOLDERS)
 _EPH: Final = Structure(b"EPH ", {1: _CHAINED}, Tail.PCF)
 _DH: Final = Structure(
     b"DH  ",

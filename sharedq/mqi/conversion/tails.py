@@ -14,8 +14,10 @@ from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.conversion.errors import ConversionError, known
 from sharedq.mqi.conversion.fields import Fields, converted_fields, converted_text, length_of, sets
 from sharedq.mqi.conversion.structures import Tail
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.pcf import conversion as pcf
 from sharedq.mqi.pcf.structures import PCFError
+from sharedq.mqi.wire import rfh2_folders
 
 #: Numbers of a structure, by the names of its fields.
 Numbers = Mapping[str, int]
@@ -93,19 +95,13 @@ def _folders(data: bytes, _: int, numbers: Numbers, source: Representation, targ
     if ccsid not in _OF_FOLDERS:
         raise ConversionError(MQRC.SOURCE_CCSID_ERROR)
     from_order, to_order = orders(source, target)
-    parts: list[bytes] = []
-    at = 0
-    while at < len(data):
-        _check(len(data) - at >= _LONG)
-        (length,) = struct.unpack_from(f"{from_order}i", data, at)
-        at += _LONG
-        _check(0 <= length <= len(data) - at)
-        folder = data[at : at + length]
-        if ccsid in UTF_16 and from_order != to_order:
-            folder = _swapped(folder)
-        parts.append(struct.pack(f"{to_order}i", length) + folder)
-        at += length
-    return b"".join(parts), {}
+    try:
+        folders = list(rfh2_folders(data, 0, len(data), from_order))
+    except MQIError as error:
+        raise ConversionError(MQRC.FORMAT_ERROR) from error
+    if ccsid in UTF_16 and from_order != to_order:
+        folders = [_swapped(folder) for folder in folders]
+    return b"".join(struct.pack(f"{to_order}i", len(folder)) + folder for folder in folders), {}
 
 
 def _swapped(text: bytes) -> bytes:

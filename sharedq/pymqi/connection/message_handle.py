@@ -6,16 +6,9 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sharedq import verbs
+from sharedq.mqi import wire
 from sharedq.mqi.constants import PropertyType
 from sharedq.mqi.structures import MQIMPO, MQPD
-from sharedq.mqi.wire import BMHO as BMHO_LAYOUT
-from sharedq.mqi.wire import CMHO as CMHO_LAYOUT
-from sharedq.mqi.wire import DMHO as DMHO_LAYOUT
-from sharedq.mqi.wire import DMPO as DMPO_LAYOUT
-from sharedq.mqi.wire import MD as MD_LAYOUT
-from sharedq.mqi.wire import MHBO as MHBO_LAYOUT
-from sharedq.mqi.wire import PD as PD_LAYOUT
-from sharedq.mqi.wire import SMPO as SMPO_LAYOUT
 from sharedq.properties.values import INTEGERS, Value
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.boundary import checked
@@ -52,7 +45,7 @@ class MessageHandle:
     def __init__(self, qmgr: QueueManager | None = None, cmho: CMHO | None = None) -> None:
         self._hconn: Hconn | None = None if qmgr is None else qmgr._hconn()
         self.conn_handle = CMQC.MQHO_NONE if qmgr is None else qmgr.get_handle()
-        options = to_native(CMHO_LAYOUT, CMHO() if cmho is None else cmho)
+        options = to_native(wire.CMHO, CMHO() if cmho is None else cmho)
         self.msg_handle, comp, reason = self._call(verbs.mqcrtmh, options)
         check(comp, reason)
         self.properties = self._Properties(self)
@@ -64,23 +57,23 @@ class MessageHandle:
 
     def dlt(self, dmho: DMHO | None = None) -> None:
         """MQDLTMH (not in pymqi)."""
-        check(*self._call(verbs.mqdltmh, self.msg_handle, to_native(DMHO_LAYOUT, DMHO() if dmho is None else dmho)))
+        check(*self._call(verbs.mqdltmh, self.msg_handle, to_native(wire.DMHO, DMHO() if dmho is None else dmho)))
         self.msg_handle = CMQC.MQHM_UNUSABLE_HMSG
 
     def from_buffer(self, md: MD, buffer: bytes, bmho: BMHO | None = None) -> bytes:
         """MQBUFMH (not in pymqi): take the properties of the message *buffer*; what is left of it, as *md* says."""
-        options, native = to_native(BMHO_LAYOUT, BMHO() if bmho is None else bmho), to_native(MD_LAYOUT, md)
+        options, native = to_native(wire.BMHO, BMHO() if bmho is None else bmho), to_native(wire.MD, md)
         left, comp, reason = self._call(verbs.mqbufmh, self.msg_handle, options, native, buffer)
         check(comp, reason)
-        return_to(md, MD_LAYOUT, native)
+        return_to(md, wire.MD, native)
         return left
 
     def to_buffer(self, name: str | bytes, md: MD, mhbo: MHBO | None = None) -> bytes:
         """MQMHBUF (not in pymqi): the MQRFH2 with the properties of that name; *md* says then how it is written."""
-        options, native = to_native(MHBO_LAYOUT, MHBO() if mhbo is None else mhbo), to_native(MD_LAYOUT, md)
+        options, native = to_native(wire.MHBO, MHBO() if mhbo is None else mhbo), to_native(wire.MD, md)
         buffer, _, comp, reason = self._call(verbs.mqmhbuf, self.msg_handle, options, _text(name), native, _SIZE_MAX)
         check(comp, reason)
-        return_to(md, MD_LAYOUT, native)
+        return_to(md, wire.MD, native)
         return buffer
 
     @checked
@@ -154,8 +147,8 @@ class MessageHandle:
                 MQMIError: 2442 no property may have this name, 2473 no such type, 2469 the value does not fit it, ...
             """
             handle = self._handle
-            options = to_native(SMPO_LAYOUT, SMPO() if smpo is None else smpo)
-            descriptor = to_native(PD_LAYOUT, PD() if pd is None else pd)
+            options = to_native(wire.SMPO, SMPO() if smpo is None else smpo)
+            descriptor = to_native(wire.PD, PD() if pd is None else pd)
             given = _given(value, property_type, value_length)
             check(
                 *handle._call(verbs.mqsetmp, handle.msg_handle, options, _text(name), descriptor, property_type, given)
@@ -164,7 +157,7 @@ class MessageHandle:
         def dlt(self, name: str | bytes, dmpo: DMPO | None = None) -> None:
             """MQDLTMP (not in pymqi)."""
             handle = self._handle
-            options = to_native(DMPO_LAYOUT, DMPO() if dmpo is None else dmpo)
+            options = to_native(wire.DMPO, DMPO() if dmpo is None else dmpo)
             check(*handle._call(verbs.mqdltmp, handle.msg_handle, options, _text(name)))
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sharedq.mqi import wire
 from sharedq.mqi.constants import MQCC
 from sharedq.mqi.structures import MQMD, MQPMO
-from sharedq.mqi.wire import MD as MD_LAYOUT
-from sharedq.mqi.wire import PMO as PMO_LAYOUT
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.boundary import checked_call
 from sharedq.pymqi.errors import WrongTypeError, check
@@ -60,9 +59,9 @@ def put_message(
         MQMIError: the call failed, or put the message with a warning.
     """
     options = PMO() if options is None else options
-    md, pmo = to_native(MD_LAYOUT, descriptor), to_native(PMO_LAYOUT, options)
+    md, pmo = to_native(wire.MD, descriptor), to_native(wire.PMO, options)
     comp, reason = call(md, pmo, body)
     if comp != MQCC.FAILED:
-        return_to(descriptor, MD_LAYOUT, md)
-        return_to(options, PMO_LAYOUT, pmo)
+        return_to(descriptor, wire.MD, md)
+        return_to(options, wire.PMO, pmo)
     check(comp, reason)

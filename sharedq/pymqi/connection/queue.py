@@ -10,11 +10,9 @@ from typing import Any
 
 from sharedq import verbs
 from sharedq.calls.get.get import LENGTH_MAX
+from sharedq.mqi import wire
 from sharedq.mqi.constants import MQCC
 from sharedq.mqi.structures import MQMD, MQPMO
-from sharedq.mqi.wire import GMO as GMO_LAYOUT
-from sharedq.mqi.wire import MD as MD_LAYOUT
-from sharedq.mqi.wire import OD as OD_LAYOUT
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.boundary import checked, checked_call
 from sharedq.pymqi.connection.hconn import Hconn, Opened
@@ -80,7 +78,7 @@ class Queue:
         # The topic of an alias with TARGTYPE(TOPIC) is a queue for the program.
         if not (isinstance(handle, Handle | ObjectHandle) or (isinstance(handle, TopicHandle) and handle.path)):
             raise PYIFError("a Queue is for queues, not for topics")
-        return_to(self.__od, OD_LAYOUT, od)
+        return_to(self.__od, wire.OD, od)
         self.__hconn, self.__handle = hconn, handle.number
 
     def __opened(self, options: int) -> tuple[Hconn, Opened]:
@@ -135,15 +133,15 @@ class Queue:
         """
         descriptor, options = common_q_args(*opts)
         options = GMO() if options is None else options
-        md, gmo = to_native(MD_LAYOUT, descriptor), to_native(GMO_LAYOUT, options)
+        md, gmo = to_native(wire.MD, descriptor), to_native(wire.GMO, options)
         hconn, handle = self.__opened(CMQC.MQOO_INPUT_AS_Q_DEF)
         room = maxLength
         if room is None:
             room = 0 if gmo.options & CMQC.MQGMO_ACCEPT_TRUNCATED_MSG else LENGTH_MAX
         body, length, comp, reason = hconn.call(verbs.mqget, handle, md, gmo, room)
         if comp != MQCC.FAILED:
-            return_to(descriptor, MD_LAYOUT, md)
-            return_to(options, GMO_LAYOUT, gmo)
+            return_to(descriptor, wire.MD, md)
+            return_to(options, wire.GMO, gmo)
         if comp != MQCC.OK:
             raise MQMIError(comp, reason, message=body, original_length=length)
         return body

@@ -8,10 +8,10 @@ from __future__ import annotations
 import ctypes
 from typing import TypeVar
 
+from sharedq.mqi import wire
 from sharedq.mqi.character_sets import CharacterSet, character_set
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQOD
-from sharedq.mqi.wire import OD as OD_LAYOUT
 from sharedq.mqi.wire import Layout
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.boundary import checked_call
@@ -59,7 +59,7 @@ def object_descriptor(od: OD) -> MQOD:
     Raises:
         MQMIError: 2154 a distribution list, which a queue manager that does not have these must refuse.
     """
-    native = to_native(OD_LAYOUT, od)
+    native = to_native(wire.OD, od)
     if native.version >= CMQC.MQOD_VERSION_2 and native.recs_present:
         fail(CMQC.MQRC_RECS_PRESENT_ERROR)
     if native.version >= CMQC.MQOD_VERSION_4:

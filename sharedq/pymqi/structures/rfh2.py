@@ -9,11 +9,13 @@ import struct
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from sharedq.mqi import wire
+from sharedq.mqi.errors import MQIError
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.boundary import checked
 from sharedq.pymqi.errors import PYIFError
 from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
-from sharedq.pymqi.structures.options import MQOpts
+from sharedq.pymqi.structures.options import Members, MQOpts, declared_members
 from sharedq.pymqi.text import ensure_not_unicode
 
 
@@ -21,15 +23,12 @@ from sharedq.pymqi.text import ensure_not_unicode
 class RFH2(MQOpts):
     """An MQRFH2. Each folder adds two members: its name, with the XML, and its name and ``Length``."""
 
-    initial_opts: tuple[tuple[str, int | bytes, str], ...] = (
-        ("StrucId", CMQC.MQRFH_STRUC_ID, "4s"),
-        ("Version", CMQC.MQRFH_VERSION_2, LONG),
-        ("StrucLength", 0, LONG),
-        ("Encoding", CMQC.MQENC_NATIVE, LONG),
-        ("CodedCharSetId", CMQC.MQCCSI_Q_MGR, LONG),
-        ("Format", CMQC.MQFMT_NONE, "8s"),
-        ("Flags", 0, LONG),
-        ("NameValueCCSID", CMQC.MQCCSI_Q_MGR, LONG),
+    initial_opts: Members = declared_members(
+        wire.RFH2,
+        StrucLength=0,
+        CodedCharSetId=CMQC.MQCCSI_Q_MGR,
+        Format=CMQC.MQFMT_NONE,
+        NameValueCCSID=CMQC.MQCCSI_Q_MGR,
     )
 
     #: Encodings that say, or whose other parts suggest, that the large end of integers comes first.
@@ -104,21 +103,14 @@ class RFH2(MQOpts):
             raise PYIFError(f"RFH2 - Buffer too short. Expected: {length} Buffer Length: {left}")
         if self["Version"] != CMQC.MQRFH_VERSION_2 or length < CMQC.MQRFH_STRUC_LENGTH_FIXED_2:
             raise PYIFError(f"RFH2: Version {self['Version']}, StrucLength {length} (numbers of another encoding?)")
-        number = struct.Struct(">i" if is_big else "<i")
-        place, end = at + CMQC.MQRFH_STRUC_LENGTH_FIXED_2, at + min(length, left)
+        begin, end = at + CMQC.MQRFH_STRUC_LENGTH_FIXED_2, at + min(length, left)
         folders: list[bytes] = []
         wrong = ""
-        while place < end and not wrong:
-            if place + number.size > end:
-                wrong = "a folder's length is cut off"
-                break
-            (length,) = number.unpack_from(buff, place)
-            place += number.size
-            if not 0 <= length <= end - place:
-                wrong = f"a folder of {length} bytes where {end - place} are left"
-            else:
-                folders.append(buff[place : place + length])
-                place += length
+        try:
+            for folder in wire.rfh2_folders(buff, begin, end, ">" if is_big else "<"):
+                folders.append(folder)  # noqa: PERF402 - those before a wrong one count
+        except MQIError as error:
+            wrong = error.detail
         # The length of one may be wrong because the one before it is.
         self._add(folders)
         if wrong:
