@@ -57,7 +57,7 @@ class Field:
 
 
 def declared(structure: type) -> tuple[Field, ...]:
-    """The fields that a class declares, after StrucId and Version. What is of none of IBM's types is left out."""
+    """The fields that a class declares, after StrucId and Version. A field of none of IBM's types is left out."""
     found: list[Field] = []
     for name, type_ in structure.__annotations__.items():
         kind = type_.removeprefix(_HIDDEN).removesuffix("]")

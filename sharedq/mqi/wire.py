@@ -55,9 +55,10 @@ class _Form(Generic[T]):
 
     def __init__(self, structure: type[T], fields: Sequence[Field], length: int, order: str) -> None:
         self._structure, self.fields = structure, fields
-        text = f"{order}4si" + "".join(_format(field.kind) for field in fields)
-        # C pads a structure at its end only: no field of these lies off its natural boundary.
-        self.struct = struct.Struct(f"{text}{length - struct.calcsize(text)}x")
+        text, at = order, 0
+        for field, begin, end in _placed((*_HEAD, *fields)):
+            text, at = f"{text}{begin - at}x{_format(field.kind)}", end
+        self.struct = struct.Struct(f"{text}{length - at}x")
 
     @cached_property
     def write(self) -> Callable[[T, bytes, int], bytes | bool]:
@@ -215,10 +216,12 @@ class Layout(Generic[T]):
 
 
 def _placed(fields: Sequence[Field]) -> Iterator[tuple[Field, int, int]]:
-    """Each field, where it begins and where it ends."""
+    """Each field, where it begins and where it ends. C has a number at a multiple of its length."""
     at = 0
     for field in fields:
-        begin, at = at, at + struct.calcsize(f"<{_format(field.kind)}")
+        length = _size(field.kind) or (4 if field.kind == "i" else 8)
+        begin = at if _size(field.kind) else at + -at % length
+        at = begin + length
         yield field, begin, at
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from typing import Any
 
 import pytest
 
 from sharedq import pymqi
+from sharedq.mqi import wire
 
 pytestmark = pytest.mark.share
 
@@ -87,6 +89,17 @@ def test_a_structure_has_the_bytes_that_it_always_had(name: str) -> None:
         other["StrucLength"] = other.get_length()
     copy.unpack(other.pack())
     assert copy.pack() == other.pack()
+
+
+@pytest.mark.parametrize("name", ["MD", "GMO", "PMO", "OD", "SD", "SRO", "TM", "IMPO", "SMPO", "PD", "RFH2"])
+def test_the_native_layout_has_each_field_where_c_has_it(name: str) -> None:
+    layout: wire.Layout[Any] = getattr(wire, name)
+    before, offsets = "", []
+    for member in getattr(pymqi, name)()._members[: len(layout.fields)]:
+        # Without a prefix, struct aligns a number as C does; none of it is enough for that.
+        offsets.append(struct.calcsize(f"{before}0{member[2]}" if member[2] in "iqP" else before))
+        before += member[2]
+    assert offsets == [at for *_, at, _ in layout.places(max(layout.versions))]
 
 
 def test_a_descriptor_has_these_bytes() -> None:

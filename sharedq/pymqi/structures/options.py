@@ -227,10 +227,9 @@ class Declared(MQOpts):
                 cls._declared.read = reader(cls._declared.initial)
 
     def __init__(self, **kw: Any) -> None:
-        super().__init__((), **kw)
-
-    def _define(self, memlist: Members) -> None:  # noqa: ARG002 - its class has named them
+        self._strings = {}
         self._be(self._declared)
+        self.set(**kw)
 
 
 def declared_members(layout: Layout[Any], **initial: int | bytes) -> Members:

@@ -27,6 +27,11 @@ LENGTHS: list[tuple[wire.Layout[Any], dict[int, int]]] = [
     (wire.DLH, {1: 172}),
     (wire.MDE, {2: 72}),
     (wire.TM, {1: 684}),
+    (wire.SD, {1: 344}),
+    (wire.SRO, {1: 16}),
+    (wire.RFH2, {2: 36}),
+    (wire.IMPO, {1: 64}),
+    (wire.PD, {1: 24}),
 ]
 VERSIONS = [(layout, version) for layout, lengths in LENGTHS for version in lengths]
 
@@ -139,9 +144,11 @@ def test_any_bytes_are_read_or_refused_with_the_reason_of_theirstructure(
 
 def other_way_round(layout: wire.Layout[Any], version: int, data: bytes) -> bytes:
     """The structure *data* as a big-endian machine writes it."""
-    return b"".join(
-        data[at : at + size][:: -1 if kind in "iq" else 1] for _, kind, at, size in layout.places(version)
-    ).ljust(layout.length(version), b"\0")
+    changed = bytearray(data)
+    for _, kind, at, size in layout.places(version):
+        if kind in "iqP":
+            changed[at : at + size] = data[at : at + size][::-1]
+    return bytes(changed)
 
 
 @given(data=st.data())
@@ -190,6 +197,14 @@ def test_fields_are_where_ibm_has_them() -> None:
 
 def test_every_field_of_the_descriptor_is_on_the_wire() -> None:
     assert [name for name, *_ in wire.MD.places(2)] == ["struc_id", *(field.name for field in fields(MQMD))]
+
+
+@pytest.mark.parametrize("layout", [layout for layout in vars(wire).values() if isinstance(layout, wire.Layout)])
+def test_a_version_ends_where_one_of_its_fields_or_its_padding_ends(layout: wire.Layout[Any]) -> None:
+    for version in layout.versions:
+        *_, at, size = list(layout.places(version))[-1]
+        assert 0 <= layout.length(version) - at - size < 8
+    assert [field.kind for field in layout.fields] == [kind for _, kind, *_ in layout.places(max(layout.versions))]
 
 
 def test_masks_with_the_top_bit_set_become_negative_as_in_c() -> None:
