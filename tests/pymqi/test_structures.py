@@ -17,7 +17,7 @@ from sharedq.pymqi.structures.rfh2 import take_rfh2_headers
 
 pytestmark = pytest.mark.share
 
-LENGTHS = {
+LENGTHS: dict[type[pymqi.MQOpts], int] = {
     pymqi.MD: CMQC.MQMD_LENGTH_2,
     pymqi.GMO: CMQC.MQGMO_LENGTH_4,
     pymqi.PMO: CMQC.MQPMO_LENGTH_3,
