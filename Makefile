@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 # To choose the Python: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
-.PHONY: help setup demo checks test test-all docs bench bench-spark clean
+.PHONY: help setup demo checks share test test-all docs bench bench-spark clean
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
@@ -76,10 +76,13 @@ checks: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The marker `share` at a test, or at its file, says that it runs here; one process runs those of Spark in one session.
-test: checks
-	$(PYTEST) -m "share and not slow" tests --ignore tests/pipeline
-	$(BIN)/pytest -m "share and not slow" tests/pipeline
+# The checks need one core for a minute, so they run beside the tests.
+test: setup
+	@$(MAKE) --no-print-directory --jobs=2 checks share
+
+# The marker `share` at a test, or at its file, says that it runs here.
+share: setup
+	$(PYTEST) -m "share and not slow" tests
 
 # Also the tests that start managers, kill servers, run Spark or move much.
 test-all: checks

@@ -5,16 +5,21 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
 # How long an example takes says nothing of the code: the machine may have much else to do.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `make test` looks at each rule with a few examples, and `make test-all` with Hypothesis's hundred.
+settings.register_profile("share", settings.get_profile("untimed"), max_examples=10)
 settings.load_profile("untimed")
 
 
@@ -23,9 +28,39 @@ WHOLE = ("unit", "lua", "tidy", "model")
 TESTS = Path(__file__).parent
 
 
+def is_share(config: pytest.Config) -> bool:
+    """Whether this is `make test`, and not all tests or some that were named."""
+    return str(config.option.markexpr).startswith("share")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if is_share(config):
+        settings.load_profile("share")
+
+
+class FewServers(LoadFileScheduling):  # type: ignore[misc]
+    """Gives a worker the tests of a file together, and one worker all files that share the Spark session."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return together(super()._split_scope(nodeid))
+
+
+@cache
+def together(file: str) -> str:
+    """The name of what one worker runs together: the file, or the folder of the files that share the Spark session."""
+    is_spark = file.startswith("tests/pipeline/") and "mark.spark" in (TESTS.parent / file).read_text("utf-8")
+    return "tests/pipeline" if is_spark else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FewServers | None:
+    """In `make test` a second Spark session would cost as much as all that it ran."""
+    return FewServers(config, log) if is_share(config) else None
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no file without a test of the share: to import all of them takes half a minute."""
-    if not config.option.markexpr.startswith("share") or not collection_path.name.startswith("test_"):
+    if not is_share(config) or not collection_path.name.startswith("test_"):
         return None
     is_whole = collection_path.relative_to(TESTS).parts[0] in WHOLE
     return None if is_whole or "mark.share" in collection_path.read_text("utf-8") else True

@@ -18,12 +18,15 @@ in_time = pytest.mark.timeout(300 if _ASKED is None else 0)
 
 
 def hold_against(machine: Any, server: Server, where: Path, *, steps: int) -> None:
-    """Run MODEL_EXAMPLES random programs (default 30) of *steps* calls at most on a server, and on the model."""
+    """Run random programs of *steps* calls at most on a server, and on the model.
+
+    There are MODEL_EXAMPLES of them; by default 30, and in `make test` as many as any test has examples.
+    """
     machine.url, machine.where = server.url, where
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=int(_ASKED or "30"),
+            max_examples=int(_ASKED or min(30, settings().max_examples)),
             stateful_step_count=steps,
             suppress_health_check=list(HealthCheck),
         ),
