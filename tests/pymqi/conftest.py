@@ -27,6 +27,8 @@ def qsg(redis_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("IGQ_CONFIG", raising=False)
     group.define_shared("ORDERS")
     programs_group = group_for()
+    # The garbage of earlier tests needs no collection, which takes a second after thousands of tests.
+    gc.freeze()
     yield group
     # Connections that the test's programs dropped end before the group. A caught exception holds its frames in a cycle.
     gc.collect()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bench.__main__ import main
 from bench.goals import GOALS, goal_table, has_place, refresh
 from bench.picture import draw
 from bench.rows import Row
@@ -84,24 +84,27 @@ def test_the_page_has_the_goals_as_they_are() -> None:
     assert [line.split(" | ")[0].removeprefix("| ") for line in part.strip().splitlines()[2:]] == [*GOALS]
 
 
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The last line about arguments that are refused."""
+    monkeypatch.chdir(PAGE.parents[2])
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    return capsys.readouterr().err.splitlines()[-1]
+
+
 @pytest.mark.parametrize("option", ["--picture", "--output"])
 @pytest.mark.parametrize("file", ["no/such/folder/x", "docs"])
-def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(option: str, file: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", option, file], cwd=PAGE.parents[2], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith(f"{file} cannot be written")
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str, file: str
+) -> None:
+    assert refused(monkeypatch, capsys, option, file).endswith(f"{file} cannot be written")
 
 
 @pytest.mark.parametrize("page", ["README.md", "missing.md", "."])
-def test_a_page_without_a_place_is_refused_before_anything_is_measured(page: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", "--goals", page],
-        cwd=PAGE.parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith(f"{page} is no page with a place for the table of goals")
+def test_a_page_without_a_place_is_refused_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], page: str
+) -> None:
+    told = refused(monkeypatch, capsys, "--goals", page)
+    assert told.endswith(f"{page} is no page with a place for the table of goals")
