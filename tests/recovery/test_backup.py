@@ -33,8 +33,6 @@ from tests.support.groups import LMIG, LSEG, MIG, SEG, WHOLE_GROUP, drain, put_m
 from tests.support.groups import take as take_one
 from tests.support.members import TestGroup
 
-pytestmark = pytest.mark.share
-
 # -- in use ----------------------------------------------------------------------------------------------------
 
 
@@ -135,7 +133,7 @@ class Program:
             connection.disconnect()
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", [*(pytest.param(seed, marks=pytest.mark.share) for seed in range(6)), *range(6, 25)])
 def test_changes_during_a_backup_count_as_of_its_end(
     structure: TestGroup, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
@@ -379,6 +377,7 @@ def test_a_message_returned_by_a_getter_meanwhile_is_in_it(
 # -- what comes back -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share
 def test_identifiers_groups_and_definitions_come_back(structure: TestGroup) -> None:
     structure.define_shared("SHORT", max_depth=5, description="as it was")
     connection = structure.connect()
@@ -408,6 +407,7 @@ def test_identifiers_groups_and_definitions_come_back(structure: TestGroup) -> N
     assert (definition.definition.description, getattr(definition.definition, "max_depth", 0)) == ("as it was", 5)
 
 
+@pytest.mark.share
 def test_numbers_that_were_given_since_the_backup_are_not_given_again(structure: TestGroup) -> None:
     with structure.connect().open("FIFO", BOTH) as queue:
         queue.put(b"kept", persistent())
@@ -421,6 +421,7 @@ def test_numbers_that_were_given_since_the_backup_are_not_given_again(structure:
         assert drain(queue) == [b"kept", b"later"]
 
 
+@pytest.mark.share
 def test_old_connections_are_shut_out(structure: TestGroup) -> None:
     before = structure.connect()
     queue = before.open("FIFO", BOTH)
@@ -478,6 +479,7 @@ def test_queues_defined_or_deleted_since_are_reported(structure: TestGroup) -> N
 # -- killed ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share
 def test_killed_after_any_script_of_a_backup_the_one_before_it_counts(filled: TestGroup) -> None:
     expected = content(filled)
     first = backup(filled.group, "APPL1")
@@ -496,6 +498,7 @@ def test_killed_after_any_script_of_a_backup_the_one_before_it_counts(filled: Te
     assert content(filled) == expected
 
 
+@pytest.mark.share
 def test_killed_after_any_script_of_a_recovery_another_one_completes_it(filled: TestGroup) -> None:
     expected = content(filled)
     backup(filled.group, "APPL1")

@@ -35,6 +35,7 @@ def test_every_page_is_reached_in_two_clicks() -> None:
     assert [str(page.relative_to(DOCS)) for page in PAGES if page not in two_clicks] == []
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     built = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)],

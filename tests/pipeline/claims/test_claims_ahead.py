@@ -26,8 +26,6 @@ from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost, stored
 from tests.support.server import Server
 
-pytestmark = pytest.mark.share
-
 FIVE = ReadMaxRows(5)
 
 
@@ -74,6 +72,7 @@ def fail_in_background(monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]
 # -- claims ahead ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share
 def test_after_a_full_batch_the_next_one_is_claimed(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     reader = drivers.start()
     start, end = begin(reader)
@@ -83,6 +82,7 @@ def test_after_a_full_batch_the_next_one_is_claimed(group: TestGroup, orders: Qu
     assert (in_doubt(group), stored(group)) == (0, 0)
 
 
+@pytest.mark.share
 def test_an_offset_has_nothing_of_it(orders: Queue, drivers: Drivers) -> None:
     assert orders.name == "ORDERS"
     reader = drivers.start()
@@ -91,6 +91,7 @@ def test_an_offset_has_nothing_of_it(orders: Queue, drivers: Drivers) -> None:
 
 
 @pytest.mark.parametrize("limit", [13, 100])
+@pytest.mark.share
 def test_a_query_that_keeps_up_holds_no_more_than_its_batch(
     group: TestGroup, orders: Queue, drivers: Drivers, limit: int
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_smaller_limit_is_kept(group: TestGroup, orders: Queue, drivers: Drive
     assert in_doubt(group) == 0
 
 
+@pytest.mark.share
 def test_groups_are_claimed_whole_ahead(group: TestGroup, drivers: Drivers) -> None:
     group.define_structure()
     group.define_shared("ORDERS")
@@ -179,6 +181,7 @@ def test_groups_are_claimed_whole_ahead(group: TestGroup, drivers: Drivers) -> N
 # -- the driver dies ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share
 def test_a_dead_drivers_claims_ahead_go_back(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     first = drivers.start()
     start, end = begin(first)
@@ -206,6 +209,7 @@ def test_a_dead_drivers_claims_ahead_count_for_the_next_query(
     assert (in_doubt(group), browse_all(orders)) == (0, [b"later"])
 
 
+@pytest.mark.share
 def test_dead_in_the_middle_of_claiming_ahead_it_has_claimed_nothing(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +229,7 @@ def test_dead_in_the_middle_of_claiming_ahead_it_has_claimed_nothing(
 @pytest.mark.invariant(3)
 @pytest.mark.parametrize("done", [0, 1], ids=["nothing of it done", "half of it done"])
 @pytest.mark.parametrize("recovered", ["first", "last"])
+@pytest.mark.share
 def test_a_decided_batch_does_not_come_again_after_a_death(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch, done: int, recovered: str
 ) -> None:
@@ -279,6 +284,7 @@ def test_a_driver_without_the_name_takes_nothing_from_its_successor(
 # -- the driver ends cleanly -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share
 def test_a_stopping_driver_gives_back_its_claims_ahead(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     reader = drivers.start()
     begin(reader)
@@ -359,6 +365,7 @@ def test_claims_made_before_a_failure_go_back_if_the_query_stops_then(
     assert (in_doubt(group), browse_all(orders)) == (5, EVERYTHING[5:])
 
 
+@pytest.mark.share
 def test_claims_of_a_batch_that_fails_go_back(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
-pytestmark = [pytest.mark.spark, pytest.mark.share]
+pytestmark = pytest.mark.spark
 
 OWNER = "EWR.3.1.2"
 UNIT = f"{OWNER}/7"
@@ -26,6 +26,7 @@ def read(spark: SparkSession, url: str, **options: str) -> DataFrame:
     return reader.options(**options).load()
 
 
+@pytest.mark.share
 def test_every_event_becomes_rows_with_the_columns_of_the_schema(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
@@ -98,6 +99,7 @@ def test_partitions_together_hold_every_entry_once(
     assert sorted(row.message_number for row in table.select("message_number").collect()) == list(range(1, 501))
 
 
+@pytest.mark.share
 def test_start_and_end_are_included_and_take_positions_and_times(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
@@ -126,6 +128,7 @@ def test_start_and_end_are_included_and_take_positions_and_times(
         ({"entriesPerPartition": "0"}, "entriesPerPartition=0"),
     ],
 )
+@pytest.mark.share
 def test_a_wrong_option_is_named(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, options: dict[str, str], what: str
 ) -> None:

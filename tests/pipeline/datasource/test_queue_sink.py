@@ -34,8 +34,6 @@ from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import stored
 
-pytestmark = pytest.mark.share
-
 DATA = schema_of(data="binary")
 
 
@@ -80,6 +78,7 @@ def in_doubt(where: TestGroup) -> int:
 
 
 @pytest.mark.spark
+@pytest.mark.share
 def test_rows_become_messages(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
     table = spark.range(0, 1000, numPartitions=3).select(
         F.col("id").cast("string").alias("data"), (F.col("id") % 10).cast("int").alias("priority")
@@ -110,6 +109,7 @@ def test_a_queue_read_and_written_is_the_same_queue(spark: SparkSession, group: 
 
 
 @pytest.mark.spark
+@pytest.mark.share
 def test_a_job_that_fails_leaves_nothing(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
     group.define_shared("SMALL", max_depth=25)
     table = spark.range(0, 40, numPartitions=4).select(F.col("id").cast("string").alias("data"))
@@ -133,6 +133,7 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, group: TestGroup, 
         ({"url": "unix:///nowhere/at/all"}, r"MQRC_Q_MGR_NOT_AVAILABLE \(2059\), Redis cannot be reached"),
     ],
 )
+@pytest.mark.share
 def test_an_impossible_write_is_one_clear_error(
     spark: SparkSession, group: TestGroup, orders: Queue, more: dict[str, str], what: str
 ) -> None:
@@ -154,6 +155,7 @@ def test_a_queue_is_never_overwritten(spark: SparkSession, group: TestGroup, ord
 # -- tasks that are tried again, jobs that die -------------------------------------------------------------------------
 
 
+@pytest.mark.share
 def test_only_the_attempts_that_spark_chose_are_committed(group: TestGroup, orders: Queue) -> None:
     job = writer(group)
     first, lost = prepared(job, "0.1", b"1"), prepared(job, "1.2", b"2")
@@ -182,6 +184,7 @@ def test_an_attempt_that_outlives_its_job_leaves_nothing(group: TestGroup, order
     assert stored(group) == 1
 
 
+@pytest.mark.share
 def test_one_unit_of_work_that_is_gone_keeps_the_job_from_its_commit(group: TestGroup, orders: Queue) -> None:
     job = writer(group)
     done = [prepared(job, "0.1", b"1"), prepared(job, "1.2", b"2")]
@@ -223,6 +226,7 @@ def test_a_task_with_more_than_a_unit_of_work_holds_prepares_several(
     assert browse_all(orders) == bodies
 
 
+@pytest.mark.share
 def test_too_many_units_of_work_for_one_decision_are_refused_entirely(
     group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +246,7 @@ def test_too_many_units_of_work_for_one_decision_are_refused_entirely(
     assert (in_doubt(group), stored(group), browse_all(orders)) == (0, 0, [])
 
 
+@pytest.mark.share
 def test_a_task_that_fails_backs_out_what_it_had_prepared(
     group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,6 +262,7 @@ def test_a_task_that_fails_backs_out_what_it_had_prepared(
     assert browse_all(orders) == []
 
 
+@pytest.mark.share
 def test_the_next_run_of_an_uncommitted_named_job_does_it_once(group: TestGroup, orders: Queue) -> None:
     left_alone = writer(group, jobId="nightly")
     left = prepared(left_alone, "0.1", b"1")
@@ -310,6 +316,7 @@ def test_a_task_that_outlives_its_driver_adds_nothing_to_the_next_run(
 
 
 @pytest.mark.parametrize("name", ["", "nightly"])
+@pytest.mark.share
 def test_a_job_that_was_released_fails_and_leaves_nothing(
     group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -373,6 +380,7 @@ def test_a_named_job_that_was_aborted_can_be_run_again(group: TestGroup, orders:
     assert browse_all(orders) == [b"1"]
 
 
+@pytest.mark.share
 def test_a_named_job_that_was_done_before_says_so(
     group: TestGroup, orders: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -408,6 +416,7 @@ def put_batch(
     sink.commit([sink.write(iter(rows(*bodies)))], number)
 
 
+@pytest.mark.share
 def test_only_the_last_batch_is_passed_over(group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (0, 1, 2, 2):
         put_batch(group, monkeypatch, number, b"%d" % number)

@@ -19,7 +19,7 @@ from tests.support.groups import BOTH, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
 
-pytestmark = [pytest.mark.spark, pytest.mark.share]
+pytestmark = pytest.mark.spark
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -42,6 +42,7 @@ def correl(text: str) -> bytes:
     return text.encode().ljust(24, b"\0")
 
 
+@pytest.mark.share
 def test_a_queue_is_a_table_in_delivery_order(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
     for number in range(60):
         if number % 4 == 0:
@@ -66,6 +67,7 @@ def test_a_queue_is_a_table_in_delivery_order(spark: SparkSession, group: TestGr
     assert contents(group) == before
 
 
+@pytest.mark.share
 def test_columns_and_schemas_choose_what_is_read(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
     orders.put(b"body", MQMD(priority=3))
 
@@ -88,6 +90,7 @@ def test_an_empty_queue_is_an_empty_table(spark: SparkSession, group: TestGroup,
     assert read(spark, group, columns="msg_id").collect() == []
 
 
+@pytest.mark.share
 def test_filters_that_are_pushed_find_what_spark_finds(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
     for number in range(30):
         md = MQMD(version=2, priority=number % 5, correl_id=correl(f"c{number % 3}"))
@@ -218,6 +221,7 @@ def test_messages_that_filters_exclude_are_not_fetched(
         ({"url": "unix:///nowhere/at/all"}, r"MQRC_CONNECTION_BROKEN \(2009\)"),
     ],
 )
+@pytest.mark.share
 def test_an_impossible_read_is_one_clear_error(
     spark: SparkSession, group: TestGroup, orders: Queue, options: dict[str, str], what: str
 ) -> None:
@@ -233,6 +237,7 @@ def test_a_schema_with_another_type_is_refused(spark: SparkSession, group: TestG
         reader.schema("length STRING").load().collect()
 
 
+@pytest.mark.share
 def test_a_user_without_the_right_to_read_gets_2035(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
     assert orders.name == "ORDERS"
     client: redis.Redis = group.group.client()

@@ -27,8 +27,6 @@ from tests.support.groups import BOTH, LMIG, MIG, browse_all
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until
 
-pytestmark = pytest.mark.share
-
 LIMIT = ReadMaxRows(5)
 
 
@@ -41,6 +39,7 @@ def orders(group: TestGroup) -> Queue:
 # -- the driver's calls, in Spark's order, cut off where a driver can die ----------------------------------------------
 
 
+@pytest.mark.share
 def test_batches_follow_each_other_and_end_with_nothing_left(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     reader = drivers.start()
     at, seen = reader.initialOffset(), list[bytes]()
@@ -109,6 +108,7 @@ def test_rows_are_whole(orders: Queue, drivers: Drivers) -> None:
     assert first["position"] < last["position"]
 
 
+@pytest.mark.share
 def test_a_batch_is_the_same_however_often_it_is_tried(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     first = drivers.start()
     start = first.initialOffset()
@@ -125,6 +125,7 @@ def test_a_batch_is_the_same_however_often_it_is_tried(group: TestGroup, orders:
     assert stored(group) == 13 - 5
 
 
+@pytest.mark.share
 def test_claims_that_spark_never_wrote_down_go_back(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     first = drivers.start()
     start = first.initialOffset()
@@ -146,6 +147,7 @@ def test_claims_that_spark_never_wrote_down_go_back(group: TestGroup, orders: Qu
         second.partitions(end, lost)
 
 
+@pytest.mark.share
 def test_killed_while_it_claims_it_has_claimed_nothing(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +172,7 @@ def test_killed_while_it_claims_it_has_claimed_nothing(
     assert browse_all(orders) == []
 
 
+@pytest.mark.share
 def test_one_driver_at_a_time_has_the_name(
     orders: Queue, drivers: Drivers, group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +256,7 @@ def test_a_poll_of_an_empty_queue_asks_two_questions_and_connects_never(
     assert client.info("stats")["total_connections_received"] == connections
 
 
+@pytest.mark.share
 def test_an_older_copy_of_a_checkpoint_takes_nothing_twice(orders: Queue, drivers: Drivers) -> None:
     assert orders.name == "ORDERS"
     reader = drivers.start()
@@ -275,6 +279,7 @@ def test_an_older_copy_of_a_checkpoint_takes_nothing_twice(orders: Queue, driver
         ({"pushFilters": "true"}, "unknown option pushfilters"),
     ],
 )
+@pytest.mark.share
 def test_a_wrong_option_is_named(group: TestGroup, drivers: Drivers, more: dict[str, str], what: str) -> None:
     assert group.group.name
     with pytest.raises(PipelineError, match=what):
@@ -319,6 +324,7 @@ def test_the_error_is_the_last_line_of_a_query(
 
 
 @pytest.mark.spark
+@pytest.mark.share
 def test_a_query_moves_everything_once_and_goes_on_where_it_ended(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:

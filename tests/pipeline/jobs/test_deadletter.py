@@ -23,7 +23,7 @@ from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 
-pytestmark = [pytest.mark.spark, pytest.mark.share]
+pytestmark = pytest.mark.spark
 
 Command = Callable[..., Result]
 DLQ = "DEAD.QUEUE"
@@ -66,6 +66,7 @@ def letters(spark: SparkSession, group: TestGroup) -> Any:
     return dead_letters(queue_table(spark, group.settings, DLQ, "QM1", columns=COLUMNS))
 
 
+@pytest.mark.share
 def test_the_fields_of_headers_are_shown_and_grouped(spark: SparkSession, group: TestGroup, dead: Queue) -> None:
     assert dead.name == DLQ
     table = letters(spark, group)
@@ -103,6 +104,7 @@ def test_filters_choose(spark: SparkSession, group: TestGroup, dead: Queue, chos
     assert letters(spark, group).where(chosen.condition()).count() == count
 
 
+@pytest.mark.share
 def test_reasons_have_names() -> None:
     assert (reason_name(2053), reason_name(271), reason_name(99_999)) == ("Q_FULL", "XMIT_Q_MSG_ERROR", "")
 
@@ -110,6 +112,7 @@ def test_reasons_have_names() -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share
 def test_the_command_shows_and_writes_what_was_chosen(
     spark: SparkSession, group: TestGroup, dead: Queue, command: Command, tmp_path: Path
 ) -> None:
@@ -231,6 +234,7 @@ def test_a_queue_is_read_once_for_all_tables(
         (("QM1", "--correl-id", "0"), "--correl-id 0: allowed: pairs of hexadecimal digits"),
     ],
 )
+@pytest.mark.share
 def test_an_impossible_request_is_one_line(
     group: TestGroup,
     dead: Queue,

@@ -13,8 +13,6 @@ from igq.pipeline.spark.session import why_in_a_line
 from sharedq import MQIError
 from sharedq.settings.values import ConfigError
 
-pytestmark = pytest.mark.share
-
 JAVA = "An error occurred while calling None.org.apache.spark.X.\n: {}\nIt was created at:\n\n\tat x"
 
 
@@ -30,6 +28,7 @@ JAVA = "An error occurred while calling None.org.apache.spark.X.\n: {}\nIt was c
         ),
     ],
 )
+@pytest.mark.share
 def test_the_line_is_the_one_that_says_why(said: str, told: str) -> None:
     assert why_in_a_line(Exception(said)) == told
 
@@ -58,6 +57,7 @@ FILE = """An error occurred while calling o78.collectToPython.
         ("", "Exception"),
     ],
 )
+@pytest.mark.share
 def test_the_error_for_an_unreadable_file_has_its_name_and_the_cause(said: str, told: str) -> None:
     assert why_a_job_ends(Exception(said)) == told
 
@@ -94,6 +94,7 @@ def test_an_error_keeps_its_text_and_type_when_it_leaves_a_session(tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", [PipelineError, ConfigError, MQIError])
+@pytest.mark.share
 def test_an_error_of_ours_in_a_worker_is_the_line(kind: type[Exception]) -> None:
     """Spark reports it with the module of its class, in the middle of the worker's traceback."""
     said = f"[PYTHON] failed:\nTraceback:\n{kind.__module__}.{kind.__name__}: no queue\n\n\tat java"
