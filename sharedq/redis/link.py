@@ -24,7 +24,7 @@ from sharedq.redis.answers import PAUSE_MAX_S, REFUSALS, UNDONE, Meaning, meanin
 from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.keys import ADMIN_STRUCTURE
 from sharedq.redis.packing import Word, pack
-from sharedq.redis.script_source import load_script, mark_of_all, script_names
+from sharedq.redis.script_source import in_our_files, load_script, mark_of_all, script_names
 from sharedq.redis.wire import Wire
 
 Argument = Word
@@ -207,7 +207,8 @@ class Link:
                 left = _pack_calls(calls[position:])
                 # If earlier ones have run, the reason why these cannot is their answer.
                 replies[position:] = (self._mend_or_refuse if position else self._mend)(key, left, replies[position:])
-                return [self._as_answer(reply) if len(calls) > 1 else self._checked(reply) for reply in replies]
+                judge = self._as_answer if len(calls) > 1 else self._checked
+                return [judge(reply, name) for (name, _, _), reply in zip(calls, replies, strict=True)]
         return replies
 
     def block(self, wake_key: str, timeout_s: float) -> bytes | None:
@@ -269,8 +270,9 @@ class Link:
                 replies[position] = reply
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
-                key, packed = calls[position][1][0], _pack_call(*calls[position])
-                replies[position] = self._as_answer(self._mend_or_refuse(key, packed, [reply])[0])
+                name, keys, _ = calls[position]
+                mended = self._mend_or_refuse(keys[0], _pack_call(*calls[position]), [reply])[0]
+                replies[position] = self._as_answer(mended, name)
         return replies
 
     def block_then_call(self, wake_key: str, timeout_s: float, calls: Sequence[ScriptCall]) -> tuple[bool, list[Reply]]:
@@ -529,17 +531,18 @@ class Link:
         """Whether a server that we took for the only one names another, as a node of a Cluster does."""
         return isinstance(reply, MovedError | AskError) and not self._deployment.is_cluster
 
-    def _checked(self, reply: Reply) -> Reply:
+    def _checked(self, reply: Reply, name: str = "") -> Reply:
+        """Raise if the *reply* of a command, or of the script *name*, is an error."""
         if isinstance(reply, redis.ResponseError):
-            self._refuse(reply)
+            self._refuse(reply, name)
         return reply
 
-    def _as_answer(self, reply: Reply) -> Reply:
-        """Turn a refusal into the answer that a script would give."""
+    def _as_answer(self, reply: Reply, name: str) -> Reply:
+        """Turn a refusal into the answer that the script *name* would give."""
         if not isinstance(reply, redis.ResponseError):
             return reply
         try:
-            self._refuse(reply)
+            self._refuse(reply, name)
         except MQIError as refusal:
             if self.is_broken or meaning_of(reply) not in (Meaning.REFUSED, Meaning.UNDONE, Meaning.NOT_SERVED):
                 raise
@@ -559,11 +562,13 @@ class Link:
             # Done here but not on enough replicas: it may not survive a failover.
             self._break(NotReplicatedError(f"{acknowledged} of {wanted} replicas acknowledged"))
 
-    def _refuse(self, error: redis.ResponseError) -> NoReturn:
+    def _refuse(self, error: redis.ResponseError, name: str = "") -> NoReturn:
         text, meaning = str(error), meaning_of(error)
+        if name:
+            text = in_our_files(text, name)
         if meaning is Meaning.STOPPED:
             # Scripts, or structure/attach for them, check their rights before they write, so a right was lost since.
-            self._break(error, "a script was stopped in its middle, what it had done stays")
+            self._break(redis.ResponseError(text), "a script was stopped in its middle, what it had done stays")
         if meaning is Meaning.NO_PASSWORD:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", _NO_PASSWORD) from error
         if meaning is Meaning.REFUSED:

@@ -98,6 +98,8 @@ def _expanded(name: str, source: str, constants: dict[str, str], inlines: dict[s
         if len(arguments) != wanted and not (inline.parameters[-1] == "..." and len(arguments) >= wanted):
             raise KeyError(f"{name}.lua gives INLINE.{function} {len(arguments)} arguments")
         text = inline.with_arguments([_expanded(name, argument, constants, inlines) for argument in arguments])
+    # A call of several lines stays as long: each line after the call keeps its number.
+    text += "\n" * source.count("\n", match.start(), end)
     return source[: match.start()] + text + _expanded(name, source[end:], constants, inlines)
 
 

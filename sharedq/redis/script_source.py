@@ -1,8 +1,10 @@
 """Finds the Lua scripts, adds what each one needs, and names them by their SHA-1.
 
 A script starts with a header comment (KEYS, ARGV, REPLY, REASONS, INVARIANTS, COST, USES). ``USES`` names the prelude
-pieces that it needs, and only those are put before it, because every function costs every call a little. A script whose
-common case needs none of them says ``-- PRELUDE`` after that case, and the pieces are put there. Reason codes are
+pieces that it needs. Of these it gets the functions and constants that it reaches, because every function costs every
+call a little: a definition, which is a line that is not indented and what belongs to it, is left out where nothing
+after it names it. A script whose common case needs none of them says ``-- PRELUDE`` after that case,
+and the pieces are put there. Comments, indents and blank lines are left out. Reason codes are
 written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time. ``CONST.NAME`` and
 ``INLINE.name(...)`` become text, too (see ``pasted_text``). A script of many arguments writes ``ARGV.name``: its header
 gives the name its number.
@@ -16,12 +18,15 @@ run: leases must be renewed, messages got and units of work ended, or Redis coul
 Redis does not undo a script that it stops halfway. So a script first checks that its user may run all of its commands,
 and is otherwise refused as a whole. Scripts that run for every message say ``RIGHTS asked by structure/attach``: that
 script checks for them, once for a connection and structure.
+
+Redis names the line of a script at which an error came. `in_our_files` turns that into a line of our files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -41,7 +46,16 @@ _EXTENDS = re.compile(r"^EXTENDS (\S+)$", re.MULTILINE)
 #: The place in a script where the code of one that extends it stands.
 _EXTENSION = "\n-- EXTENSION\n"
 _COMMAND = re.compile(r'redis\.call\(\s*"([A-Z]+)"')
-_COMMENT = re.compile(r"--.*")
+#: A comment, and on its line what stands before it: texts in quotes may have two hyphens, too.
+_COMMENT = re.compile(r"""^((?:[^"'\n-]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|-(?!-))*)--.*""", re.MULTILINE)
+#: The names that a line which is not indented defines.
+_DEFINITION = re.compile(r"local (?:function )?(\w+(?:, \w+)*)")
+_INDENT = re.compile(r"\n +")
+#: A line that goes on with what the lines before it began.
+_GOES_ON = re.compile(r" |end\b|[})]")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+#: The line of a script in an error of Redis.
+_ERROR_LINE = re.compile(r"user_script:(\d+)")
 #: Checks whether the user may run the commands. A script that stops here has done nothing.
 _RIGHTS = """for _, command in ipairs({{ {commands} }}) do
     if not redis.acl_check_cmd(command, KEYS[1], KEYS[1]) then
@@ -50,7 +64,10 @@ _RIGHTS = """for _, command in ipairs({{ {commands} }}) do
 end"""
 # Without \b, which keeps `re` from looking for the letters first.
 _REASON = re.compile(r"MQRC\.([A-Z0-9_]+)\b")
-_BLANKS = re.compile(r"\n\s*\n+")
+#: The name of a file, a piece of its code, and the number of its first line.
+_Code = tuple[str, str, int]
+#: The text of a line, and where it stands, for example ``prelude/place.lua:12``.
+_Line = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +85,15 @@ class Script:
     asked: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Lines of a prelude piece: a definition, or anything else, which defines nothing."""
+
+    defined: frozenset[str]
+    words: frozenset[str]
+    lines: tuple[_Line, ...]
+
+
 @cache
 def load_script(name: str) -> Script:
     """Return the script *name*, for example ``structure/put``.
@@ -75,12 +101,20 @@ def load_script(name: str) -> Script:
     Raises:
         KeyError: there is no such script or prelude piece, or it names an unknown reason code.
     """
-    header, texts = _parts(name)
+    header, lines = _lines_of(name)
     flags = "" if _IS_REFUSED_WHEN_FULL.search(header) else " flags=allow-oom"
     asked = _asked(name)
     rights = [_RIGHTS.format(commands=", ".join(f'"{command}"' for command in asked))] if asked else []
-    source = "\n".join([f"#!lua{flags}", *rights, *texts, ""])
+    source = _INDENT.sub("\n", "\n".join([f"#!lua{flags}", *rights, *(text for text, _ in lines), ""]))
     return Script(name, header, source, _sha(source), asked)
+
+
+def in_our_files(error: str, name: str) -> str:
+    """Return an error of the script *name* with lines of our files where Redis names lines of the script."""
+    lines = _lines_of(name)[1]
+    added = load_script(name).source.count("\n") - len(lines)
+    places = [*["what the loader adds"] * added, *(place for _, place in lines)]
+    return _ERROR_LINE.sub(lambda line: places[int(line[1]) - 1], error)
 
 
 @cache
@@ -112,13 +146,13 @@ def commands_of(name: str) -> tuple[str, ...]:
 @cache
 def _commands(text: str) -> frozenset[str]:
     # Most texts are prelude pieces, which are the same for many scripts. Nothing is pasted for that: it takes long.
-    code = _COMMENT.sub("", text)
+    code = _without_comments(text)
     return frozenset(_COMMAND.findall("\n".join([code, *pasted_functions(code)])))
 
 
 def source_of(name: str) -> str:
-    """Return the code of the script *name* and of its prelude pieces, without what the loader adds."""
-    return "\n".join(_parts(name)[1])
+    """Return the code of the script *name* and of what it reaches in its pieces, without what the loader adds."""
+    return "\n".join(text for text, _ in _lines_of(name)[1])
 
 
 def is_asked_for_by_attach(name: str) -> bool:
@@ -141,12 +175,34 @@ def _asked(name: str) -> tuple[str, ...]:
 
 
 @cache
-def _parts(name: str) -> tuple[str, list[str]]:
-    """Return a script's header, and its parts: its own code and its prelude pieces."""
-    header, body = script_text(name)
-    pieces = [_prelude(piece) for piece in _in_order(uses(header))]
-    before, marker, after = _condensed(name, body).partition("\n-- PRELUDE\n")
-    return header, [before, *pieces, after] if marker else [*pieces, before]
+def _lines_of(name: str) -> tuple[str, list[_Line]]:
+    """Return a script's header, and its lines: its own, and those that it reaches of its prelude pieces."""
+    header, codes = _codes(name)
+    before: list[_Line] = []
+    after: list[_Line] = []
+    for path, code, first in codes:
+        begin, marker, rest = code.partition("\n-- PRELUDE\n")
+        after += _lines(path, begin, first)
+        if marker:
+            before, after = after, list(_lines(path, rest, first + begin.count("\n") + 2))
+    parts = [part for piece in _in_order(uses(header)) for part in _prelude(piece)]
+    return header, [*before, *_reached(parts, after), *after]
+
+
+def _reached(parts: Sequence[_Part], code: Sequence[_Line]) -> list[_Line]:
+    """Return the lines of what *code* names of these parts, or what they name of those before them."""
+    words = _words(code)
+    found: list[_Part] = []
+    for part in reversed(parts):
+        if not part.defined or part.defined & words:
+            found.append(part)
+            words |= part.words
+    return [line for part in reversed(found) for line in part.lines]
+
+
+def _words(lines: Iterable[_Line]) -> frozenset[str]:
+    # Names of fields and words in texts are among them: they keep a function too many at worst.
+    return frozenset(_WORD.findall("\n".join(text for text, _ in lines)))
 
 
 @cache
@@ -170,21 +226,32 @@ def _root() -> Traversable:
     return resources.files("sharedq") / "lua"
 
 
-@cache
 def script_text(name: str) -> tuple[str, str]:
     """Return the header of a script and its code, with that of the script which it extends around it.
 
     Raises:
         KeyError: there is no such script.
     """
+    header, codes = _codes(name)
+    return header, "\n".join(code for _, code, _ in codes)
+
+
+@cache
+def _codes(name: str) -> tuple[str, list[_Code]]:
+    """Return the header of a script, and the pieces of which its code is made."""
     header, body = split_header(name, _read(f"{name}.lua"))
+    first = header.count("\n") + 1
     match = _EXTENDS.search(header)
     if match is None:
-        return header, _numbered(header, body)
-    before, marker, after = split_header(match[1], _read(f"{match[1]}.lua"))[1].partition(_EXTENSION)
+        return header, [(name, _numbered(header, body), first)]
+    extended = match[1]
+    around, code = split_header(extended, _read(f"{extended}.lua"))
+    before, marker, after = code.partition(_EXTENSION)
     if not marker:
-        raise KeyError(f"{match[1]}.lua has no place for {name}.lua")
-    return header, _numbered(header, f"{before}\n{body.strip()}\n{after}")
+        raise KeyError(f"{extended}.lua has no place for {name}.lua")
+    begin = around.count("\n") + 1
+    codes = [(extended, before, begin), (name, body, first), (extended, after, begin + before.count("\n") + 2)]
+    return header, [(path, _numbered(header, text), line) for path, text, line in codes]
 
 
 def argument_names(header: str) -> tuple[str, ...]:
@@ -238,8 +305,23 @@ def _in_order(pieces: tuple[str, ...]) -> list[str]:
 
 
 @cache
-def _prelude(piece: str) -> str:
-    return _condensed(piece, split_header(piece, _read(f"prelude/{piece}.lua"))[1])
+def _prelude(piece: str) -> tuple[_Part, ...]:
+    """Return the parts of a prelude piece: each begins with a line that is not indented."""
+    path = f"prelude/{piece}"
+    header, body = split_header(piece, _read(f"{path}.lua"))
+    parts: list[list[_Line]] = []
+    for line in _lines(path, body, header.count("\n") + 1):
+        if _GOES_ON.match(line[0]):
+            parts[-1].append(line)
+        else:
+            parts.append([line])
+    return tuple(_part(lines) for lines in parts)
+
+
+def _part(lines: list[_Line]) -> _Part:
+    match = _DEFINITION.match(lines[0][0])
+    defined = match[1].split(", ") if match else ()
+    return _Part(frozenset(defined), _words(lines), tuple(lines))
 
 
 @cache
@@ -250,13 +332,18 @@ def _read(path: str) -> str:
         raise KeyError(f"there is no script {path}") from None
 
 
-def _condensed(name: str, source: str) -> str:
-    """Remove blank lines, paste, and insert the numbers of reason codes."""
+def _lines(path: str, code: str, first: int) -> list[_Line]:
+    """Return the lines of some code of a file: pasted, with the numbers of reason codes, and without comments."""
 
     def number(match: re.Match[str]) -> str:
         try:
             return str(int(MQRC[match.group(1)]))
         except KeyError:
-            raise KeyError(f"{name}.lua names MQRC.{match.group(1)}, which does not exist") from None
+            raise KeyError(f"{path}.lua names MQRC.{match.group(1)}, which does not exist") from None
 
-    return _REASON.sub(number, _BLANKS.sub("\n", pasted(name, source)).strip())
+    texts = _REASON.sub(number, pasted(path, _without_comments(code))).split("\n")
+    return [(text.rstrip(), f"{path}.lua:{line}") for line, text in enumerate(texts, first) if text.strip()]
+
+
+def _without_comments(code: str) -> str:
+    return "\n".join(_COMMENT.sub(r"\1", line) if "--" in line else line for line in code.split("\n"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import resources
 
 import pytest
 
@@ -167,4 +169,8 @@ def test_a_key_of_the_wrong_type_is_an_error_that_says_so(group: TestGroup) -> N
         queue.put(b"x")
     assert caught.value.reason == MQRC.UNEXPECTED_ERROR
     assert "WRONGTYPE" in str(caught.value)
+    place = re.search(r"@(structure/put_plain\.lua):(\d+)", str(caught.value))
+    assert place, str(caught.value)
+    lines = (resources.files("sharedq") / "lua" / place[1]).read_text("utf-8").splitlines()
+    assert 'redis.call("HMGET", KEYS[4]' in lines[int(place[2]) - 1]
     assert dump(group) == before
