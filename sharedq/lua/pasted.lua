@@ -75,15 +75,41 @@ end
 
 -- Hands a message that is on no queue to the get of any message that waits there (`after`: its entry after the selection).
 -- In a unit of work its record stands with the others: a wake entry without a blank in front of the record was got so.
--- `chosen` is what the journal says besides: { "c", "1" } for a get that waits for certain messages.
-local function hand(own, wake_base, queue, name, after, id, score, record, stream, limit, chosen)
+-- `messages` has the record, which goes outside a unit of work; nil where it is not stored. `chosen` is what the journal
+-- says besides: { "c", "1" } for a get that waits for certain messages.
+local function hand(own, wake_base, queue, name, after, id, score, record, messages, stream, limit, chosen)
     local unit_id = string.byte(after) == 43 and string.sub(after, 2)
     local token = token_in(after)
     redis.call("HINCRBY", queue, "nw", -1)
     redis.call("HSET", own, token, "H" .. name)
     if unit_id then got_in_unit(wake_base, queue, token, unit_id, name, id, score) end
     redis.call("LPUSH", wake_base .. token, id .. (unit_id and "" or " " .. score) .. "\n" .. record)
+    if messages and not unit_id then redis.call("HDEL", messages, id) end
     journal(stream, limit, "e", "get", "o", token, "q", name, "u", unit_id or "", "i", id, unpack(chosen))
+end
+
+-- Wakes a get that is off the waiters, and looks itself.
+local function wake_lone(own, wake_base, queue, name, token)
+    redis.call("HINCRBY", queue, "nw", -1)
+    redis.call("HSET", own, token, "K" .. name)
+    redis.call("RPUSH", wake_base .. token, "1")
+end
+
+-- Whether a message that comes is the first for a get of any message, which need not look at anything else: nothing is on
+-- the queue, and the queue has neither of `gm`, `mk`, `al`.
+local function is_first(available, members, marked, altered)
+    return ((members or "0") == "0" and not (marked or altered) and redis.call("ZCARD", available) == 0)
+end
+
+-- Takes the only get that waits on a queue off the waiters, if it waits to be handed any message and the one that comes is
+-- the first. Sets `after` to what follows its selection.
+local function take_lone_waiter(available, waiters, members, marked, altered, after)
+    if is_first(available, members, marked, altered) then
+        local waiter = redis.call("ZPOPMIN", waiters)[1]
+        after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
+        after = after and is_to_be_handed(after) and after
+        if waiter and not after then redis.call("ZADD", waiters, 0, waiter) end
+    end
 end
 
 -- Takes the get that waits for the CorrelId of a message off the waiters, and sets `after` to what follows its selection. Does

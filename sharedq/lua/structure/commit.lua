@@ -44,8 +44,8 @@ if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller)
     local most = is_decided and 10 or expected
     local elements, operations, keys = redis.call("LRANGE", unit, 0, most + 1), {}, {}
     local count, fits = 0, elements[1] == "A" .. unit_id and (#elements == most + 1 or is_decided and #elements <= most)
-    -- The operation whose message a get waits for, that message's record, and whether the get of any message may have it.
-    local lone, its_record, is_for_any
+    -- The operation whose message a get waits for, that message's record, and the state of the queue.
+    local lone, its_record, its_state
     for position = 7, #ARGV do keys[ARGV[position]] = 8 + (position - 7) * KEYS_PER_QUEUE end
     for position = 2, #elements do
         local element, scores_text, added, records = elements[position], nil, nil, nil
@@ -60,8 +60,7 @@ if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller)
         if is_put then
             local state = redis.call("HMGET", KEYS[keys[queue_name]], "nw", "ev", "gm", "mk", "al")
             if (state[1] or "0") ~= "0" then
-                fits, lone = number == "1" and not lone, position - 1
-                is_for_any = state[1] == "1" and (state[3] or "0") == "0" and not (state[4] or state[5])
+                fits, lone, its_state = number == "1" and not lone, position - 1, state
             end
             fits = fits and not state[2] and queue_name ~= CONST.RETAINED
             added = {}
@@ -75,18 +74,15 @@ if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller)
         end
         operations[position - 1] = { number, keys[queue_name], ids_text, added, records, queue_name, scores_text }
     end
-    -- As structure/commit_put hands it over. Last, because this takes the get off the waiters.
+    -- Last, because this takes the get off the waiters.
     local after
     if fits and lone then
         local _, key, id, _, records = unpack(operations[lone], 1, 5)
         its_record = records and records[1] or redis.call("HGET", messages, id)
         if records then
             INLINE.take_waiter_by_correl(KEYS[key], KEYS[key + 2], KEYS[key + 3], its_record, after)
-        elseif is_for_any and #its_record <= CONST.LONG and redis.call("ZCARD", KEYS[key + 1]) == 0 then
-            local waiter = redis.call("ZRANGE", KEYS[key + 3], 0, 0)[1]
-            after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
-            after = after and INLINE.is_to_be_handed(after) and after
-            if after then redis.call("ZREM", KEYS[key + 3], waiter) end
+        elseif its_state[1] == "1" and #its_record <= CONST.LONG then
+            INLINE.take_lone_waiter(KEYS[key + 1], KEYS[key + 3], its_state[3], its_state[4], its_state[5], after)
         end
         fits = after
     end
@@ -102,8 +98,8 @@ if caller == owner and expected <= budget and redis.call("HEXISTS", own, caller)
                 redis.call("HINCRBY", KEYS[key], "pu", -number)
                 if place == lone then
                     local chosen = records and { "c", "1" } or {}
-                    INLINE.hand(own, wake_base, KEYS[key], name, after, ids_text, score, its_record, KEYS[7], ARGV[6], chosen)
-                    if string.byte(after) == 33 then redis.call("HDEL", messages, ids_text) end
+                    local queue, id = KEYS[key], ids_text
+                    INLINE.hand(own, wake_base, queue, name, after, id, score, its_record, messages, KEYS[7], ARGV[6], chosen)
                 else
                     INLINE.make_simple_available(KEYS[key + 1], KEYS[key + 2], added, records or {})
                 end

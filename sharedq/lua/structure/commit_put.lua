@@ -73,15 +73,10 @@ for position = 1, count do
 end
 redis.call("HSET", messages, unpack(stored))
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
--- A lone get that waits for any message is handed it as structure/put_plain does that, one that waits for its CorrelId as
--- structure/put does.
+-- A lone message is handed to the get that waits for any message, or for its CorrelId.
 local handed_to
-if state[2] == "1" and count == 1 and look == "" and not is_long
-    and (state[5] or "0") == "0" and not state[7] and not state[8] and redis.call("ZCARD", KEYS[5]) == 0 then
-    local waiter = redis.call("ZPOPMIN", KEYS[6])[1]
-    local after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
-    handed_to = after and INLINE.is_to_be_handed(after) and after
-    if waiter and not handed_to then redis.call("ZADD", KEYS[6], 0, waiter) end
+if state[2] == "1" and count == 1 and look == "" and not is_long then
+    INLINE.take_lone_waiter(KEYS[5], KEYS[6], state[5], state[7], state[8], handed_to)
 elseif count == 1 and look ~= "" and (state[2] or "0") ~= "0" then
     INLINE.take_waiter_by_correl(KEYS[4], KEYS[10], KEYS[6], stored[2], handed_to)
 end
@@ -110,8 +105,7 @@ local went = 0
 if handed_to then
     local id, score, record = ids[1], string.format("%.0f", added[1]), stored[2]
     local chosen = look == "" and {} or { "c", "1" }
-    INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, KEYS[9], ARGV[7], chosen)
-    if string.byte(handed_to) == 33 then redis.call("HDEL", messages, id) end
+    INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, messages, KEYS[9], ARGV[7], chosen)
     went = 1
 else
     local records, left = nil, tonumber(state[2] or 0)

@@ -116,7 +116,7 @@ else
     for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
     if after then
         local id, score, record, chosen = ids[1], string.format("%.0f", scores[1]), records[1], { "c", "1" }
-        INLINE.hand(KEYS[1], KEYS[13], KEYS[4], ARGV[2], after, id, score, record, KEYS[12], ARGV[6], chosen)
+        INLINE.hand(KEYS[1], KEYS[13], KEYS[4], ARGV[2], after, id, score, record, nil, KEYS[12], ARGV[6], chosen)
         handed = 1
     elseif is_simple and (state[4] or "0") == "0" then
         -- Nobody waits for it, so no function is needed.

@@ -67,16 +67,15 @@ end
 -- the time between a request and its answer. A message that it is handed outside a unit of work need not be stored.
 local token, handed
 if state[2] == "1" then
-    local waiter = KEYS[10] and redis.call("ZRANGE", KEYS[6], 0, 0)[1] or redis.call("ZPOPMIN", KEYS[6])[1]
-    local after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
-    token = after and INLINE.token_in(after)
-    if waiter and not after and not KEYS[10] then redis.call("ZADD", KEYS[6], 0, waiter) end
-    -- Nothing is before it, and neither it nor the queue has what a get must look at.
-    local is_lone = token and count == 1 and #ARGV[at + 1] <= CONST.LONG
-        and (state[5] or "0") == "0" and not state[6] and not state[7] and redis.call("ZCARD", KEYS[5]) == 0
+    local is_lone, after = count == 1 and #ARGV[at + 1] <= CONST.LONG, nil
     if is_lone and not KEYS[10] then
-        handed = INLINE.is_to_be_handed(after) and { after = after, name = ARGV[2], q = KEYS[4], base = base }
-    elseif is_lone then
+        INLINE.take_lone_waiter(KEYS[5], KEYS[6], state[5], state[6], state[7], after)
+        handed = after and { after = after, name = ARGV[2], q = KEYS[4], base = base }
+    end
+    local found = not handed and redis.call("ZRANGE", KEYS[6], 0, 0)[1]
+    local itself = found and string.byte(found) == 65 and string.sub(found, 2)
+    token = itself and INLINE.token_in(itself)
+    if token and KEYS[10] and is_lone and INLINE.is_first(KEYS[5], state[5], state[6], state[7]) then
         -- The agent's word counts for its own wait, for the definition of its queue and for the authority records.
         local said = redis.call("HGET", KEYS[4], "mv") or ""
         local head = token .. " " .. state[1] .. " " .. (redis.call("HGET", KEYS[9], "AUT") or "") .. "\n"
@@ -90,16 +89,12 @@ if state[2] == "1" then
             and redis.call("HMGET", KEYS[11], "ver", "nw", "code", "gm", "pu", "lk", "mk", "al", "lg", "ev")
         -- Nothing is on it, whatever its MAXDEPTH counts.
         if there and there[1] == version and there[2] == "1" and there[3] == string.sub(code, 2)
-            and (there[4] or "0") == "0" and (there[5] or "0") == "0" and (there[6] or "0") == "0"
-            and not (there[7] or there[8] or there[9]) and redis.call("ZCARD", KEYS[12]) == 0 then
-            waiter = redis.call("ZPOPMIN", KEYS[13])[1]
-            after = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
-            if after and INLINE.is_to_be_handed(after) then
+            and (there[5] or "0") == "0" and (there[6] or "0") == "0" and not there[9] then
+            INLINE.take_lone_waiter(KEYS[12], KEYS[13], there[4], there[7], there[8], after)
+            if after then
                 its_base = its_base ~= "" and its_base or base
                 handed = { after = after, name = ARGV[7], q = KEYS[11], base = its_base, by = token }
                 state[8] = there[10]
-            elseif waiter then
-                redis.call("ZADD", KEYS[13], 0, waiter)
             end
         end
     end
@@ -147,13 +142,11 @@ if handed then
     end
     local q, name, after, score = handed.q, handed.name, handed.after, string.format("%.0f", handed.base + first)
     local record, limit = ARGV[at + 1], journal and ARGV[5] or "0"
-    INLINE.hand(KEYS[1], KEYS[7], q, name, after, ids, score, record, journal, limit, {})
+    INLINE.hand(KEYS[1], KEYS[7], q, name, after, ids, score, record, nil, journal, limit, {})
     lone, went = 1, 1
 elseif token then
-    if KEYS[10] then redis.call("ZPOPMIN", KEYS[6]) end
-    redis.call("HINCRBY", KEYS[4], "nw", -1)
-    redis.call("HSET", KEYS[1], token, "K" .. ARGV[2])
-    redis.call("RPUSH", KEYS[7] .. token, "1")
+    redis.call("ZPOPMIN", KEYS[6])
+    INLINE.wake_lone(KEYS[1], KEYS[7], KEYS[4], ARGV[2], token)
     lone = 1
 elseif (state[2] or "0") ~= "0" then
 -- PRELUDE

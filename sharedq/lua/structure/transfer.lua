@@ -110,19 +110,21 @@ for _, run in ipairs(runs) do
     local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm", "mk", "al", "ev")
     run.armed = state[10]
     local is_full = INLINE.is_full(ARGV[at + 3], #run.ids, run.a, state[5], state[6], state[7])
-    if state[2] == "1" then
-        local waiter = redis.call("ZRANGE", run.w, 0, 0)[1]
-        if waiter and string.byte(waiter) == 65 then
-            -- A lone message is handed over, as prelude/place does it; of several the waiter takes its own.
-            local after = string.sub(waiter, 2)
-            run.is_handed = all == 1 and INLINE.is_to_be_handed(after)
-            local can_be = not run.is_handed or (state[7] or "0") == "0" and redis.call("ZCARD", run.a) == 0
-                and not (may_be_long or state[4] or state[8] or state[9])
-            run.waiter = can_be and waiter
+    is_all = state[1] == ARGV[at + 2] and state[3] == run.code and not is_full and (state[4] or not may_be_long)
+    if is_all and state[2] == "1" then
+        -- A lone message is handed over. Of several, the waiter takes its own.
+        if all == 1 and not (may_be_long or state[4]) then
+            local after
+            INLINE.take_lone_waiter(run.a, run.w, state[7], state[8], state[9], after)
+            run.after = after
         end
+        local waiter = not run.after and redis.call("ZRANGE", run.w, 0, 0)[1]
+        local itself = waiter and string.byte(waiter) == 65 and string.sub(waiter, 2)
+        run.waiter = itself and (all > 1 or not INLINE.is_to_be_handed(itself)) and waiter
+        is_all = run.after or run.waiter
+    else
+        is_all = is_all and (state[2] or "0") == "0"
     end
-    is_all = state[1] == ARGV[at + 2] and (run.waiter or (state[2] or "0") == "0") and state[3] == run.code
-        and not is_full and (state[4] or not may_be_long)
     if not is_all then break end
 end
 if is_all then
@@ -148,30 +150,22 @@ if is_all then
             added[2 * position - 1], added[2 * position] = its_base + arrival + position, id
         end
         arrival = arrival + #run.ids
-        if not run.is_handed then
-            redis.call("ZADD", run.a, unpack(added))
-        end
+        if not run.after then redis.call("ZADD", run.a, unpack(added)) end
         if run.armed then
-            local came, went = #run.ids, run.is_handed and 1 or 0
+            local came, went = #run.ids, run.after and 1 or 0
             INLINE.note(run.armed, run.q, run.a, run.name, caller, came, went, true)
             INLINE.note_trigger(run.armed, run.q, run.a, run.name, caller, added)
         end
         INLINE.journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", run.name,
             "i", run.ids_text or table.concat(run.ids, " "))
-        if run.waiter then
-            -- As prelude/place wakes it.
-            local after, id = string.sub(run.waiter, 2), run.ids[1]
+        if run.after then
+            local id, q, name, after = run.ids[1], run.q, run.name, run.after
+            local record, score = redis.call("HGET", messages, id), string.format("%.0f", added[1])
+            INLINE.hand(own, wake_base, q, name, after, id, score, record, messages, KEYS[9], ARGV[5], {})
+        elseif run.waiter then
+            local itself = string.sub(run.waiter, 2)
             redis.call("ZREM", run.w, run.waiter)
-            if run.is_handed then
-                local record, score, q, name = redis.call("HGET", messages, id), string.format("%.0f", added[1]), run.q, run.name
-                INLINE.hand(own, wake_base, q, name, after, id, score, record, KEYS[9], ARGV[5], {})
-                if string.byte(after) == 33 then redis.call("HDEL", messages, id) end
-            else
-                local waiting_token = INLINE.token_in(after)
-                redis.call("HINCRBY", run.q, "nw", -1)
-                redis.call("HSET", own, waiting_token, "K" .. run.name)
-                redis.call("RPUSH", wake_base .. waiting_token, "1")
-            end
+            INLINE.wake_lone(own, wake_base, run.q, run.name, INLINE.token_in(itself))
         end
     end
     return { 0, all + by_puts, redis.call("ZCARD", source.a), {}, {}, {}, {}, used }
