@@ -8,6 +8,7 @@ target does what is left.
 from __future__ import annotations
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,13 +16,12 @@ from enum import StrEnum
 
 from recovery.claim import Claim, ClaimLostError, RecoveryClaims
 from recovery.leftovers import admin_remains, leases_under, oldest_recoveries
-from recovery.prepared_units import prepared_under
 from recovery.report import Recovery, from_record, is_unfencing
 from recovery.structure import dead_under, fence, resolve_dead, unfence
 from recovery.subscriptions import end_subscriptions
 from recovery.target import Target, Targets
 from sharedq.calls.handles.orphans import delete_orphans
-from sharedq.calls.unit.in_doubt import complete
+from sharedq.calls.unit.in_doubt import PreparedUnit, complete, prepared_units
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
 from sharedq.members.lease import RENEWALS_PER_LEASE
@@ -432,3 +432,25 @@ class _Recoverer:
 
 def _ignore(_phase: Phase, _reports: Sequence[RecoveryReport]) -> None:
     """The default listener: does nothing."""
+
+
+def prepared_under(group: Group, targets: Targets) -> tuple[Counter[str], dict[str, list[PreparedUnit]]]:
+    """Return what *targets* prepared that stays in doubt, and what they decided but did not complete.
+
+    Call this after the structures are resolved: by then, all of them have set apart what the targets had prepared.
+
+    Returns:
+        Both by target token: how many units of work stay in doubt, and which units of work to complete.
+
+    Raises:
+        MQIError: 2009.
+    """
+    in_doubt, decided = Counter[str](), defaultdict[str, list[PreparedUnit]](list)
+    for unit in prepared_units(group):
+        if (target := targets.covering(unit.owner if unit.outcome is None else unit.decided_by)) is None:
+            continue
+        if unit.outcome is None:
+            in_doubt[target.token] += 1
+        else:
+            decided[target.token].append(unit)
+    return in_doubt, decided

@@ -15,8 +15,7 @@ from typing import Any, Final
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 from sharedq.properties.names import DESCRIPTOR_FIELDS, name_at
-from sharedq.selectors.numbers import MOST_EXACT, number_of
-from sharedq.selectors.parser import Node
+from sharedq.selectors.parser import MOST_EXACT, Node, number_of
 
 #: ``bytes`` are a byte string.
 Operand = int | float | str | bytes | bool | None

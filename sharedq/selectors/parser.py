@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sharedq.properties.names import DESCRIPTOR, DESCRIPTOR_FIELDS, SYNONYMS, is_accessible, kept_name, place_of
-from sharedq.selectors.numbers import number_of
 from sharedq.selectors.tokens import ExtendedSelectorError, Kind, SelectorError, Token, tokens
 
 Node = tuple[Any, ...]
 
+#: Up to here a ``float`` is exact for every whole number.
+MOST_EXACT: Final = 1 << 53
 #: How deep brackets, signs and NOT may stand in each other.
 _MOST_LEVELS: Final = 30
 _COMPARISONS: Final = ("=", "<>", "<=", ">=", "<", ">")
@@ -268,3 +269,8 @@ def _literal_for(other: Node, node: Node) -> Node:
     if node[0] == "text" and other[0] == "field":
         return ("text", node[1].rstrip(" "))
     return node
+
+
+def number_of(value: int) -> float:
+    """A whole number as it is compared: itself if no ``float`` is exact for it and it has 64 bits; else a ``float``."""
+    return value if abs(value) > MOST_EXACT and -(1 << 63) <= value < 1 << 63 else float(value)

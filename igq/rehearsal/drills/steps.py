@@ -14,9 +14,10 @@ from igq.rehearsal.drills.stage import Stage
 from igq.rehearsal.drills.troubles import doubt, faults
 from igq.rehearsal.drills.troubles.bulk import Bulk
 from igq.rehearsal.drills.troubles.losses import CUTS, LostStructure
-from igq.rehearsal.drills.troubles.zombies import deeds_since
 from igq.rehearsal.load import view, waits
 from igq.rehearsal.load.rows.departures import QMGRS
+from sharedq.members.group import Group
+from sharedq.reading.journal import read_entries
 
 _RETRY_TIMEOUT_S = 60.0
 _P = ParamSpec("_P")
@@ -436,3 +437,15 @@ def drain(stage: Stage) -> None:
     scene.finish_load()
     stage.tell("drained")
     scene.stop_managers()
+
+
+def deeds_since(group: Group, incarnation: str, since_ms: int) -> list[str]:
+    """List what was done under *incarnation*, or a program of it, after *since_ms* of the Redis clock: a line each."""
+    client = group.client()
+    found: list[str] = []
+    for name in group.structure_names():
+        for entry in read_entries(client, group.structure(name), f"{since_ms + 1}-0"):
+            owner = entry.fields[b"o"].decode()
+            if owner.startswith(f"{incarnation}."):
+                found.append(f"{entry.fields[b'e'].decode()} by {owner} in {name} at {entry.stream_id}")
+    return found

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-STRUCTURE_NAME_LENGTH = 12
-
 #: The transmit queue: defined once, with parts (``sharedq.objects.store.parts``).
 SYSTEM_QSG_TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
 #: Separates its name and a manager's in the name of a part in an application structure. No object name contains it.

@@ -9,8 +9,7 @@ import pytest
 from igq.agent.progress.report import AgentState
 from igq.errors import CommandError
 from igq.operations import look as looking
-from igq.operations.look import StatusRequest, chosen, look
-from igq.operations.rates import Rates
+from igq.operations.look import Rates, StatusRequest, chosen, look
 from igq.operations.troubles import troubles
 from sharedq.mqi.constants import OpenOption, PutOption
 from tests.support.agents import show_agent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from igq.rehearsal.drills.troubles.zombies import deeds_since
+from igq.rehearsal.drills.steps import deeds_since
 from sharedq.mqi.constants import OpenOption, PutOption
 from tests.support.members import TestGroup
 

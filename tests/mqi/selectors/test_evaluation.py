@@ -28,8 +28,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.properties.names import DESCRIPTOR_FIELDS
 from sharedq.redis.script_source import split_header
 from sharedq.selectors.evaluation import Subject, evaluate, value_of
-from sharedq.selectors.numbers import number_of
-from sharedq.selectors.parser import Node, parse
+from sharedq.selectors.parser import Node, number_of, parse
 from sharedq.selectors.selector import needles
 from tests.support.server import Server
 from tests.unit.properties.test_headers import rfh2

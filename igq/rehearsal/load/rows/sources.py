@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from igq.rehearsal.load.rows.departures import Departure, by_day
+from igq.rehearsal.load.rows.departures import QMGRS, Departure, by_day
+
+_DAY_ROWS = 200
+_AIRCRAFT = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,20 @@ class Source:
 
             return by_day(read_flights(self.count))
         if self.kind == "made-up":
-            from igq.rehearsal.load.rows.made_up_rows import made_up_departures
-
             return by_day(made_up_departures(self.count or 0, self.seed))
         raise ValueError(f"no such source: {self.kind}")
+
+
+def made_up_departures(count: int, seed: int) -> Iterator[Departure]:
+    """Yield *count* departures, the same for the same *seed*.
+
+    Some aircraft have several on one day, some rows have no tail number.
+    """
+    generator = random.Random(seed)
+    for row in range(count):
+        number = generator.randrange(_AIRCRAFT + 2)
+        aircraft = f"N{number:03d}IG" if number < _AIRCRAFT else ""
+        source = generator.choice(QMGRS)
+        departs = f"{generator.randrange(5, 24):02d}{generator.randrange(60):02d}"
+        fields = {"row": str(row), "origin": source, "tailnum": aircraft, "sched_dep_time": departs, "pad": "." * 120}
+        yield Departure(row, source, aircraft, f"day {row // _DAY_ROWS}", departs, fields)
