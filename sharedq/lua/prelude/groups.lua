@@ -52,53 +52,54 @@ local function is_member(queue, record)
     return bit.band(flags, SEGMENT + LAST_SEGMENT + IN_GROUP + LAST_IN_GROUP) ~= 0
 end
 
--- The numbers that begin a record's tail (see sharedq/messages/record.py), each in four bytes, "" for the usual value:
--- version, report options, MsgType, Feedback, Encoding, CodedCharSetId.
-local function tail_numbers(record)
-    local correl, msgid, group = identifier_offsets(record)
-    local at = 6
-    if has(record, EXPIRY) then at = at + 8 end
-    if correl then at = at + 24 end
-    if msgid then at = at + 24 end
-    if group then at = at + 40 end
+-- The numbers that begin the tail of a member's record (see sharedq/messages/record.py), each in four bytes, "" for the
+-- usual value: version, report options, MsgType, Feedback, Encoding, CodedCharSetId. `at` is where the tail's predecessor, the
+-- GroupId with what belongs to it, ends. The latest are kept, because all segments of a message have the same.
+local latest_tail, latest_numbers = nil, nil
+local function tail_numbers(record, at)
+    local MASK_AND_NUMBERS = 28
     if has(record, DESTINATION) then at = at + 1 + string.byte(record, at) end
     at = at + 6
     at = at + 1 + string.byte(record, at)
-    local mask, texts = struct.unpack(">I4", record, at), {}
-    at = at + 4
+    local tail = string.sub(record, at, at + MASK_AND_NUMBERS - 1)
+    if tail == latest_tail then return latest_numbers end
+    local mask, texts = struct.unpack(">I4", tail), {}
+    at = 5
     for position = 1, 6 do
         texts[position] = ""
         if bit.band(mask, 2 ^ (position - 1)) ~= 0 then
-            texts[position] = string.sub(record, at, at + 3)
+            texts[position] = string.sub(tail, at, at + 3)
             at = at + 4
         end
     end
+    latest_tail, latest_numbers = tail, texts
     return texts
 end
 
 -- Type of a report, in four bytes; nil for any other message. Exceptions tell their reason in Feedback, and are one type.
-local function report_type(record)
+local function report_type(numbers)
     local REPORT, APPLICATION_FIRST = 4, 65536
+    if numbers[3] == "" or struct.unpack(">i4", numbers[3]) ~= REPORT then return nil end
     -- MQFB_EXPIRATION, COA, COD, ACTIVITY, PAN, NAN
     local TYPES = { [258] = true, [259] = true, [260] = true, [269] = true, [275] = true, [276] = true }
-    local numbers = tail_numbers(record)
-    if numbers[3] == "" or struct.unpack(">i4", numbers[3]) ~= REPORT then return nil end
     local feedback = numbers[4] ~= "" and struct.unpack(">i4", numbers[4]) or 0
     if not (TYPES[feedback] or feedback >= APPLICATION_FIRST) then feedback = 0 end
     return struct.pack(">i4", feedback)
 end
 
 local function member_of(record)
+    local GROUP_BYTES = 40
     local _, _, at = identifier_offsets(record)
     local seq, offset, flags, length = struct.unpack(">I4I4I4i4", record, at + 24)
     local is_segment = bit.band(flags, SEGMENT + LAST_SEGMENT) ~= 0
-    local of_type = is_segment and report_type(record)
+    local numbers = is_segment and tail_numbers(record, at + GROUP_BYTES)
+    local of_type = is_segment and report_type(numbers)
     return {
+        numbers = numbers,
         -- Of a report about a segment: its logical message, and its type.
         of_type = of_type and string.sub(record, at, at + 27) .. of_type or nil,
         group = string.sub(record, at, at + 23),
         message = string.sub(record, at, at + 27),
-        position = string.sub(record, at, at + 31),
         seq = seq,
         offset = offset,
         -- A report about a segment takes up the place of that segment, whatever it carries of it.
@@ -188,12 +189,17 @@ local function groups_of(queue, messages)
         return end_of(step, prefix, member.offset + member.length, member.offset, known, -1)
     end
 
-    local function count(member, step)
+    -- Segments of one logical message, or one message that is none.
+    local function count(members, step)
+        local member = members[1]
         local now = counted(member)
         local complete, last = now.complete, now.last
         if member.is_segment then
-            local there = now.there + step * member.length
-            local all = end_of_message(step, "Y" .. member.message, member, now.all)
+            local there, all = now.there, now.all
+            for _, each in ipairs(members) do
+                there = there + step * each.length
+                all = end_of_message(step, "Y" .. each.message, each, all)
+            end
             keep(member.message, there, all, -1)
             local is_message = all >= 0 and there == all
             if is_message and not now.is_message then complete = complete + 1 end
@@ -201,8 +207,10 @@ local function groups_of(queue, messages)
         else
             complete = complete + step
         end
-        if member.is_last and (not member.is_segment or member.is_last_segment) then
-            last = end_of(step, "Z" .. member.group, member.seq, member.offset, last, 0)
+        for _, each in ipairs(members) do
+            if each.is_last and (not each.is_segment or each.is_last_segment) then
+                last = end_of(step, "Z" .. each.group, each.seq, each.offset, last, 0)
+            end
         end
         keep(member.group, complete, last, 0)
     end
@@ -212,9 +220,13 @@ local function groups_of(queue, messages)
         return all >= 0 and there == all
     end
 
-    local function count_of_type(member, step)
-        local there, all = two_numbers(redis.call("HGET", queue.g, member.of_type), 0, -1)
-        keep(member.of_type, there + step * member.length, end_of_message(step, "U" .. member.of_type, member, all), -1)
+    local function count_of_type(members, step)
+        local of_type = members[1].of_type
+        local there, all = two_numbers(redis.call("HGET", queue.g, of_type), 0, -1)
+        for _, each in ipairs(members) do
+            there, all = there + step * each.length, end_of_message(step, "U" .. of_type, each, all)
+        end
+        keep(of_type, there, all, -1)
     end
 
     local function list_group(step, member)
@@ -252,12 +264,13 @@ local function groups_of(queue, messages)
         end
     end
 
-    local function index(step, member, id, score, record)
-        local found, place = {}, place_text(score, id)
-        index_members(found, record, score, id, "c")
+    -- `is_short`: without "G" and "L".
+    local function entries_of(found, item, is_short)
+        local member, record, place = item.member, item.record, item.place
+        index_members(found, record, place, "c", is_short)
         found[#found + 1] = "S" .. struct.pack(">I4", member.seq) .. place
         if member.is_segment then
-            found[#found + 1] = "L" .. member.message .. place
+            if not is_short then found[#found + 1] = "L" .. member.message .. place end
             if member.of_type then
                 found[#found + 1] = "T" .. member.of_type .. struct.pack(">I4", member.offset) .. place
             end
@@ -267,65 +280,145 @@ local function groups_of(queue, messages)
         if has(record, EXPIRY) then
             found[#found + 1] = "E" .. member.group .. struct.pack(">I8", expiry_ms(record)) .. place
         end
-        if step == 1 then
-            local added = {}
-            for at, entry in ipairs(found) do added[2 * at - 1], added[2 * at] = 0, entry end
-            redis.call("ZADD", queue.i, unpack(added))
-            redis.call("ZADD", queue.r, score, id)
-        else
-            redis.call("ZREM", queue.i, unpack(found))
-            redis.call("ZREM", queue.r, id)
+    end
+
+    local function range_of(run, prefix)
+        local function at(item) return prefix .. struct.pack(">I4", item.member.offset) end
+        return "[" .. at(run[1]), "(" .. at(run[#run]) .. "\255"
+    end
+
+    -- In pieces: Lua passes some thousand arguments at most, and a member has up to nine entries.
+    local function index(step, run, is_alone_there)
+        local PIECE, message = 200, run[1].member.message
+        -- The entries of a whole logical message that goes are all there is under some prefixes.
+        local is_short = step == -1 and is_alone_there
+            and redis.call("ZLEXCOUNT", queue.i, "[L" .. message, "(L" .. message .. "\255") == #run
+        if is_short then
+            redis.call("ZREMRANGEBYLEX", queue.i, range_of(run, "G" .. message))
+            redis.call("ZREMRANGEBYLEX", queue.i, "[L" .. message, "(L" .. message .. "\255")
         end
-        redis.call("HINCRBY", queue.q, "gm", step)
+        for from = 1, #run, PIECE do
+            local found, places = {}, {}
+            for at = from, math.min(from + PIECE - 1, #run) do
+                entries_of(found, run[at], is_short)
+                if step == 1 then places[#places + 1] = run[at].score end
+                places[#places + 1] = run[at].id
+            end
+            if step == 1 then
+                INLINE.index_entries(queue.i, found)
+                redis.call("ZADD", queue.r, unpack(places))
+            else
+                redis.call("ZREM", queue.i, unpack(found))
+                redis.call("ZREM", queue.r, unpack(places))
+            end
+        end
+        redis.call("HINCRBY", queue.q, "gm", step * #run)
+    end
+
+    -- Whether nothing else is at the positions of a run, nor between them.
+    local function is_alone(step, run, prefix)
+        return redis.call("ZLEXCOUNT", queue.i, range_of(run, prefix)) == (step == 1 and 0 or #run)
+    end
+
+    local function add_all(members, step, add)
+        local segments = {}
+        for _, member in ipairs(members) do
+            if member.is_segment then segments[#segments + 1] = member else add({ member }, step) end
+        end
+        if #segments > 0 then add(segments, step) end
     end
 
     -- Of those at one position the first counts: one that comes in front of it counts instead, and so does the next one
-    -- after it has left.
-    -- Returns the one that counts from now on where another one has left.
-    local function recount(step, member, id, score, position, add)
-        local equals = entries(position, 2)
-        if step == -1 then
-            if equals[1].id ~= id then return end
-            add(member, -1)
-            if equals[2] then add(member_of(redis.call("HGET", messages, equals[2].id)), 1) end
-            return equals[2]
-        elseif not equals[1] or score < equals[1].score then
-            if equals[1] then add(member_of(redis.call("HGET", messages, equals[1].id)), -1) end
-            add(member, 1)
+    -- after it has left. Adds to `next_ones` those that count from now on where others have left. Returns whether a run of
+    -- some was alone there.
+    local function recount(step, run, prefix, add, next_ones)
+        local going, coming = {}, {}
+        local is_simple = #run > 1 and is_alone(step, run, prefix)
+        local its_own, others = step == -1 and going or coming, step == -1 and coming or going
+        for _, item in ipairs(run) do
+            local equals = is_simple and {} or entries(prefix .. struct.pack(">I4", item.member.offset), 2)
+            local counts, other = true, equals[1]
+            if step == -1 and other then
+                counts, other = other.id == item.id, equals[2]
+            elseif other then
+                counts = item.score < other.score
+            end
+            if counts then
+                its_own[#its_own + 1] = item.member
+                if other then
+                    others[#others + 1] = member_of(redis.call("HGET", messages, other.id))
+                    if step == -1 then next_ones[#next_ones + 1] = other end
+                end
+            end
         end
+        add_all(going, -1, add)
+        add_all(coming, 1, add)
+        return is_simple
     end
 
-    -- A member comes (step 1) or goes (step -1). Returns the level at which first items of its group are new, or -1, and
-    -- where it went the member that counts in its place, or that begins what is complete without it.
-    local function change(step, id, score, record)
-        local member = member_of(record)
+    -- A run comes (step 1) or goes (step -1): segments of one logical message in the order of their offsets, or one member.
+    -- Notes the levels at which first items of the group are new, and where it went the members that count in its place,
+    -- or one that begins what is complete without it.
+    local function change_run(step, run, next_ones)
+        local item, member, known = run[1], run[1].member, #next_ones
         local before = standing(member)
-        local place = place_text(score, id)
         if before.is_group then list_group(-1, member) end
         if before.is_segmented then list_message(-1, member) end
-        if step == -1 and member.is_first then list_first(-1, before.level, place, record) end
-        local next_one = recount(step, member, id, score, "G" .. member.position, count)
+        if step == -1 and member.is_first then list_first(-1, before.level, item.place, item.record) end
+        local is_alone_there = recount(step, run, "G" .. member.message, count, next_ones)
         local is_new_of_type = false
         if member.of_type then
             local was_there = is_type_there(member)
-            local place_of_type = "T" .. member.of_type .. struct.pack(">I4", member.offset)
-            next_one = recount(step, member, id, score, place_of_type, count_of_type) or next_one
+            recount(step, run, "T" .. member.of_type, count_of_type, next_ones)
             is_new_of_type = not was_there and is_type_there(member)
         end
-        index(step, member, id, score, record)
+        index(step, run, is_alone_there)
         local after = standing(member)
         if after.is_group then list_group(1, member) end
         if after.is_segmented then list_message(1, member) end
-        if after.level ~= before.level then move_firsts(member, before.level, after.level, id) end
-        if step == -1 and not next_one then
+        if after.level ~= before.level then move_firsts(member, before.level, after.level, item.id) end
+        if step == -1 and #next_ones == known then
             local is_new_message = after.is_segmented and not before.is_segmented or is_new_of_type
             local begins = after.level > before.level and member.group .. FIRST
                 or is_new_message and member.message .. struct.pack(">I4", 0)
-            next_one = begins and entries("G" .. begins, 1)[1]
+            next_ones[#next_ones + 1] = begins and entries("G" .. begins, 1)[1] or nil
         end
-        if step == 1 and member.is_first then list_first(1, after.level, place, record) end
-        if member.is_first then return own_level(after.level, member), next_one end
-        return (after.level > before.level or is_new_of_type) and after.level or -1, next_one
+        if step == 1 and member.is_first then list_first(1, after.level, item.place, item.record) end
+        -- As if they had come one by one, and the last of them had made complete what is complete.
+        if member.is_first then item.level = own_level(#run > 1 and before.level or after.level, member) end
+        if not member.is_first or #run > 1 then
+            run[#run].level = (after.level > before.level or is_new_of_type) and after.level or -1
+        end
+    end
+
+    -- The segments that follow the one at a place of the list in its logical message, with it, as long as they are in order.
+    local function run_from(items, from)
+        local run = { items[from] }
+        local first = items[from].member
+        for at = from + 1, first.is_segment and #items or 0 do
+            local member = items[at].member
+            local is_next = member.is_segment and member.message == first.message and member.of_type == first.of_type
+            if not is_next or member.offset <= items[at - 1].member.offset then break end
+            run[#run + 1] = items[at]
+        end
+        return run
+    end
+
+    -- Members come (step 1) or go (step -1): tables with id, score and record, and if they are known with `member` (member_of)
+    -- and `place` (place_text). Each gets the `level` at which first items of its group are new, or -1. Returns where they
+    -- went the members that count in their places, or that begin what is complete without them.
+    local function change(step, items)
+        for _, item in ipairs(items) do
+            item.member, item.level = item.member or member_of(item.record), -1
+            item.place = item.place or place_text(item.score, item.id)
+        end
+        local from, next_ones = 1, {}
+        while from <= #items do
+            local run = run_from(items, from)
+            change_run(step, run, next_ones)
+            from = from + #run
+        end
+        return next_ones
     end
 
     -- Whether the logical message of a member can be put together: of reports all of its type must be there.

@@ -13,32 +13,36 @@ local function take_lock_off(queue, messages, expiry, handle, marks)
     local text = redis.call("HGET", queue.l, handle)
     if not text then return {} end
     redis.call("HDEL", queue.l, handle)
-    local items = {}
+    local items, looked_at = {}, {}
     queue.was_locked = {}
     for id, score in string.gmatch(text, "(%S+):(%d+)") do
         local item = { id = id, score = tonumber(score), record = redis.call("HGET", messages, id) }
         if not (needs_look(id) and is_member(queue, item.record)) then redis.call("ZADD", queue.a, score, id) end
-        if needs_look(id) then item.level = look_after(queue, messages, expiry, 1, id, item.score, item.record) end
+        if needs_look(id) then looked_at[#looked_at + 1] = item end
         if marks then marks.show(item) end
         items[#items + 1], queue.was_locked[id] = item, true
     end
+    look_after_all(queue, messages, expiry, 1, looked_at)
     redis.call("HINCRBY", queue.q, "lk", -#items)
     return items
 end
 
 local function lock(queue, messages, expiry, handle, items, marks)
     if #items == 0 then return end
-    local pairs_text = {}
+    local pairs_text, staying, others = {}, {}, {}
     for position, item in ipairs(items) do
         redis.call("ZREM", queue.a, item.id)
-        -- A message that stays locked reveals nothing: else each look of a waiting handle would wake the other waiters.
-        local revealed, stays = queue.revealed, queue.was_locked and queue.was_locked[item.id]
-        if stays then queue.revealed = nil end
-        if needs_look(item.id) then look_after(queue, messages, expiry, -1, item.id, item.score, item.record) end
-        queue.revealed = revealed
+        local into = queue.was_locked and queue.was_locked[item.id] and staying or others
+        if needs_look(item.id) then into[#into + 1] = item end
         if marks then marks.hide(item.id) end
         pairs_text[position] = string.format("%s:%.0f", item.id, item.score)
     end
+    -- A message that stays locked reveals nothing: else each look of a waiting handle would wake the other waiters.
+    local revealed = queue.revealed
+    queue.revealed = nil
+    look_after_all(queue, messages, expiry, -1, staying)
+    queue.revealed = revealed
+    look_after_all(queue, messages, expiry, -1, others)
     redis.call("HSET", queue.l, handle, table.concat(pairs_text, " "))
     redis.call("HINCRBY", queue.q, "lk", #items)
 end

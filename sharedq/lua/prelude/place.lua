@@ -6,32 +6,47 @@ to which this file adds the messages that can be got now because a member left; 
 them. `handed` counts those handed. A put wakes one waiting get and all waiting browses: see `wake_for`.
 USES record, groups, journal
 ]]
--- Keeps what is known of one message that needs a look, beside its place among the available ones: index entries,
--- expiry, and for a member everything (prelude/groups). `step` is 1 when it comes, -1 when it goes. Returns for a
--- member the level at which first items are new, or -1.
-local function look_after(queue, messages, expiry, step, id, score, record)
-    local level = nil
-    if queue.r and is_member(queue, record) then
-        local next_one
-        level, next_one = groups_of(queue, messages).change(step, id, score, record)
-        if next_one and queue.revealed then table.insert(queue.revealed, next_one) end
-    else
-        local entries = {}
-        index_members(entries, record, score, id)
-        if step == 1 then
-            for _, entry in ipairs(entries) do redis.call("ZADD", queue.i, 0, entry) end
-        elseif #entries > 0 then
-            redis.call("ZREM", queue.i, unpack(entries))
-        end
-    end
-    if has(record, EXPIRY) then
-        if step == 1 then
-            redis.call("ZADD", expiry, expiry_ms(record), queue.name .. " " .. id)
+-- Keeps what is known of messages that need a look, beside their places among the available ones: index entries,
+-- expiry, and for members everything (prelude/groups). `step` is 1 when they come, -1 when they go. A message is a table with
+-- id, score and record, and a member gets the `level` at which first items are new, or -1.
+local function look_after_all(queue, messages, expiry, step, items)
+    local members, expiring = {}, {}
+    for _, item in ipairs(items) do
+        local id, record = item.id, item.record
+        if queue.r and (item.member or is_member(queue, record)) then
+            members[#members + 1] = item
         else
-            redis.call("ZREM", expiry, queue.name .. " " .. id)
+            local entries = {}
+            index_members(entries, record, place_text(item.score, id))
+            if step == 1 then
+                INLINE.index_entries(queue.i, entries)
+            elseif #entries > 0 then
+                redis.call("ZREM", queue.i, unpack(entries))
+            end
+        end
+        if has(record, EXPIRY) then
+            if step == 1 then expiring[#expiring + 1] = expiry_ms(record) end
+            expiring[#expiring + 1] = queue.name .. " " .. id
         end
     end
-    return level
+    -- In pieces: Lua passes some thousand arguments at most.
+    local PIECE = 2000
+    for from = 1, #expiring, PIECE do
+        local to = math.min(from + PIECE - 1, #expiring)
+        if step == 1 then
+            redis.call("ZADD", expiry, unpack(expiring, from, to))
+        else
+            redis.call("ZREM", expiry, unpack(expiring, from, to))
+        end
+    end
+    if #members == 0 then return end
+    for _, one in ipairs(groups_of(queue, messages).change(step, members)) do
+        if queue.revealed then table.insert(queue.revealed, one) end
+    end
+end
+
+local function look_after(queue, messages, expiry, step, id, score, record)
+    look_after_all(queue, messages, expiry, step, { { id = id, score = score, record = record } })
 end
 
 -- Takes a message whose time has passed out of everything but its place, which is the caller's to leave. False where its
@@ -284,19 +299,22 @@ local function index_looked_at(queue, messages, expiry, added, records)
     end
     if #plain > 0 then redis.call("ZADD", queue.a, unpack(plain)) end
     -- Identifiers alone, by far the most frequent, are indexed in one command.
-    local entries, levels = {}, {}
+    local entries, others = {}, {}
     for position = 1, #added / 2 do
         local score, id, record = added[2 * position - 1], added[2 * position], records[position]
         if needs_look(id) then
             local flags = string.byte(record, 1)
             if bit.band(flags, EXPIRY + GROUP) ~= 0 then
-                levels[position] = look_after(queue, messages, expiry, 1, id, score, record)
+                others[#others + 1] = { id = id, score = score, record = record, position = position }
             else
                 INLINE.identifiers(entries, id, score, record)
             end
         end
     end
     INLINE.index_entries(queue.i, entries)
+    local levels = {}
+    if #others > 0 then look_after_all(queue, messages, expiry, 1, others) end
+    for _, item in ipairs(others) do levels[item.position] = item.level end
     return levels
 end
 

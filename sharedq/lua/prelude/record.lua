@@ -34,11 +34,11 @@ end
 
 -- Where the identifiers of a record start: CorrelId, MsgId, GroupId (nil where there is none).
 local function identifier_offsets(record)
-    local at, correl, msgid, group = 6, nil, nil, nil
-    if has(record, EXPIRY) then at = at + 8 end
-    if has(record, CORREL) then correl, at = at, at + 24 end
-    if has(record, MSGID) then msgid, at = at, at + 24 end
-    if has(record, GROUP) then group = at end
+    local flags, at, correl, msgid, group = string.byte(record, 1), 6, nil, nil, nil
+    if bit.band(flags, EXPIRY) ~= 0 then at = at + 8 end
+    if bit.band(flags, CORREL) ~= 0 then correl, at = at, at + 24 end
+    if bit.band(flags, MSGID) ~= 0 then msgid, at = at, at + 24 end
+    if bit.band(flags, GROUP) ~= 0 then group = at end
     return correl, msgid, group
 end
 
@@ -66,10 +66,10 @@ local function place_text(score, id)
     return id == usual_id(score) and order or order .. id
 end
 
--- Appends the index entries of a message to the list `into`. Members of groups have their CorrelIds apart ("c").
-local function index_members(into, record, score, id, correl_kind)
+-- Appends the index entries of a message to the list `into`; `tail` is its place_text. Members of groups have their CorrelIds
+-- apart ("c"). `is_short`: without "G".
+local function index_members(into, record, tail, correl_kind, is_short)
     local correl, msgid, group = identifier_offsets(record)
-    local tail = place_text(score, id)
     if correl then into[#into + 1] = (correl_kind or "C") .. string.sub(record, correl, correl + 23) .. tail end
     if msgid then into[#into + 1] = "M" .. string.sub(record, msgid, msgid + 23) .. tail end
     if correl and msgid then
@@ -81,7 +81,7 @@ local function index_members(into, record, score, id, correl_kind)
     if bit.band(struct.unpack(">I4", record, group + 32), 30) == 0 then
         into[#into + 1] = "O" .. string.sub(record, group, group + 23) .. tail
     else
-        into[#into + 1] = "G" .. string.sub(record, group, group + 31) .. tail
+        if not is_short then into[#into + 1] = "G" .. string.sub(record, group, group + 31) .. tail end
         into[#into + 1] = "H" .. string.sub(record, group, group + 23) .. tail
     end
 end

@@ -223,11 +223,13 @@ local function find_wanted(queue, messages, want, after)
     return best
 end
 
--- All segments of the logical message that `head` begins, in order; nil when there is a hole in it.
+-- All segments of the logical message that `head` begins, in order; nil when there is a hole in it. Beyond SEGMENTS_MAX
+-- it reads no further.
+local SEGMENTS_MAX = 2000
 local function segments_of(queue, messages, head)
     local PAGE = 500
     local first = member_of(head.record)
-    head.length = first.length
+    head.length, head.member = first.length, first
     if first.is_last_segment then return { head } end
     -- Of several at one offset the first by place; but it is this head that was found.
     local prefix = first.of_type and "T" .. first.of_type or "G" .. first.message
@@ -236,17 +238,19 @@ local function segments_of(queue, messages, head)
         local entries = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, PAGE)
         for _, entry in ipairs(entries) do
             from = "(" .. entry
-            local at = struct.unpack(">I4", entry, #prefix + 1)
+            local at, score = struct.unpack(">I4I7", entry, #prefix + 1)
             if at == offset then
-                local score = struct.unpack(">I7", entry, #prefix + 5)
-                local id = string.sub(entry, #prefix + 5 + ORDER_BYTES)
+                local place = string.sub(entry, #prefix + 5)
+                local id = string.sub(place, 1 + ORDER_BYTES)
                 if id == "" then id = usual_id(score) end
                 local record = redis.call("HGET", messages, id)
                 local member = member_of(record)
                 if member.of_type == first.of_type then
-                    found[#found + 1] = { id = id, score = score, record = record, length = member.length }
+                    found[#found + 1] = {
+                        id = id, score = score, record = record, length = member.length, member = member, place = place,
+                    }
                     offset = offset + member.length
-                    if member.is_last_segment then return found end
+                    if member.is_last_segment or #found > SEGMENTS_MAX then return found end
                 end
             end
         end

@@ -64,7 +64,7 @@ REPLY       { 0 | 2079 | 2080, length of the first message, { score of the first
             | { 2033 [, "B" wait as a browse from now on, or ""] [, ms until a mark ends] }
             | { 4 } messages are marked: say the handle | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
-            | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
+            | 2102 RESOURCE_PROBLEM | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
             | 2024 SYNCPOINT_LIMIT_REACHED | 2200 MSG_MARKED_BROWSE_CO_OP | 2245 INCONSISTENT_UOW | 2247 MATCH_OPTIONS_ERROR | 2255 UOW_NOT_AVAILABLE
 INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
 RIGHTS      asked by structure/attach
@@ -160,13 +160,18 @@ want.goes_on = not is_woken and ARGV.horizon ~= "0"
 
 local expired, found_dead, got = {}, 0, 0
 local function take_from_place(item)
-    redis.call("ZREM", queue.a, item.id)
+    -- Members have no place among the others.
+    if not item.member then redis.call("ZREM", queue.a, item.id) end
     if marks then marks.drop(item.id) end
 end
 
-local function take_out(item)
-    take_from_place(item)
-    if needs_look(item.id) then look_after(queue, messages, expiry, -1, item.id, item.score, item.record) end
+local function take_out(items)
+    local looked_at = {}
+    for _, item in ipairs(items) do
+        take_from_place(item)
+        if needs_look(item.id) then looked_at[#looked_at + 1] = item end
+    end
+    look_after_all(queue, messages, expiry, -1, looked_at)
 end
 
 local function discard(item)
@@ -209,9 +214,9 @@ local function find_living()
     return nil, after
 end
 
-local function character_set(record)
-    local numbers = tail_numbers(record)
-    return numbers[5] .. "/" .. numbers[6]
+local function have_one_set(item, other)
+    local numbers, others = item.member.numbers, other.member.numbers
+    return numbers[5] == others[5] and numbers[6] == others[6]
 end
 
 -- The getter was woken and found nothing.
@@ -309,6 +314,18 @@ local function refuse(reason)
     return finish({ reason })
 end
 
+-- Whether too much is to be done for so many segments. One that has identifiers of its own or expires has more entries, one that
+-- is locked leaves and comes with each call of the handle, and a report is counted by its type, too.
+local function are_too_many()
+    if #items == 1 then return false end
+    local work = 0
+    for _, item in ipairs(items) do
+        work = work + (bit.band(string.byte(item.record), EXPIRY + CORREL + MSGID) == 0 and 1 or 2)
+    end
+    return work * (asks_lock and 2 or 1) * (first.member.of_type and 2 or 1) > SEGMENTS_MAX
+end
+
+if are_too_many() then return refuse(MQRC.RESOURCE_PROBLEM) end
 if is_fixed then
     want.level, want.group, want.seq, want.offset = 0, "", "", ""
     local is_other = want.id ~= "" and want.id ~= first.id
@@ -333,13 +350,10 @@ local function length_of(item)
 end
 
 local used = #items
-if #items > 1 then
-    local set = character_set(first.record)
-    for position, item in ipairs(items) do
-        if character_set(item.record) ~= set then
-            used = position - 1
-            break
-        end
+for position = 2, #items do
+    if not have_one_set(items[position], first) then
+        used = position - 1
+        break
     end
 end
 local is_in_unit = mode == "1" or (mode == "2" and is_persistent)
@@ -386,17 +400,15 @@ if reply[1] == MQRC.TRUNCATED_MSG_FAILED then
 end
 
 local taken, bytes = {}, total
-for position = 1, used do
-    take_out(items[position])
-    taken[position] = items[position]
-end
+for position = 1, used do taken[position] = items[position] end
+take_out(taken)
 while #taken < count do
     local more = find_living()
     local length = more and length_of(more[1])
     if not more or length > length_max or bytes + length > bytes_max then break end
     bytes = bytes + length
     give(more[1])
-    take_out(more[1])
+    take_out(more)
     taken[#taken + 1] = more[1]
 end
 
