@@ -1,10 +1,9 @@
-"""Judges journals by DuckDB, one for each line of standard input, because a process has one engine."""
+"""Judges journals by DuckDB, one for each request on standard input, because a process has one engine."""
 
 from __future__ import annotations
 
-import json
+import pickle
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from igq.pipeline.engine.choice import DUCKDB, choose
@@ -18,17 +17,21 @@ def main() -> None:
     from igq.pipeline.engine.duckdb_tables import duckdb_session
     from igq.pipeline.errors import PipelineError
 
-    for line in sys.stdin:
-        asked = json.loads(line)
+    while True:
+        try:
+            asked = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
         run = asked.pop("run")
+        answer: object
         try:
             with duckdb_session() as session:
                 records = read_run(session, Path(run)) if run else None
-                verdict, series = audit(session, JournalPart(**asked), records)
-            answer = asdict(verdict) | asdict(series)
+                answer = audit(session, JournalPart(**asked), records)
         except PipelineError as error:
-            answer = {"error": str(error)}
-        print(json.dumps(answer), flush=True)
+            answer = error
+        pickle.dump(answer, sys.stdout.buffer)
+        sys.stdout.flush()
 
 
 main()

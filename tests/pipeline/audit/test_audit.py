@@ -1,4 +1,7 @@
-"""The audit passes a clean run and finds each planted defect."""
+"""The audit passes a clean run and finds each planted defect.
+
+DuckDB judges most cases. Some are for both engines, and `test_engines` has all findings at once for both.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,11 @@ from tests.pipeline.audit import engines
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 from tests.pipeline.synthetic import SyntheticRun
 
-pytestmark = pytest.mark.spark
-
 NO_FAULT = dict.fromkeys(FAULTS, 0)
 
 
-def judge(spark: SparkSession, url: str, run: Path | None = None) -> Verdict:
-    return engines.judge(spark, JournalPart(GROUP, url), run)
+def judge(url: str, run: Path | None = None) -> Verdict:
+    return engines.judge(JournalPart(GROUP, url), run)
 
 
 def faults(verdict: Verdict) -> dict[str, int]:
@@ -36,11 +37,11 @@ def faults(verdict: Verdict) -> dict[str, int]:
 
 @pytest.mark.share
 def test_a_clean_run_passes_and_every_copy_is_counted(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+    redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
     SyntheticRun(journal, groups=10).write(tmp_path)
 
-    verdict = judge(spark, redis_url, tmp_path)
+    verdict = judge(redis_url, tmp_path)
 
     assert verdict.is_passed
     assert faults(verdict) == NO_FAULT
@@ -54,7 +55,7 @@ def test_a_clean_run_passes_and_every_copy_is_counted(
 
 @pytest.mark.parametrize("outcome", ["", "unknown"])
 def test_a_delivery_that_only_the_journal_has_is_reported(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, outcome: str
+    redis_url: str, journal: HandWrittenJournal, tmp_path: Path, outcome: str
 ) -> None:
     """A program was killed after its commit, or has lost its message."""
     SyntheticRun(journal, groups=2).write(tmp_path)
@@ -64,7 +65,7 @@ def test_a_delivery_that_only_the_journal_has_is_reported(
     kept = [json.dumps(row | {"outcome": outcome})] if outcome else []
     path.write_text("\n".join([*kept, *more]) + "\n")
 
-    verdict = judge(spark, redis_url, tmp_path)
+    verdict = judge(redis_url, tmp_path)
 
     assert verdict.is_passed
     assert verdict.counts["delivered"] == verdict.counts["expected"] == 16
@@ -72,14 +73,12 @@ def test_a_delivery_that_only_the_journal_has_is_reported(
     assert named == ([] if outcome else [f"{row['path']} {row['correl']}"])
 
 
-def test_a_clean_journal_passes_without_records(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
-) -> None:
+def test_a_clean_journal_passes_without_records(redis_url: str, journal: HandWrittenJournal, tmp_path: Path) -> None:
     SyntheticRun(journal, groups=3).write(tmp_path)
     journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", ["900"])
     journal.store("APPL1", "900")
 
-    verdict = judge(spark, redis_url)
+    verdict = judge(redis_url)
 
     assert faults(verdict) == NO_FAULT
     assert (verdict.counts["sent"], verdict.counts["delivered"], verdict.counts["on_queue"]) == (25, 24, 1)
@@ -95,7 +94,6 @@ def test_a_clean_journal_passes_without_records(
     ],
 )
 def test_a_planted_defect_is_found_named_and_nothing_else_is(
-    spark: SparkSession,
     redis_url: str,
     journal: HandWrittenJournal,
     tmp_path: Path,
@@ -106,7 +104,7 @@ def test_a_planted_defect_is_found_named_and_nothing_else_is(
 ) -> None:
     SyntheticRun(journal, groups=5, **defect).write(tmp_path)  # type: ignore[arg-type]
 
-    verdict = judge(spark, redis_url, tmp_path)
+    verdict = judge(redis_url, tmp_path)
 
     assert not verdict.is_passed
     assert faults(verdict) == NO_FAULT | {fault: len(named)}
@@ -115,6 +113,7 @@ def test_a_planted_defect_is_found_named_and_nothing_else_is(
 
 
 @pytest.mark.share
+@pytest.mark.spark
 def test_the_journal_alone_shows_loss_duplicates_and_phantoms(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
@@ -129,13 +128,14 @@ def test_the_journal_alone_shows_loss_duplicates_and_phantoms(
     journal.expire("APPL1", "Q", owner, ["3"])
     journal.store("APPL1", "4")
 
-    verdict = judge(spark, redis_url)
+    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url))
 
     found = {name: [finding.copy for finding in verdict.findings[name]] for name in FAULTS if verdict.counts[name]}
     assert found == {"lost": ["APPL1/1"], "duplicated": ["APPL1/2"], "unexpected": ["APPL1/5", "APPL1/6"]}
     assert (verdict.counts["expired"], verdict.counts["on_queue"]) == (1, 1)
 
 
+@pytest.mark.spark
 def test_every_copy_that_a_finding_is_about_is_in_a_table(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
@@ -159,9 +159,7 @@ def test_every_copy_that_a_finding_is_about_is_in_a_table(
     assert [row["copy"] for row in table.where(F.col("finding") == "on_queue").collect()] == ["APPL1/900"]
 
 
-def test_a_message_expired_in_a_unit_of_work_counts_at_its_commit(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
-) -> None:
+def test_a_message_expired_in_a_unit_of_work_counts_at_its_commit(redis_url: str, journal: HandWrittenJournal) -> None:
     manager = "EWR.1.1.1"
     journal.define("APPL1")
     journal.put("APPL1", "Q", manager, ["1", "2"])
@@ -172,15 +170,13 @@ def test_a_message_expired_in_a_unit_of_work_counts_at_its_commit(
             journal.end("APPL1", ends, unit, 1)
     journal.store("APPL1", "2")
 
-    verdict = judge(spark, redis_url)
+    verdict = judge(redis_url)
 
     assert not [name for name in FAULTS if verdict.counts[name]]
     assert (verdict.counts["expired"], verdict.counts["on_queue"] + verdict.counts["uncommitted"]) == (1, 1)
 
 
-def test_an_undone_put_never_counts_however_its_unit_ends(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
-) -> None:
+def test_an_undone_put_never_counts_however_its_unit_ends(redis_url: str, journal: HandWrittenJournal) -> None:
     owner = "EWR.1.1.1"
     journal.define("APPL1")
     for number, ends in enumerate(("commit", "backout", ""), start=1):
@@ -192,15 +188,13 @@ def test_an_undone_put_never_counts_however_its_unit_ends(
             journal.end("APPL1", ends, unit, 1)
     journal.store("APPL1", "11", "31")
 
-    verdict = judge(spark, redis_url)
+    verdict = judge(redis_url)
 
     assert faults(verdict) == NO_FAULT
     assert [verdict.counts[name] for name in ("sent", "on_queue", "uncommitted")] == [1, 1, 1]
 
 
-def test_a_message_handed_over_and_returned_is_delivered_once(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
-) -> None:
+def test_a_message_handed_over_and_returned_is_delivered_once(redis_url: str, journal: HandWrittenJournal) -> None:
     putter, dead, other = "EWR.1.1.1", "JFK.1.1.1", "JFK.1.2.1"
     journal.define("APPL1")
     journal.put("APPL1", "Q", putter, ["1", "2"])
@@ -210,18 +204,18 @@ def test_a_message_handed_over_and_returned_is_delivered_once(
     journal.get("APPL1", "Q", other, ["1"])
     journal.store("APPL1", "2")
 
-    verdict = judge(spark, redis_url)
+    verdict = judge(redis_url)
 
     assert faults(verdict) == NO_FAULT
     assert (verdict.counts["delivered"], verdict.counts["on_queue"]) == (1, 1)
 
 
 def test_a_dead_consumers_messages_are_recovered_and_unknown_gets_settled(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+    redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
     SyntheticRun(journal, groups=4, kill_at_group=2).write(tmp_path)
 
-    verdict = judge(spark, redis_url, tmp_path)
+    verdict = judge(redis_url, tmp_path)
 
     assert faults(verdict) == NO_FAULT
     assert (verdict.counts["recovered"], verdict.counts["unknown"], verdict.counts["backed_out"]) == (4, 4, 4)
@@ -230,6 +224,7 @@ def test_a_dead_consumers_messages_are_recovered_and_unknown_gets_settled(
     assert (work.failed, work.by, work.committed_units, work.backed_out_units, work.messages) == ("EWR", "LGA", 0, 1, 4)
 
 
+@pytest.mark.spark
 def test_a_message_the_agent_passed_on_call_by_call_is_one_delivery(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
@@ -241,7 +236,7 @@ def test_a_message_the_agent_passed_on_call_by_call_is_one_delivery(
     journal.end("@JFK", "commit", unit, 2)
     journal.get("@JFK", "DEPARTURES", "JFK.1.3.1", ["2"])
 
-    verdict = judge(spark, redis_url)
+    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url))
 
     assert faults(verdict) == NO_FAULT
     assert verdict.counts_by_path["igq"]["sent"] == verdict.counts_by_path["igq"]["delivered"] == 1
@@ -249,7 +244,7 @@ def test_a_message_the_agent_passed_on_call_by_call_is_one_delivery(
 
 
 def test_same_msg_ids_in_one_batch_of_the_agent_are_one_delivery_each(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+    redis_url: str, journal: HandWrittenJournal
 ) -> None:
     agent, unit = "JFK.1.9.1", "JFK.1.9.1/1"
     same, other = detail(msg_id="ab" * 24), detail("c0" * 24, msg_id="ab" * 24)
@@ -263,7 +258,7 @@ def test_same_msg_ids_in_one_batch_of_the_agent_are_one_delivery_each(
     journal.get("@JFK", "DEPARTURES", "JFK.1.3.1", ["11", "12", "13"])
     journal.store("@JFK", "14")
 
-    verdict = judge(spark, redis_url)
+    verdict = judge(redis_url)
 
     assert faults(verdict) == NO_FAULT
     assert [verdict.counts[name] for name in ("sent", "delivered", "on_queue")] == [4, 3, 1]
@@ -271,6 +266,7 @@ def test_same_msg_ids_in_one_batch_of_the_agent_are_one_delivery_each(
 
 
 @pytest.mark.parametrize("is_taken", [False, True])
+@pytest.mark.spark
 def test_a_dead_letter_is_neither_delivered_nor_waiting(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, *, is_taken: bool
 ) -> None:
@@ -288,7 +284,7 @@ def test_a_dead_letter_is_neither_delivered_nor_waiting(
         journal.get("@JFK", "DEAD", "JFK.1.5.1", ["3"])
         journal.get("@JFK", "DEAD", "JFK.1.5.1", ["2"])
 
-    verdict = judge(spark, redis_url)
+    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url))
 
     assert faults(verdict) == NO_FAULT
     counts = {name: verdict.counts[name] for name in ("sent", "delivered", "on_queue", "dead_lettered")}
@@ -300,7 +296,7 @@ def test_a_dead_letter_is_neither_delivered_nor_waiting(
 
 
 def test_a_copy_that_became_a_dead_letter_is_lost_and_its_place_named(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+    redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
     journal.define("@JFK")
     transmit, agent, correl, msg_id = "SYSTEM.QSG.TRANSMIT.QUEUE", "JFK.1.9.1", "cd" * 24, "ab" * 24
@@ -314,20 +310,23 @@ def test_a_copy_that_became_a_dead_letter_is_lost_and_its_place_named(
     row = copy | {"row": 1, "source": "EWR", "target": "JFK", "queue": "DEPARTURES"}
     (tmp_path / "expected.jsonl").write_text(json.dumps(row) + "\n")
 
-    verdict = judge(spark, redis_url, tmp_path)
+    verdict = judge(redis_url, tmp_path)
 
     assert faults(verdict) == NO_FAULT | {"lost": 1}
     assert verdict.counts["dead_lettered"] == 1
     assert verdict.findings["lost"] == [Finding(f"igq {correl}", "dead letter, on DEAD", msg_id)]
 
 
+@pytest.mark.spark
 def test_a_journal_without_events_proves_nothing(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
     journal.define("APPL1")
 
     with pytest.raises(PipelineError, match="has no events to judge"):
-        judge(spark, redis_url)
+        audit(spark, JournalPart(GROUP, redis_url), None)
+    with pytest.raises(PipelineError, match="has no events to judge"):
+        judge(redis_url)
 
 
 @pytest.mark.parametrize(
@@ -338,6 +337,7 @@ def test_a_journal_without_events_proves_nothing(
         ('{"correl":"0a","path":"igq"}\n{"correl":\n{"correl":"0b","path":"igq"}\n', "1 of 3 lines cannot be read"),
     ],
 )
+@pytest.mark.spark
 def test_the_list_of_demands_is_read_whole_or_not_judged(
     spark: SparkSession, tmp_path: Path, text: str, why: str
 ) -> None:
@@ -355,9 +355,7 @@ def test_an_incomplete_list_of_losses_is_refused_before_spark_starts(tmp_path: P
         check_run(tmp_path)
 
 
-def test_messages_of_an_open_unit_of_work_are_named_with_it(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
-) -> None:
+def test_messages_of_an_open_unit_of_work_are_named_with_it(redis_url: str, journal: HandWrittenJournal) -> None:
     owner = "EWR.1.1.1"
     journal.define("APPL1")
     journal.put("APPL1", "Q", owner, ["1", "2"])
@@ -365,7 +363,7 @@ def test_messages_of_an_open_unit_of_work_are_named_with_it(
     journal.put("APPL1", "Q", owner, ["3"], unit=f"{owner}/8")
     journal.store("APPL1", "1", "2", "3")
 
-    verdict = judge(spark, redis_url)
+    verdict = judge(redis_url)
 
     assert faults(verdict) == NO_FAULT
     assert (verdict.counts["uncommitted"], verdict.counts["on_queue"]) == (2, 1)
@@ -375,6 +373,7 @@ def test_messages_of_an_open_unit_of_work_are_named_with_it(
     }
 
 
+@pytest.mark.spark
 def test_work_in_doubt_is_listed_apart_until_it_ends(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
@@ -390,7 +389,7 @@ def test_work_in_doubt_is_listed_apart_until_it_ends(
     journal.end("APPL1", "backout", f"{owner}/3", 1, recoverer="JFK.1.1.1")
     journal.store("APPL1", "1", "3", "4")
 
-    verdict = judge(spark, redis_url)
+    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url))
 
     assert faults(verdict) == NO_FAULT
     told = {name: verdict.counts[name] for name in ("in_doubt", "uncommitted", "delivered", "on_queue", "recovered")}
@@ -401,6 +400,7 @@ def test_work_in_doubt_is_listed_apart_until_it_ends(
     }
 
 
+@pytest.mark.spark
 def test_tables_that_the_session_has_cached_stay(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
@@ -408,7 +408,8 @@ def test_tables_that_the_session_has_cached_stay(
     own = spark.range(3).persist()
     own.count()
     before = spark.sparkContext._jsc.getPersistentRDDs().size()
-    assert judge(spark, redis_url, tmp_path).has_run
+    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url), tmp_path)
+    assert (verdict.has_run, verdict.findings) == (True, {})
     assert own.storageLevel.useMemory
     # No table of the audit stays, either.
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == before

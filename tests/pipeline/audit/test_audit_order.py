@@ -121,7 +121,7 @@ def test_late_is_what_was_there_when_a_later_one_was_got(
             play(journal, structure, case, steps)
             expected |= {f"{structure}/{number(case, str(each))}" for each in late}
 
-    verdict = engines.judge(spark, JournalPart(GROUP, redis_url))
+    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url))
 
     assert {each.copy for each in verdict.findings["out_of_sequence"]} == expected
     assert [verdict.counts[name] for name in ("lost", "duplicated", "unexpected")] == [0, 0, 0]

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from sqlglot import generator
 from typer.testing import CliRunner
 
+from igq.pipeline.audit.audit import NAMED
 from igq.pipeline.audit.records import read_run
 from igq.pipeline.cli import app
 from igq.pipeline.datasource.journal.source import JournalPart
@@ -22,7 +23,17 @@ from igq.pipeline.engine import choice, duckdb_tables, spark_tables
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.schemas import FINDINGS
 from tests.pipeline.audit import engines
-from tests.pipeline.support import GROUP, HandWrittenJournal
+from tests.pipeline.audit.two_lives import (
+    AFTER_MS,
+    BACKUP_MS,
+    BEFORE_MS,
+    OWNER,
+    QUEUE,
+    SECOND_MS,
+    TwoLives,
+    correl,
+)
+from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 from tests.pipeline.synthetic import SyntheticRun
 
 
@@ -86,32 +97,71 @@ def test_a_demand_that_cannot_be_read_is_told_alike(
 
     with pytest.raises(PipelineError) as by_spark:
         read_run(spark, tmp_path)
+    with pytest.raises(PipelineError) as by_duckdb:
+        engines.by_duckdb(JournalPart(GROUP, redis_url), tmp_path)
 
-    assert engines.by_duckdb(JournalPart(GROUP, redis_url), tmp_path) == {"error": str(by_spark.value)}
+    assert str(by_duckdb.value) == str(by_spark.value)
+
+
+#: Each takes the place of what a record says.
+ODD_VALUES: list[dict[str, object]] = [
+    {"seq": "1"},
+    {"seq": 1.5},
+    {"seq": True, "order": 1 << 40},
+    {"t_ms": None, "qmgr": 7},
+    {"queue": "\ud800", "group": "\u00e9"},
+    {"outcome": "unknown"},
+    {"correl": None},
+]
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "line",
-    [
-        {"seq": "1"},
-        {"seq": 1.5},
-        {"seq": True, "order": 1 << 40},
-        {"t_ms": None, "qmgr": 7},
-        {"queue": "\ud800", "group": "\u00e9"},
-        {"outcome": "unknown"},
-        {"correl": None},
-    ],
-)
-def test_a_record_with_odd_values_is_judged_alike(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, line: dict[str, object]
+def test_records_with_odd_values_are_judged_alike(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
-    SyntheticRun(journal, groups=1).write(tmp_path)
-    path = min(tmp_path.glob("received-*.jsonl"))
-    first, *more = path.read_text().splitlines()
-    path.write_text("\n".join([json.dumps(json.loads(first) | line), "{", "[]", *more]) + "\n")
+    SyntheticRun(journal, groups=2).write(tmp_path)
+    for path in tmp_path.glob("received-*.jsonl"):
+        lines = path.read_text().splitlines()
+        odd = [json.dumps(json.loads(line) | more) for line, more in zip(lines, ODD_VALUES, strict=False)]
+        assert len(odd) == len(ODD_VALUES)
+        path.write_text("\n".join([*odd, "{", "[]", *lines[len(odd) :]]) + "\n")
 
-    engines.judge(spark, JournalPart(GROUP, redis_url), tmp_path)
+    engines.judge_by_both(spark, JournalPart(GROUP, redis_url), tmp_path)
+
+
+@pytest.mark.share
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_both_engines_say_the_same_of_every_finding(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+) -> None:
+    lost, doubled, swapped, alien = (frozenset({row}) for row in (5, 9, 12, 3))
+    SyntheticRun(journal, groups=5, kill_at_group=2, lost=lost, doubled=doubled, swapped=swapped, alien=alien).write(
+        tmp_path
+    )
+    path = min(tmp_path.glob("received-*.jsonl"))
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    lives = TwoLives(journal, tmp_path, "APPL2")
+    gone, again, waiting, open_get, in_doubt, dead = range(100, 106)
+    lives.put(again, BEFORE_MS)
+    lives.journal.expire("APPL2", QUEUE, OWNER, ["99x"], ms=BACKUP_MS)
+    lives.get(again, AFTER_MS)
+    lives.put(gone, AFTER_MS)
+    lives.lose()
+    lives.get(again, SECOND_MS)
+    for number in (waiting, open_get, in_doubt):
+        lives.put(number, SECOND_MS)
+    for number in (open_get, in_doubt):
+        journal.get("APPL2", QUEUE, OWNER, [f"{number}x"], unit=f"{OWNER}/{number}", ms=SECOND_MS)
+    journal.prepare("APPL2", f"{OWNER}/{in_doubt}", ms=SECOND_MS)
+    letter = detail(correl(dead), is_dead_letter=True)
+    journal.put("APPL2", "DEAD", OWNER, [f"{dead}x"], details=[letter], ms=SECOND_MS)
+    journal.store("APPL2", *(f"{number}x" for number in (waiting, open_get, in_doubt, dead)))
+    lives.record(range(gone, dead + 1))
+
+    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url), tmp_path)
+
+    assert set(verdict.findings) == set(NAMED)
 
 
 def test_findings_take_the_place_of_what_is_there(redis_url: str, journal: HandWrittenJournal, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -38,21 +38,6 @@ from tests.pipeline.synthetic import SyntheticRun
 pytestmark = pytest.mark.spark
 
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture(autouse=True)
-def plain_plans(spark: SparkSession) -> Iterator[None]:
-    """A hundred rows are computed sooner than their code is compiled."""
-    settings = {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-    }
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield
-    for name in settings:
-        spark.conf.unset(name)
 
 
 def cut(rows: list[Row], chance: random.Random, batches: int) -> list[list[Row]]:
@@ -174,11 +159,11 @@ def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
     assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["1", "2"]
 
 
-@pytest.mark.parametrize("groups", [2, 6])
 def test_finished_groups_leave_no_mark(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, groups: int
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
     """The state does not grow with the messages that have gone through."""
+    groups = 6
     journal.define("APPL1")
     names = [*(f"{each:048x}" for each in range(groups)), "b" * 48]
     for at, name in enumerate(names, 1):

@@ -2,79 +2,31 @@
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from igq.pipeline.audit.verdict import FAULTS, Verdict
 from igq.pipeline.datasource.journal.source import JournalPart
 from igq.pipeline.history.lost_structures import AGAIN, LOST, UNDECIDED
-from sharedq.reading.journal import expand, read_entries
-from sharedq.redis.keys import structure_keys
 from tests.pipeline.audit import engines
+from tests.pipeline.audit.two_lives import (
+    AFTER_MS,
+    BACKUP_MS,
+    BEFORE_MS,
+    OWNER,
+    QUEUE,
+    SECOND_MS,
+    STRUCTURE,
+    TwoLives,
+    correl,
+)
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
-
-pytestmark = pytest.mark.spark
-
-STRUCTURE, QUEUE, OWNER = "APPL1", "FLIGHTS", "EWR.1.1.1"
-BEFORE_MS, BACKUP_MS, AFTER_MS, SECOND_MS = 1_000, 2_000, 3_000, 4_000
-
-
-class Run:
-    """Two lives of a structure, written call by call, and the records of the run's programs."""
-
-    def __init__(self, journal: HandWrittenJournal, directory: Path) -> None:
-        self.journal, self._directory = journal, directory
-        self._sent: list[dict[str, Any]] = []
-        self._received: list[dict[str, Any]] = []
-        journal.define(STRUCTURE)
-
-    def put(self, number: int, ms: int, *, outcomes: tuple[str, ...] = ("ok",), unit: str = "") -> None:
-        self.journal.put(STRUCTURE, QUEUE, OWNER, [f"{number}x"], details=[detail(correl(number))], unit=unit, ms=ms)
-        about = {"correl": correl(number), "path": "shared", "t_ms": ms, "qmgr": "EWR"}
-        self._sent += [about | {"outcome": outcome} for outcome in outcomes]
-
-    def get(self, number: int, ms: int) -> None:
-        self.journal.get(STRUCTURE, QUEUE, OWNER, [f"{number}x"], ms=ms)
-        about = {"correl": correl(number), "path": "shared", "queue": QUEUE, "qmgr": "EWR", "group": "", "seq": 1}
-        self._received.append(about | {"t_ms": ms, "outcome": "ok", "order": len(self._received)})
-
-    def lose(self) -> None:
-        """As a drill does: the journal is kept, and the structure begins again."""
-        client, keys = self.journal.client, structure_keys(GROUP, STRUCTURE)
-        rows = [row for entry in read_entries(client, keys) for row in expand(entry, STRUCTURE, 1)]
-        events = []
-        for row in rows:
-            values = row._asdict()
-            at = datetime.fromtimestamp(values.pop("time_us") / 1e6, UTC)
-            events.append({"time": at.isoformat(), **values})
-        self._write(f"lost-{STRUCTURE}.jsonl", events)
-        self._write("losses.jsonl", [{"structure": STRUCTURE, "backup": f"{BACKUP_MS}-0"}])
-        client.delete(keys.journal)
-
-    def judge(self, spark: SparkSession, url: str, numbers: range) -> Verdict:
-        about = {"path": "shared", "group": "", "seq": 1, "group_size": 0, "source": "EWR", "target": ""}
-        about["queue"] = QUEUE
-        self._write("expected.jsonl", [about | {"row": each, "correl": correl(each)} for each in numbers])
-        self._write("sent-1.jsonl", self._sent)
-        self._write("received-1.jsonl", self._received)
-        return engines.judge(spark, JournalPart(GROUP, url), self._directory)
-
-    def _write(self, name: str, rows: list[dict[str, Any]]) -> None:
-        (self._directory / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-
-
-def correl(number: int) -> str:
-    return f"{number:048x}"
 
 
 @pytest.fixture
-def run(journal: HandWrittenJournal, tmp_path: Path) -> Run:
-    return Run(journal, tmp_path)
+def run(journal: HandWrittenJournal, tmp_path: Path) -> TwoLives:
+    return TwoLives(journal, tmp_path)
 
 
 def found(verdict: Verdict, name: str) -> dict[str, str]:
@@ -85,7 +37,7 @@ def named(why: dict[int, str]) -> dict[str, str]:
     return {f"shared {correl(number)}": text for number, text in why.items()}
 
 
-def test_a_loss_within_the_backups_promise_is_no_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
+def test_a_loss_within_the_backups_promise_is_no_fault(run: TwoLives, redis_url: str) -> None:
     got_before, stood, got_after, put_after, put_and_got_after, in_doubt, in_second = range(1, 8)
     for number in (got_before, stood, got_after):
         run.put(number, BEFORE_MS)
@@ -102,7 +54,7 @@ def test_a_loss_within_the_backups_promise_is_no_fault(run: Run, spark: SparkSes
     for number in (stood, got_after, in_second):
         run.get(number, SECOND_MS + 1)
 
-    verdict = run.judge(spark, redis_url, range(1, 8))
+    verdict = engines.judge(JournalPart(GROUP, redis_url), run.record(range(1, 8)))
 
     assert {name: verdict.counts[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
     assert found(verdict, "promised_gone") == named({put_after: LOST, in_doubt: UNDECIDED})
@@ -111,7 +63,7 @@ def test_a_loss_within_the_backups_promise_is_no_fault(run: Run, spark: SparkSes
     assert verdict.journal.trimmed_structures == ()
 
 
-def test_a_loss_beyond_the_backups_promise_is_a_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
+def test_a_loss_beyond_the_backups_promise_is_a_fault(run: TwoLives, redis_url: str) -> None:
     gone, twice, again, put_again, later_again, never_ended, gone_again, twice_and_gone, expired = range(1, 10)
     for number in (gone, twice, again, put_again, gone_again, twice_and_gone, expired):
         run.put(number, BEFORE_MS)
@@ -131,7 +83,7 @@ def test_a_loss_beyond_the_backups_promise_is_a_fault(run: Run, spark: SparkSess
     run.journal.get(STRUCTURE, QUEUE, OWNER, ["20x"], ms=SECOND_MS + 1)
     run.get(put_again, SECOND_MS + 2)
 
-    verdict = run.judge(spark, redis_url, range(1, 10))
+    verdict = engines.judge(JournalPart(GROUP, redis_url), run.record(range(1, 10)))
 
     assert found(verdict, "lost") == named(
         {
