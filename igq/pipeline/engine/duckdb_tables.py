@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 import pyarrow as pa
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from sqlframe.base.exceptions import SQLFrameException
+from sqlframe.base.operations import Operation
 from sqlframe.duckdb import Column, DuckDBDataFrame, DuckDBSession, Row, Window, WindowSpec, functions  # noqa: F401 - for jobs
 from sqlframe.duckdb.table import DuckDBTable
 from sqlglot import exp, generator
@@ -58,7 +59,16 @@ F = _Functions()
 
 
 class _Frame(DuckDBDataFrame):
-    """A table with two methods of its own, because those of SQLFrame 4.10 give wrong results in what follows them."""
+    """A table whose plan stays short, and with two methods because those of SQLFrame 4.10 give wrong results later."""
+
+    def _convert_leaf_to_cte(self, *args: Any, **kwargs: Any) -> Any:
+        """Make the plan so far a view, which DuckDB reads as part of each query.
+
+        SQLFrame would carry the plan along, and copy it in each operation: nine tenths of the time of an audit.
+        """
+        is_short = self.last_op == Operation.INIT or not isinstance(self.expression, exp.Select)
+        table = self if is_short else _defined(self, "VIEW")
+        return super(_Frame, table)._convert_leaf_to_cte(*args, **kwargs)
 
     def join(self, *args: Any, **kwargs: Any) -> Any:
         """A stored table: otherwise a column that both sides have may be taken from the wrong one."""
@@ -98,9 +108,13 @@ def duckdb_session() -> Iterator[Any]:
 
 def kept(table: DuckDBDataFrame) -> DuckDBDataFrame:
     """Compute *table* now, and store it."""
+    return _defined(table, "TABLE")
+
+
+def _defined(table: DuckDBDataFrame, what: Literal["TABLE", "VIEW"]) -> DuckDBDataFrame:
     name = f"t{next(_numbers)}"
     query = table.sql(optimize=False, pretty=False, dialect="duckdb")
-    table.session._conn.execute(f"CREATE TABLE {name} AS {query}")
+    table.session._conn.execute(f"CREATE {what} {name} AS {query}")
     return _stored(table.session, name)
 
 
