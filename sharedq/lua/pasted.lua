@@ -52,6 +52,12 @@ local function register(waiters, queue, own, owner, name, entry)
     redis.call("HSET", own, owner, "W" .. name .. "\n" .. entry)
 end
 
+-- The caller of a get waits for its wake-up in the same write. Where the get has not begun to wait, a word ends this wait. A
+-- connection that is not registered gets none, because nobody would remove the word.
+local function end_block(wake_key, reply)
+    if reply[1] ~= MQRC.NO_MSG_AVAILABLE and reply[1] ~= MQRC.CONNECTION_BROKEN then redis.call("RPUSH", wake_key, ".") end
+end
+
 -- The token in what follows a selection, which is handed its message if that begins so.
 local function is_to_be_handed(after)
     return (string.byte(after) == 33 or string.byte(after) == 43)

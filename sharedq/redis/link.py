@@ -71,6 +71,11 @@ def _pack_calls(calls: Sequence[ScriptCall]) -> bytes:
     return b"".join([_pack_call(*call) for call in calls])
 
 
+@lru_cache(maxsize=1024)
+def _packed_block(wake_key: str, timeout_s: float) -> bytes:
+    return pack("BLPOP", wake_key, timeout_s)
+
+
 def _is_undone(replies: Sequence[Reply]) -> bool:
     return isinstance(replies[0], UNDONE)
 
@@ -275,6 +280,23 @@ class Link:
                 replies[position] = self._as_answer(mended, name)
         return replies
 
+    def call_then_block(
+        self, calls: Sequence[ScriptCall], wake_key: str, timeout_s: float
+    ) -> tuple[list[Reply], bytes | None]:
+        """Run scripts of one structure as `call_many` does, and wait for a push to their *wake_key*, in one write.
+
+        So the wait is no write of its own. The last script, if it has nothing to wait for, pushes a word to *wake_key*
+        itself. A script that Redis refuses cannot do so: then the wait lasts *timeout_s*, which is to be short.
+
+        Returns:
+            The scripts' replies as for `call_many`, and what was pushed; None if *timeout_s* passed.
+        """
+        replies = self._send(wake_key, _pack_calls(calls), len(calls), _packed_block(wake_key, timeout_s))
+        woken = replies.pop()
+        # A wait that is refused (the slot moves) has not begun; the caller waits in another write.
+        found = None if woken is None or isinstance(woken, redis.ResponseError) else bytes(woken[1])
+        return self._mended(wake_key, calls, replies), found
+
     def block_then_call(self, wake_key: str, timeout_s: float, calls: Sequence[ScriptCall]) -> tuple[bool, list[Reply]]:
         """Wait for a push to *wake_key*, then run scripts of its structure, all in one write.
 
@@ -466,14 +488,21 @@ class Link:
         self.turn += 1
         return found
 
-    def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
-        """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent."""
+    def _send(self, key: str, packed: bytes, count: int, block: bytes = b"") -> list[Reply]:
+        """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent.
+
+        Args:
+            block: a command that follows this consent; its reply is one more, the last.
+        """
         wait = self._wait
         if wait is None:
-            return self._exchange_all(((self._wire(key), packed, count),))[0]
-        (replies,) = self._exchange_all(((self._wire(key), packed + pack("WAIT", *wait), count + 1),))
+            return self._exchange_all(((self._wire(key), packed + block, count + bool(block)),))[0]
+        packed += pack("WAIT", *wait) + block
+        (replies,) = self._exchange_all(((self._wire(key), packed, count + 1 + bool(block)),))
+        last = replies[count + 1 :]
+        del replies[count + 1 :]
         self._check_consent(replies, wait)
-        return replies
+        return replies + last
 
     def _mend(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
         """Send calls again if they did nothing for a reason that passes."""

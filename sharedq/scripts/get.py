@@ -14,6 +14,9 @@ BATCH_BYTES = str(1 << 20)
 AFTER_COMMIT = b"="
 #: In front of the entry of a wait: the call ends a unit of work first.
 _COMMIT_FIRST = b"+"
+#: In front of the entry of a wait, after either: the caller waits in the same write, so whatever keeps the call from
+#: waiting pushes a word that ends the caller's wait.
+BLOCKS_AFTER = b"."
 
 
 class GetSource(NamedTuple):

@@ -99,6 +99,13 @@ class Calling(ABC):
         found: bytes | None = self._use(self._link.block, wake_key, timeout_s)
         return found
 
+    def call_then_block(
+        self, calls: Sequence[ScriptCall], wake_key: str, timeout_s: float
+    ) -> tuple[list[Reply], bytes | None]:
+        """Call scripts of one structure and wait for a wake-up, in one write (see ``Link.call_then_block``)."""
+        replies, woken = self._use(self._link.call_then_block, calls, wake_key, timeout_s)
+        return self._registered(calls[0], replies), woken
+
     def block_then_call(self, wake_key: str, timeout_s: float, *calls: ScriptCall) -> tuple[bool, list[Reply]]:
         """Wait for a wake-up, then call scripts of its structure, in one write (see ``Link.block_then_call``)."""
         is_woken, replies = self._use(self._link.block_then_call, wake_key, timeout_s, calls)

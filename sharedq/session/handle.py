@@ -150,6 +150,8 @@ class Gets:
 
     #: A get through it may ride along with the commit before it: the last message does not expire, and is in no group.
     rides: bool = True
+    #: The last get through it that might wait had to: the next one waits in the write of its call.
+    has_waited: bool = False
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
     #: Members of groups, or segments, were seen on the queue: gets call structure/get_grouped.
     has_members: bool = False

@@ -47,6 +47,7 @@ from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.properties.folders import Property
 from sharedq.properties.handle import MessageHandle
 from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.get import handed_reply
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.refusals import inhibited
@@ -378,7 +379,8 @@ def commit_and_get(
             return commit(connection, and_then=request)
         except MQIError:
             # The program learns of the commit alone. It may have begun to wait, and may have been handed a message.
-            if waiter and give_up_wait(connection, handle) is not None:
+            handed = request.woken and handed_reply(request.woken)
+            if handed or (waiter and give_up_wait(connection, handle) is not None):
                 connection.unit.add(handle.structure.keys.name, handle.name, 1)
                 backout(connection)
             raise

@@ -20,6 +20,8 @@ from sharedq.session.refusals import inhibited
 
 #: Longest time a connection blocks in Redis before it looks again, seconds.
 BLOCK_MAX_S = 180.0
+#: How long a connection blocks in the write of its call: if Redis refuses the call, nothing ends the wait earlier.
+_BLOCK_FIRST_S = 0.25
 
 _STALE, _LOOK_AGAIN, _GROUPED, _MARKED = _NOT_LOOKED = 1, 2, 3, 4
 #: Where a reply without a message tells when the next mark ends, ms from now.
@@ -63,6 +65,8 @@ def call_or_wait(
         # the wake-up or the message on.
         connection.break_off()
         raise
+    finally:
+        search.end_block_with_call()
 
 
 @dataclass(slots=True)
@@ -86,6 +90,9 @@ class _Search:
 
     def run(self, reply: Reply, first: FirstCall | None) -> Reply:
         deadline_s = None if self.wait_ms == UNLIMITED_WAIT else time.monotonic() + self.wait_ms / 1000
+        gets, has_waited = self.handle.gets, False
+        if gets.has_waited and reply is None and self.wait_ms:
+            self._block_with_call(_BLOCK_FIRST_S if deadline_s is None else min(_BLOCK_FIRST_S, self.wait_ms / 1000))
         while True:
             left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
             if first is not None:
@@ -93,12 +100,15 @@ class _Search:
                 first = None
             if reply is None:
                 reply = self._call(left_s)
+            self.end_block_with_call()
             is_found_nothing = reply[0] == MQRC.NO_MSG_AVAILABLE and self.is_waiting
             # A look at the queue ends the wait before it.
             self.may_be_waiter &= is_found_nothing or reply[0] in _NOT_LOOKED
             if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
+                gets.has_waited = has_waited
                 return reply
             if is_found_nothing:
+                has_waited = gets.has_waited = True
                 reply = self._block(reply, left_s)
             else:
                 self._learn(reply, left_s)
@@ -120,10 +130,33 @@ class _Search:
             raise inhibited(connection, handle, MQRC.GET_INHIBITED, "MQGET")
         self.is_waiting = self.wait_ms != 0 and left_s > 0
         self.may_be_waiter |= self.is_waiting
-        return connection.call(*self.request.call(self.waiter if self.is_waiting else b"", self.horizon))
+        (reply,) = self.request.send([self.request.call(self.waiter if self.is_waiting else b"", self.horizon)])
+        return reply
+
+    def _block_with_call(self, block_s: float) -> None:
+        """Have the first call wait in its own write.
+
+        The wake list holds no message yet; later the wait could take one while Redis refuses the call, and lose it. A
+        get that finds its message at once pays a push and a pop for this, so a handle does it if its last get waited.
+        """
+        connection = self.connection
+        # Publish the wake key before checking for quiesce, as `_block` does.
+        connection.waits_on(self.handle.structure.keys.wake + connection.token, block_s)
+        is_canceled = connection.is_wait_canceled
+        is_quiescing = connection.is_quiescing and self.request.options & _FAIL_IF_QUIESCING
+        self.request.blocks_s = 0.0 if is_quiescing or (is_canceled is not None and is_canceled()) else block_s
+
+    def end_block_with_call(self) -> None:
+        """Go on with waits in writes of their own."""
+        if self.request.blocks_s:
+            self.request.blocks_s = 0.0
+            self.connection.waits_on(None)
 
     def _block(self, reply: Reply, left_s: float) -> Reply:
         """Wait to be woken. Returns the message that it was handed or found, or None to look again."""
+        woken, self.request.woken = self.request.woken, None
+        if woken is not None:
+            return self._handed(woken)
         connection, wake_key = self.connection, self.handle.structure.keys.wake + self.connection.token
         self.horizon = 0
         block_s = left_s
@@ -137,17 +170,19 @@ class _Search:
         try:
             self._check_wait(left_s)
             if self.request.is_handed:
-                # The message itself wakes it; otherwise it looks again.
-                handed = connection.block(wake_key, block_s)
-                reply = handed and handed_reply(handed)
-                if reply is None:
-                    self._check_canceled()
-                return reply
+                return self._handed(connection.block(wake_key, block_s))
             # The wake-up and the next look are one write: see Link.block_then_call.
             _, (reply,) = connection.block_then_call(wake_key, block_s, self.request.call(self.waiter, self.horizon))
             return reply
         finally:
             connection.waits_on(None)
+
+    def _handed(self, woken: bytes | None) -> Reply:
+        """The message that has woken it; None if it is to look again."""
+        reply = woken and handed_reply(woken)
+        if reply is None:
+            self._check_canceled()
+        return reply
 
     def _check_wait(self, left_s: float) -> None:
         """Raise when the wait is canceled (2161), or its interval has ended (2033)."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharedq.calls.requests.selection import ANY, Selection
 from sharedq.logical import ANY_OFFSET, ANY_SEQ
 from sharedq.mqi.constants import GetOption, OpenOption
-from sharedq.redis.link import Argument, ScriptCall
+from sharedq.redis.link import Argument, Reply, ScriptCall
 from sharedq.scripts.get import (
     AFTER_COMMIT,
     BATCH_BYTES,
+    BLOCKS_AFTER,
     EndedUnit,
     GetSource,
     GroupedArguments,
@@ -67,6 +69,9 @@ class GetRequest:
         front: bytes of ``max_length`` that members of groups, and segments, leave free.
         waits_as: how the request waits if it is made together with a commit and finds nothing; see `call`.
         is_handed: the latest call waits to be handed its message, where it finds none.
+        blocks_s: a call that waits to be handed its message does so in the write of the call, for so many seconds;
+            0: in another write.
+        woken: the content of the wake-up that came to the write of the latest call; None: none came.
     """
 
     connection: Connection
@@ -81,6 +86,8 @@ class GetRequest:
     front: int = 0
     waits_as: bytes = b""
     is_handed: bool = False
+    blocks_s: float = 0.0
+    woken: bytes | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -118,6 +125,17 @@ class GetRequest:
         if self.cursor is not None:
             return browse_call(source, self.cursor, self.max_length, entry, self.selection.arguments)
         return self._plain_call(source, entry, () if self.selection is ANY else self.selection.arguments)
+
+    def send(self, calls: Sequence[ScriptCall]) -> list[Reply]:
+        """Make calls of one structure, the last of which makes this get: their replies.
+
+        Where the get waits to be handed its message, and `blocks_s` says so, the wait is in the same write.
+        """
+        if not (self.blocks_s and self.is_handed):
+            return self.connection.call_many(calls)
+        wake_key = self.handle.structure.keys.wake + self.connection.token
+        replies, self.woken = self.connection.call_then_block(calls, wake_key, self.blocks_s)
+        return replies
 
     def with_commit(self, ended: EndedUnit) -> ScriptCall:
         """The call that ends a unit of work first, and then takes any message."""
@@ -157,7 +175,8 @@ class GetRequest:
         token = source.token.encode()
         if not self.is_handed:
             return waiter + token
-        return b"%b+%b" % (waiter, self.unit_id.encode()) if self.options & _SYNCPOINT else b"%b!%b" % (waiter, token)
+        entry = b"%b+%b" % (waiter, self.unit_id.encode()) if self.options & _SYNCPOINT else b"%b!%b" % (waiter, token)
+        return BLOCKS_AFTER + entry if self.blocks_s else entry
 
     def _plain_call(
         self, source: GetSource, entry: bytes, selection: tuple[Argument, ...], ended: EndedUnit | None = None

@@ -100,7 +100,7 @@ def _may_end_part(connection: Connection, get: GetRequest) -> bool:
 
 def _commit_within(connection: Connection, get: GetRequest) -> Reply:
     """Commit in the script that makes the next get; its reply."""
-    reply = connection.call(*_with_commit(connection, get))
+    (reply,) = get.send([_with_commit(connection, get)])
     if reply[0] == MQRC.BACKED_OUT:
         _lose_unit(connection, "an operation is missing")
     connection.unit.begin_next()
@@ -141,11 +141,12 @@ def _commit_one(
     # After the first chunk of a large unit of work, a get would be taken for a part of it.
     if followed and not is_riding and followed.handle.structure.keys.name == structure and unit.messages <= chunk:
         after = [followed.call(followed.waits_as, after_commit=True)]
-    replies = connection.call_many([*calls, *after])
+    calls += after
+    replies = followed.send(calls) if followed and (is_riding or after) else connection.call_many(calls)
     # Not before: a commit that Redis refused as a whole (2192) can be tried again.
     connection.pending.clear()
     note_replies(connection, sendings, replies[: len(sendings)])
-    decided = replies[len(calls) - 1]
+    decided = replies[len(calls) - len(after) - 1]
     if decided[0]:
         _lose_unit(connection, str(connection.put_failure or "an operation is missing"))
     if structure in unit.parts:
@@ -175,6 +176,9 @@ def _commit_everywhere(connection: Connection, followed: GetRequest | None) -> R
     unit = connection.unit
     decide = decide_call(connection.group.keys, connection.owner_arguments(), unit.id, unit.parts)
     within = followed if followed and _may_end_part(connection, followed) else None
+    if within:
+        # The calls of several structures leave in several writes.
+        within.blocks_s = 0.0
     got: Reply = None
     failed: list[str] = []
 

@@ -49,6 +49,12 @@ USES        place
 ]]
 local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
 local count, rides, look, FIRST = tonumber(ARGV[9]), ARGV[10] == "1", ARGV[11], 12
+local names, queue_count = FIRST + 2 * count, #KEYS - 10 - (rides and 4 or 0)
+local entry = rides and ARGV[names + queue_count + 4] or ""
+local blocks = string.byte(entry) == 46
+if blocks then entry = string.sub(entry, 2) end
+
+local function answer()
 local waiting = redis.call("HGET", KEYS[1], owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "ev", "mk", "al")
@@ -81,8 +87,7 @@ elseif count == 1 and look ~= "" and (state[2] or "0") ~= "0" then
     INLINE.take_waiter_by_correl(KEYS[4], KEYS[10], KEYS[6], stored[2], handed_to)
 end
 
-local names, queues, away = FIRST + 2 * count, {}, {}
-local queue_count = #KEYS - 10 - (rides and 4 or 0)
+local queues, away = {}, {}
 for at = 1, queue_count do queues[ARGV[names + at - 1]] = KEYS[10 + at] end
 local applied = count
 for position = 2, #elements do
@@ -162,10 +167,10 @@ if rides then
                 unpack(chosen))
             local _, _, _, high, low = string.byte(record, 1, 5)
             reply[4] = { 0, #record - high * 256 - low, id, { record } }
-        elseif ARGV[at + 4] == "" then
+        elseif entry == "" then
             reply[4] = { MQRC.NO_MSG_AVAILABLE }
         elseif waiting == "" or (string.byte(waiting) == 72 and not INLINE.is_on_its_way(KEYS[7] .. owner)) then
-            local waiters, name, entry = KEYS[13 + queue_count], ARGV[at], ARGV[at + 4]
+            local waiters, name = KEYS[13 + queue_count], ARGV[at]
             INLINE.register(waiters, source, KEYS[1], owner, name, entry)
             reply[4] = { MQRC.NO_MSG_AVAILABLE }
         end
@@ -173,5 +178,13 @@ if rides then
 end
 for key, number in pairs(away) do
     if number ~= 0 then redis.call("HINCRBY", key, "gu", number) end
+end
+return reply
+end
+
+local reply = answer()
+if blocks then
+    local got = reply[1] == 0 and reply[4] or reply
+    INLINE.end_block(KEYS[7] .. owner, got)
 end
 return reply

@@ -53,6 +53,10 @@ local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
 local is_blind, entry, after = ARGV[8] == "2", ARGV[10], string.byte(ARGV[10])
 local is_after, ends_first = after == 61, after == 43
 if is_after or ends_first then entry = string.sub(entry, 2) end
+local blocks = string.byte(entry) == 46
+if blocks then entry = string.sub(entry, 2) end
+
+local function answer()
 
 local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg", "ev")
 local version, may_be_long = state[1], state[4]
@@ -323,4 +327,9 @@ if woken_by and woken_by ~= ids[stop_at] and redis.call("ZSCORE", queue.a, woken
     wake_for_what_is_left(queue, messages, own, KEYS[11], woken_by)
 end
 reply[3], reply[4] = table.concat(returned, " "), is_blind and {} or cut
+return reply
+end
+
+local reply = answer()
+if blocks then INLINE.end_block(KEYS[9], reply) end
 return reply
