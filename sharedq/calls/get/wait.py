@@ -94,7 +94,7 @@ class _Search:
         if gets.has_waited and reply is None and self.wait_ms:
             self._block_with_call(_BLOCK_FIRST_S if deadline_s is None else min(_BLOCK_FIRST_S, self.wait_ms / 1000))
         while True:
-            left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
+            left_s = _left_s(deadline_s)
             if first is not None:
                 reply = self._call_first(first)
                 first = None
@@ -109,7 +109,7 @@ class _Search:
                 return reply
             if is_found_nothing:
                 has_waited = gets.has_waited = True
-                reply = self._block(reply, left_s)
+                reply = self._block(reply, _left_s(deadline_s))
             else:
                 self._learn(reply, left_s)
                 reply = None
@@ -224,6 +224,10 @@ class _Search:
     def _wait_as(self, reply: Reply, position: int) -> None:
         """A browse that locks may be told to wait from now on as any other browse."""
         self.waiter = reply[position] or self.waiter if len(reply) > position else self.waiter
+
+
+def _left_s(deadline_s: float | None) -> float:
+    return BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
 
 
 def _until_mark_ends(reply: Reply, left_s: float) -> float:
