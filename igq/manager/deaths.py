@@ -1,10 +1,10 @@
-"""Notices the death of a program on this machine at once, before its lease runs out.
+"""Notices the death of a program, or of another manager, on this machine at once, before its lease runs out.
 
 It also notices, before the manager's next look at the leases, that a living program has lost connections.
 
-Programs announce themselves (`sharedq.members.presence`), the kernel adds the pid and the user, and a pidfd reports the
-end of that process. The manager listens only to programs of its own user and of root. For all others it waits until the
-lease has run out.
+Programs and managers announce themselves (`sharedq.members.presence`), the kernel adds the pid and the user, and a
+pidfd reports the end of that process. The manager listens only to processes of its own user and of root. For all others
+it waits until the lease has run out.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ import socket
 import struct
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from sharedq.members.presence import BEGINS, LOSES, address_of
+from sharedq.members.presence import BEGINS, ENDS, LOSES, address_of, tell_presence
 
 #: pid, user and group of the sender.
 _CREDENTIALS = struct.Struct("3i")
 _LONGEST = 256
 #: A process that reconnects often may die without the message that ends a token: remember this many of its tokens.
 _TOKENS_MAX = 64
+_MANAGER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}\.[0-9]{1,20}")
 #: The most messages to read before deaths are reported: far more than a socket's queue holds.
 _HEARD_MAX = 1_000
 #: The most processes to watch, and the part of this process's limit on open files that they may take. The leases of
@@ -47,8 +48,9 @@ class DeathWatch:
 
     Args:
         incarnation: ``QM.incarnation`` of the manager, which is this process.
-        on_death: called in the watch's thread with the process token and the pid of a program that died without MQDISC.
-            Programs of this machine claim these tokens, so the caller must compare them with what Redis knows.
+        on_death: called in the watch's thread with the process token and the pid of a program that died without MQDISC,
+            or with the incarnation and the pid of a manager that died. Processes of this machine claim these tokens, so
+            the caller must compare them with what Redis knows.
         on_loss: called in the watch's thread after a program has told the group of connections that it lost.
 
     Raises:
@@ -56,7 +58,7 @@ class DeathWatch:
     """
 
     def __init__(self, incarnation: str, on_death: Callable[[str, int], None], on_loss: Callable[[], None]) -> None:
-        self._on_death, self._on_loss = on_death, on_loss
+        self._own, self._on_death, self._on_loss = incarnation, on_death, on_loss
         self._users = {os.geteuid(), 0}
         self._is_token = re.compile(re.escape(incarnation) + r"\.[0-9]{1,20}").fullmatch
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -74,8 +76,13 @@ class DeathWatch:
         self._thread = threading.Thread(target=self._run, name="deaths", daemon=True)
         self._thread.start()
 
+    def greet(self, managers: Iterable[tuple[int, str]]) -> None:
+        """Announce this manager to others on this machine, by pid and incarnation. Each one that hears it answers."""
+        for pid, incarnation in managers:
+            tell_presence(address_of(pid, incarnation), BEGINS, self._own)
+
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching, and say good-bye to the managers that watch this one."""
         # A forked process may hold this end too, so closing it would not wake the watch.
         self._end.send(b"end")
         self._thread.join()
@@ -90,6 +97,8 @@ class DeathWatch:
                     for each in self._watched.values():
                         if each.pidfd is not None:
                             os.close(each.pidfd)
+                        for token in filter(self._is_manager, each.tokens):
+                            tell_presence(address_of(each.pid, token), ENDS, self._own)
                     self._close_sockets()
                     return
                 ended = [key.data for key in ready if key.data]
@@ -118,18 +127,25 @@ class DeathWatch:
         )
         token = text[1:].decode(errors="replace")
         # No pid: the sender is in another pid namespace, where we cannot see it.
-        if pid > 0 and user in self._users and self._is_token(token):
+        if pid > 0 and user in self._users and (self._is_token(token) or self._is_manager(token)):
             if text[:1] == LOSES:
                 self._on_loss()
             else:
                 self._heard(selector, pid, is_there=text[:1] == BEGINS, token=token)
         return True
 
+    def _is_manager(self, token: str) -> bool:
+        """Whether it is the incarnation of another manager."""
+        return _MANAGER.fullmatch(token) is not None and token != self._own
+
     def _heard(self, selector: selectors.BaseSelector, pid: int, *, is_there: bool, token: str) -> None:
         watched = self._watched.get(pid)
         if is_there:
             watched = watched or self._watch(selector, pid)
             if watched is not None:
+                if token not in watched.tokens and self._is_manager(token):
+                    # It may have begun to listen after this manager announced itself.
+                    self.greet([(pid, token)])
                 watched.tokens[token] = None
                 if len(watched.tokens) > _TOKENS_MAX:
                     del watched.tokens[next(iter(watched.tokens))]

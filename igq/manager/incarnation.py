@@ -17,7 +17,7 @@ from igq.agent.progress.report import AgentState, write_agent_state
 from igq.manager.agent_child import AgentChild
 from igq.manager.deaths import watch_deaths
 from igq.manager.heartbeat import Heartbeat
-from igq.manager.membership import Membership
+from igq.manager.membership import Membership, host_name
 from igq.manager.structure_watch import LOOK_S
 from igq.manager.worker import Worker
 from igq.operations.command_service import RUNNING, STOPPED, TOLD, WANTED
@@ -42,6 +42,8 @@ _TRIGGERS_LOOK_S = 300.0
 #: If an agent ends within this many seconds of its start, the next start is delayed.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
+#: States of a manager that does not run.
+_ENDED = ("STOPPED", "FAILED")
 #: The longest delay between two attempts to open, seconds.
 _OPENING_DELAY_MAX_S = 5.0
 
@@ -128,9 +130,11 @@ class Incarnation:
         self._is_loss_noted = False
         self._deaths = watch_deaths(
             membership.token,
-            lambda *program: inbox.put(partial(self._program_died, *program)),
+            lambda *process: inbox.put(partial(self._process_died, *process)),
             self._note_loss,
         )
+        if membership.group.settings.suspicion:
+            self.worker.submit(self._greet)
 
     def _hear(self, news: str) -> None:
         # After a lost server any news may have been missed.
@@ -408,9 +412,16 @@ class Incarnation:
         self.lost_why = why
         self._ending = Ending.LEASE_LOST
 
-    def _program_died(self, token: str, pid: int) -> None:
-        # Any program on this machine can send any text, so recover nothing but a program's own token.
-        if token.startswith(f"{self._membership.token}.") and token not in self._own_tokens():
+    def _greet(self) -> None:
+        """Announce this manager to the others on this machine: each of them notices the other's death at once."""
+        members, deaths = self._membership.group.members(), self._deaths
+        if deaths is not None:
+            here = [each for each in members if each.host == host_name() and each.token != self._membership.token]
+            deaths.greet([(each.pid, each.token) for each in here if each.state not in _ENDED])
+
+    def _process_died(self, token: str, pid: int) -> None:
+        # Any program on this machine can send any text, so recover no process of the manager's own.
+        if token not in self._own_tokens():
             self.worker.recover_dead(token, pid)
 
     # -- the agent -----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from tenacity import Retrying, retry_if_exception, wait_exponential_jitter
 from igq.agent.progress.wake import wake_agent, wake_movers
 from igq.manager.backlog import Backlog, Batch, Kind
 from igq.manager.expiry import Sweep
+from igq.manager.membership import host_name
 from igq.manager.structure_watch import StructureWatch
 from recovery.resolution import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport, recover_all
 from recovery.target import Target
@@ -85,7 +86,10 @@ class Worker:
         self.submit(add)
 
     def recover_dead(self, token: str, pid: int) -> None:
-        """Recover a program that is reported to have died as process *pid*, if Redis still has it with this pid."""
+        """Recover a program or a manager that is reported to have died as process *pid*.
+
+        Nothing is done unless Redis still has it with this pid.
+        """
 
         def add() -> None:
             self._backlog.add_ended(token, pid)
@@ -116,9 +120,16 @@ class Worker:
     def _still_there(self, batch: Batch) -> list[Target]:
         """Return the targets that Redis knows as the processes that ended, without those that had disconnected."""
         found = list[Target]()
-        known = fields_named(self._group, self._group.keys.processes, [target.token for target in batch.targets])
-        for target, pid, text in zip(batch.targets, batch.pids, known, strict=True):
-            if text is not None and json.loads(text)["pid"] == pid:
+        programs = [target.token for target in batch.targets if not target.is_manager]
+        known = dict(zip(programs, fields_named(self._group, self._group.keys.processes, programs), strict=True))
+        managers = {each.token: each for each in self._group.members()} if len(programs) < len(batch.targets) else {}
+        for target, pid in zip(batch.targets, batch.pids, strict=True):
+            if target.is_manager:
+                member = managers.get(target.token)
+                if member is not None and (member.pid, member.host) == (pid, host_name()) and member.state != "STOPPED":
+                    self._say("IGQ0033E", target=target.token, pid=pid)
+                    found.append(target)
+            elif (text := known[target.token]) is not None and json.loads(text)["pid"] == pid:
                 self._say("CSQ3201E", target=target.token, pid=pid)
                 found.append(target)
         return found

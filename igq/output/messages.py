@@ -55,6 +55,7 @@ MESSAGES = MappingProxyType(
         "IGQ0014E": "{qmgr} scheduled backup of {what} was not made: {error}",
         "CSQE131I": "{qmgr} structure {structure} can be used again",
         "CSQR004I": "{qmgr} {in_doubt:unit of work} of {target} in doubt, see DISPLAY THREAD(*) TYPE(INDOUBT)",
+        "IGQ0033E": "{qmgr} queue manager {target} ended abnormally, pid {pid}",
         # Programs.
         "CSQ3201E": "{qmgr} program {target} ended abnormally, pid {pid}",
         # The IGQ agent.

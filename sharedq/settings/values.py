@@ -52,6 +52,8 @@ class Settings(BaseModel):
     recovery_log: Annotated[bool, Field(description="true or false")] = False
     #: How long a manager or program that has stopped answering keeps its name and its work.
     lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
+    #: Whether the managers of one machine watch each other: the death of one is noticed at once, not after its lease.
+    suspicion: Annotated[bool, Field(description="true or false")] = True
     #: Whether a manager that starts on a Redis that can lose acknowledged messages logs a line, or refuses to start.
     durability: Annotated[Literal["report", "strict"], Field(description="report or strict")] = "report"
     #: Replicas that must have a change before it is acknowledged (WAIT); 0 for none.

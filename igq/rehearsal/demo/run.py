@@ -137,8 +137,8 @@ class _Demo:
         detected_s = (moments["detected"] - killed_ms) / 1000
         took_ms = moments["resolved"] - moments["detected"]
         self._story.say(
-            f"{recovery.by} noticed after {detected_s:.1f} s that {victim} no longer renews its lease (a lease lasts "
-            f"{self._settings.lease_ms / 1000:g} s), claimed its recovery, fenced it, and resolved "
+            f"{recovery.by} noticed after {detected_s:.2f} s that {victim} had ended (without a peer on its machine it "
+            f"takes a lease, {self._settings.lease_ms / 1000:g} s), claimed its recovery, fenced it, and resolved "
             f"{recovery.units_of_work} units of work with {recovery.messages} messages within {took_ms} ms.",
             "yellow",
         )

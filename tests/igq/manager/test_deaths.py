@@ -19,10 +19,11 @@ from igq.manager import incarnation as incarnations
 from igq.manager.deaths import DeathWatch
 from igq.manager.heartbeat import Heartbeat
 from igq.manager.incarnation import Ending, Inbox, Incarnation
-from igq.manager.membership import Membership
+from igq.manager.membership import Membership, host_name
 from sharedq.api import connect
+from sharedq.members.group import Group
 from sharedq.members.presence import BEGINS, ENDS, address_of, tell_presence
-from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import error_for
 from sharedq.redis.link import Reply, ScriptCall
 from tests.support.groups import BOTH
@@ -183,9 +184,7 @@ def test_a_malformed_message_is_skipped(deaths: Deaths) -> None:
     assert told_before_next(deaths) == []
 
 
-@pytest.mark.parametrize(
-    "token", ["", "x.1", "QM7.1", "QM7.1.", "QM7.10.4", "QM7.1.4.2", "QM7.1.4\n", "QM7.1." + "9" * 99]
-)
+@pytest.mark.parametrize("token", ["", "QM7.1", "QM7.1.", "QM7.10.4", "QM7.1.4.2", "QM7.1.4\n", "QM7.1." + "9" * 99])
 def test_a_foreign_program_is_not_watched(watch: DeathWatch, deaths: Deaths, token: str) -> None:
     process = Forked((BEGINS, token))
     assert told_before_next(deaths) == []
@@ -255,6 +254,35 @@ def test_nothing_is_left_of_a_watch() -> None:
     tell_presence(ADDRESS, BEGINS, "QM7.1.5")
 
 
+@pytest.mark.parametrize("is_first_here", [True, False], ids=["greets", "is greeted"])
+def test_two_managers_that_hear_each_other_watch_each_other(watch: DeathWatch, is_first_here: bool) -> None:
+    other = DeathWatch("QM8.3", lambda *_: None, lambda: None)
+    greeting, name = (watch, "QM8.3") if is_first_here else (other, "QM7.1")
+    greeting.greet([(os.getpid(), name)])
+    until(lambda: tokens_of(watch) == {"QM8.3"}, "the first watches the second")
+    until(lambda: tokens_of(other) == {"QM7.1"}, "the second watches the first")
+    other.close()
+    until(lambda: not tokens_of(watch), "a manager that has ended in good order is watched no more")
+
+
+def tokens_of(watch: DeathWatch) -> set[str]:
+    return {token for each in list(watch._watched.values()) for token in each.tokens}
+
+
+def test_a_manager_that_is_killed_is_reported(deaths: Deaths) -> None:
+    manager = Forked((BEGINS, "QM8.3"))
+    manager.kill()
+    assert deaths.get(timeout=60) == ("QM8.3", manager.pid)
+
+
+def test_a_manager_is_not_watched_as_another(watch: DeathWatch, deaths: Deaths) -> None:
+    """Its own incarnation, and what is no incarnation at all."""
+    for token in ("QM7.1", "QM8.3.5", "QM8", "QM 8.3", "8.3"):
+        Forked((BEGINS, token)).kill()
+    assert told_before_next(deaths) == []
+    assert not tokens_of(watch)
+
+
 def test_a_second_watch_at_one_address_is_refused(deaths: Deaths) -> None:
     with pytest.raises(OSError, match="in use"):
         DeathWatch("QM7.1", lambda *_: None, lambda: None)
@@ -314,6 +342,79 @@ def test_a_killed_programs_work_is_backed_out_at_once(group: TestGroup, said: li
     assert token not in known_processes(group)
     with group.connect() as connection:
         assert connection.open("Q", BOTH).get(GetOption.SYNCPOINT).body == b"1"
+
+
+class Peer:
+    """A manager QM3 in a process of its own, with a program's uncommitted get and put; nobody renews its lease."""
+
+    def __init__(self, group: TestGroup, *, host: str = "", pid: int = 0, says: str = "") -> None:
+        told, tells = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self._work(group, host or host_name(), pid or os.getpid(), says)
+                os.write(tells, b"done")
+                signal.pause()
+            finally:
+                os._exit(1)
+        os.close(tells)
+        assert os.read(told, 4) == b"done"
+        os.close(told)
+
+    def _work(self, group: TestGroup, host: str, pid: int, says: str) -> None:
+        def never(seconds: float) -> None:
+            raise AssertionError(f"waits {seconds} s")
+
+        own = Group(group.settings)
+        membership = Membership.join(own, "QM3", {"pid": pid, "host": host}, never)
+        membership.tell(state="RUNNING")
+        connection = connect("QM3", settings=group.settings)
+        queue = connection.open("Q", BOTH)
+        queue.get(GetOption.SYNCPOINT)
+        queue.put(b"never", options=PutOption.SYNCPOINT)
+        peer = own.member("QM2")
+        assert peer is not None
+        tell_presence(address_of(peer.pid, peer.token), BEGINS, says or membership.token)
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def test_a_killed_managers_work_is_backed_out_at_once(group: TestGroup, said: list[tuple[str, dict[str, Any]]]) -> None:
+    with group.connect() as connection:
+        connection.put1("Q", b"1")
+    group.repository("QM3").prepare_manager("QM3")
+    peer = Peer(group)
+    peer.kill()
+    # Its lease lasts for minutes.
+    until(lambda: on_queue(group, "Q") == [(b"1", 1)], "the killed manager's work is backed out")
+    until(lambda: "CSQE014I" in dict(said), "the recovery is told")
+    member = group.group.member("QM3")
+    assert member is not None
+    assert member.state == "FAILED"
+    assert dict(said)["IGQ0033E"] == {"target": member.token, "pid": peer.pid}
+
+
+@pytest.mark.invariant(2)
+@pytest.mark.parametrize("why", [{"host": "elsewhere"}, {"pid": 1}, {"says": "QM3.99"}], ids=str)
+def test_a_manager_that_redis_knows_as_another_process_keeps_its_lease(
+    group: TestGroup, said: list[tuple[str, dict[str, Any]]], why: dict[str, Any]
+) -> None:
+    """Any process of this user can say that it is a manager, and then end."""
+    with group.connect() as connection:
+        connection.put1("Q", b"1")
+    group.repository("QM3").prepare_manager("QM3")
+    peer = Peer(group, **why)
+    peer.kill()
+    program = Program(group.settings, "QM2")
+    program.close()
+    until(lambda: "CSQ3201E" in dict(said), "a program that died later has been recovered")
+    assert "IGQ0033E" not in dict(said)
+    assert on_queue(group, "Q") == []
+    member = group.group.member("QM3")
+    assert member is not None
+    assert member.state == "RUNNING"
 
 
 @pytest.mark.usefixtures("said")
