@@ -35,7 +35,7 @@ ARGV
   11 look         "x": the messages put have identifiers; "": they are plain
   12.. for each of them: score base, record; then the names of the queues got from, in the order of their keys; then,
      where a get rides: name of its queue, version it was decided by, unit of work it belongs to, longest body it takes,
-     "" or the entry of its wait, "" or what it asks the index for
+     "" or the entry of its wait (before that ".", as for structure/get), "" or what it asks the index for
 REPLY       { 0, 0, messages applied } | { 0, 0, messages applied, { 0, length of the body, id, { record } } } got, too
             | { 0, 0, messages applied, { 2033 } } nothing is there: it waits now, if it said how
             | { 2003, why the put was refused } | { reason }
@@ -55,131 +55,131 @@ local blocks = string.byte(entry) == 46
 if blocks then entry = string.sub(entry, 2) end
 
 local function answer()
-local waiting = redis.call("HGET", KEYS[1], owner)
-if not waiting then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "ev", "mk", "al")
-if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT, state[1] and MQRC.OBJECT_CHANGED or MQRC.Q_DELETED } end
-if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then
-    if state[6] then INLINE.note_full(KEYS[4], ARGV[2], owner, ARGV[4]) end
-    return { MQRC.BACKED_OUT, MQRC.Q_FULL }
-end
-local elements = redis.call("LRANGE", KEYS[8], 0, -1)
-local is_as_expected = elements[1] == "A" .. unit_id and #elements - 1 == tonumber(ARGV[6])
-if not is_as_expected and (elements[1] or ARGV[6] ~= "0") then return { MQRC.BACKED_OUT } end
+    local waiting = redis.call("HGET", KEYS[1], owner)
+    if not waiting then return { MQRC.CONNECTION_BROKEN } end
+    local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "ev", "mk", "al")
+    if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT, state[1] and MQRC.OBJECT_CHANGED or MQRC.Q_DELETED } end
+    if INLINE.is_full(ARGV[4], count, KEYS[5], state[3], state[4], state[5]) then
+        if state[6] then INLINE.note_full(KEYS[4], ARGV[2], owner, ARGV[4]) end
+        return { MQRC.BACKED_OUT, MQRC.Q_FULL }
+    end
+    local elements = redis.call("LRANGE", KEYS[8], 0, -1)
+    local is_as_expected = elements[1] == "A" .. unit_id and #elements - 1 == tonumber(ARGV[6])
+    if not is_as_expected and (elements[1] or ARGV[6] ~= "0") then return { MQRC.BACKED_OUT } end
 
-local first = redis.call("INCRBY", KEYS[2], count) - count + 1
-local stored, added, ids, is_long = {}, {}, {}, false
-for position = 1, count do
-    local at, number = FIRST + 2 * (position - 1), first + position - 1
-    local id = string.format("%d", number) .. look
-    stored[2 * position - 1], stored[2 * position] = id, ARGV[at + 1]
-    added[2 * position - 1], added[2 * position] = ARGV[at] + number, id
-    ids[position] = id
-    is_long = is_long or #ARGV[at + 1] > CONST.LONG
-end
-redis.call("HSET", messages, unpack(stored))
-if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
--- A lone message is handed to the get that waits for any message, or for its CorrelId.
-local handed_to
-if state[2] == "1" and count == 1 and look == "" and not is_long then
-    INLINE.take_lone_waiter(KEYS[5], KEYS[6], state[5], state[7], state[8], handed_to)
-elseif count == 1 and look ~= "" and (state[2] or "0") ~= "0" then
-    INLINE.take_waiter_by_correl(KEYS[4], KEYS[10], KEYS[6], stored[2], handed_to)
-end
+    local first = redis.call("INCRBY", KEYS[2], count) - count + 1
+    local stored, added, ids, is_long = {}, {}, {}, false
+    for position = 1, count do
+        local at, number = FIRST + 2 * (position - 1), first + position - 1
+        local id = string.format("%d", number) .. look
+        stored[2 * position - 1], stored[2 * position] = id, ARGV[at + 1]
+        added[2 * position - 1], added[2 * position] = ARGV[at] + number, id
+        ids[position] = id
+        is_long = is_long or #ARGV[at + 1] > CONST.LONG
+    end
+    redis.call("HSET", messages, unpack(stored))
+    if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
+    -- A lone message is handed to the get that waits for any message, or for its CorrelId.
+    local handed_to
+    if state[2] == "1" and count == 1 and look == "" and not is_long then
+        INLINE.take_lone_waiter(KEYS[5], KEYS[6], state[5], state[7], state[8], handed_to)
+    elseif count == 1 and look ~= "" and (state[2] or "0") ~= "0" then
+        INLINE.take_waiter_by_correl(KEYS[4], KEYS[10], KEYS[6], stored[2], handed_to)
+    end
 
-local queues, away = {}, {}
-for at = 1, queue_count do queues[ARGV[names + at - 1]] = KEYS[10 + at] end
-local applied = count
-for position = 2, #elements do
-    local taken, queue_name, ids_text = INLINE.gets_in(elements[position])
-    away[queues[queue_name]] = (away[queues[queue_name]] or 0) - taken
-    if taken == "1" then
-        redis.call("HDEL", messages, ids_text)
-    else
-        INLINE.remove_records(messages, ids_text)
-    end
-    applied = applied + taken
-end
-if elements[1] then redis.call("DEL", KEYS[8]) end
-if ARGV[7] ~= "0" then
-    local ids_text = table.concat(ids, " ")
-    INLINE.entry(KEYS[9], ARGV[7], "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", ARGV[8])
-    INLINE.entry(KEYS[9], ARGV[7], "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
-end
-local went = 0
-if handed_to then
-    local id, score, record = ids[1], string.format("%.0f", added[1]), stored[2]
-    local chosen = look == "" and {} or { "c", "1" }
-    INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, messages, KEYS[9], ARGV[7], chosen)
-    went = 1
-else
-    local records, left = nil, tonumber(state[2] or 0)
-    if look ~= "" then
-        records = {}
-        for position = 1, count do records[position] = stored[2 * position] end
-    end
-    if left > 0 then
--- PRELUDE
-        local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[10], w = KEYS[6] }
-        queue.hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[7] }
-        make_available(queue, messages, KEYS[1], KEYS[7], nil, left, added, records)
-        went = queue.handed or 0
-    elseif records then
-        INLINE.make_simple_available(KEYS[5], KEYS[10], added, records)
-    else
-        redis.call("ZADD", KEYS[5], unpack(added))
-    end
-end
-if state[6] then
-    INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, went, true)
-    INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added)
-end
--- The gets that waited before come before the get that rides.
-local reply = { 0, 0, applied }
-if rides then
-    -- As structure/get takes a message. A queue that may have long ones is not for this.
-    local source, available, at = KEYS[11 + queue_count], KEYS[12 + queue_count], names + queue_count
-    local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg", "ev")
-    if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4]
-        and tonumber(ARGV[at + 3]) >= CONST.LONG then
-        local index, prefix, id, score = KEYS[14 + queue_count], ARGV[at + 5], nil, nil
-        if prefix == "" then
-            id, score = unpack(redis.call("ZPOPMIN", available))
+    local queues, away = {}, {}
+    for at = 1, queue_count do queues[ARGV[names + at - 1]] = KEYS[10 + at] end
+    local applied = count
+    for position = 2, #elements do
+        local taken, queue_name, ids_text = INLINE.gets_in(elements[position])
+        away[queues[queue_name]] = (away[queues[queue_name]] or 0) - taken
+        if taken == "1" then
+            redis.call("HDEL", messages, ids_text)
         else
-            INLINE.find_by_index(index, prefix, 0, id, score)
-            if id then redis.call("ZREM", available, id) end
+            INLINE.remove_records(messages, ids_text)
         end
-        local needs_look, record = id and string.byte(id, -1) == 120, id and redis.call("HGET", messages, id)
-        -- The message expires, or is in a group.
-        if needs_look and bit.band(string.byte(record), 18) ~= 0 then
-            redis.call("ZADD", available, score, id)
-        elseif id then
-            if needs_look then
-                local entries, place = {}, tonumber(score)
-                INLINE.identifiers(entries, id, place, record)
-                if entries[1] then redis.call("ZREM", index, unpack(entries)) end
-            end
-            local chosen = prefix == "" and {} or { "c", "1" }
-            if there[5] then INLINE.note(there[5], source, available, ARGV[at], owner, 0, 1, true) end
-            away[source] = (away[source] or 0) + 1
-            redis.call("RPUSH", KEYS[8], "A" .. ARGV[at + 2], "G1\n" .. ARGV[at] .. "\n" .. id .. "\n" .. score)
-            INLINE.journal(KEYS[9], ARGV[7], "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id,
-                unpack(chosen))
-            local _, _, _, high, low = string.byte(record, 1, 5)
-            reply[4] = { 0, #record - high * 256 - low, id, { record } }
-        elseif entry == "" then
-            reply[4] = { MQRC.NO_MSG_AVAILABLE }
-        elseif waiting == "" or (string.byte(waiting) == 72 and not INLINE.is_on_its_way(KEYS[7] .. owner)) then
-            local waiters, name = KEYS[13 + queue_count], ARGV[at]
-            INLINE.register(waiters, source, KEYS[1], owner, name, entry)
-            reply[4] = { MQRC.NO_MSG_AVAILABLE }
+        applied = applied + taken
+    end
+    if elements[1] then redis.call("DEL", KEYS[8]) end
+    if ARGV[7] ~= "0" then
+        local ids_text = table.concat(ids, " ")
+        INLINE.entry(KEYS[9], ARGV[7], "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", ARGV[8])
+        INLINE.entry(KEYS[9], ARGV[7], "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
+    end
+    local went = 0
+    if handed_to then
+        local id, score, record = ids[1], string.format("%.0f", added[1]), stored[2]
+        local chosen = look == "" and {} or { "c", "1" }
+        INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, messages, KEYS[9], ARGV[7], chosen)
+        went = 1
+    else
+        local records, left = nil, tonumber(state[2] or 0)
+        if look ~= "" then
+            records = {}
+            for position = 1, count do records[position] = stored[2 * position] end
+        end
+        if left > 0 then
+-- PRELUDE
+            local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[10], w = KEYS[6] }
+            queue.hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[7] }
+            make_available(queue, messages, KEYS[1], KEYS[7], nil, left, added, records)
+            went = queue.handed or 0
+        elseif records then
+            INLINE.make_simple_available(KEYS[5], KEYS[10], added, records)
+        else
+            redis.call("ZADD", KEYS[5], unpack(added))
         end
     end
-end
-for key, number in pairs(away) do
-    if number ~= 0 then redis.call("HINCRBY", key, "gu", number) end
-end
-return reply
+    if state[6] then
+        INLINE.note(state[6], KEYS[4], KEYS[5], ARGV[2], owner, count, went, true)
+        INLINE.note_trigger(state[6], KEYS[4], KEYS[5], ARGV[2], owner, added)
+    end
+    -- The gets that waited before come before the get that rides.
+    local reply = { 0, 0, applied }
+    if rides then
+        -- As structure/get takes a message. A queue that may have long ones is not for this.
+        local source, available, at = KEYS[11 + queue_count], KEYS[12 + queue_count], names + queue_count
+        local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg", "ev")
+        if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4]
+            and tonumber(ARGV[at + 3]) >= CONST.LONG then
+            local index, prefix, id, score = KEYS[14 + queue_count], ARGV[at + 5], nil, nil
+            if prefix == "" then
+                id, score = unpack(redis.call("ZPOPMIN", available))
+            else
+                INLINE.find_by_index(index, prefix, 0, id, score)
+                if id then redis.call("ZREM", available, id) end
+            end
+            local needs_look, record = id and string.byte(id, -1) == 120, id and redis.call("HGET", messages, id)
+            -- The message expires, or is in a group.
+            if needs_look and bit.band(string.byte(record), 18) ~= 0 then
+                redis.call("ZADD", available, score, id)
+            elseif id then
+                if needs_look then
+                    local entries, place = {}, tonumber(score)
+                    INLINE.identifiers(entries, id, place, record)
+                    if entries[1] then redis.call("ZREM", index, unpack(entries)) end
+                end
+                local chosen = prefix == "" and {} or { "c", "1" }
+                if there[5] then INLINE.note(there[5], source, available, ARGV[at], owner, 0, 1, true) end
+                away[source] = (away[source] or 0) + 1
+                redis.call("RPUSH", KEYS[8], "A" .. ARGV[at + 2], "G1\n" .. ARGV[at] .. "\n" .. id .. "\n" .. score)
+                INLINE.journal(KEYS[9], ARGV[7], "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id,
+                    unpack(chosen))
+                local _, _, _, high, low = string.byte(record, 1, 5)
+                reply[4] = { 0, #record - high * 256 - low, id, { record } }
+            elseif entry == "" then
+                reply[4] = { MQRC.NO_MSG_AVAILABLE }
+            elseif waiting == "" or (string.byte(waiting) == 72 and not INLINE.is_on_its_way(KEYS[7] .. owner)) then
+                local waiters, name = KEYS[13 + queue_count], ARGV[at]
+                INLINE.register(waiters, source, KEYS[1], owner, name, entry)
+                reply[4] = { MQRC.NO_MSG_AVAILABLE }
+            end
+        end
+    end
+    for key, number in pairs(away) do
+        if number ~= 0 then redis.call("HINCRBY", key, "gu", number) end
+    end
+    return reply
 end
 
 local reply = answer()
