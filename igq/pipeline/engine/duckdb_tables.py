@@ -67,8 +67,9 @@ class _Frame(DuckDBDataFrame):
         SQLFrame would carry the plan along, and copy it in each operation: nine tenths of the time of an audit.
         """
         is_short = self.last_op == Operation.INIT or not isinstance(self.expression, exp.Select)
-        table = self if is_short else _defined(self, "VIEW")
-        return super(_Frame, table)._convert_leaf_to_cte(*args, **kwargs)
+        if is_short:
+            return super()._convert_leaf_to_cte(*args, **kwargs)
+        return _defined(self, "VIEW")._convert_leaf_to_cte(*args, **kwargs)
 
     def join(self, *args: Any, **kwargs: Any) -> Any:
         """A stored table: otherwise a column that both sides have may be taken from the wrong one."""
