@@ -16,6 +16,7 @@ from typing import Any, Final
 from docs.generator.markdown import code, table
 from sharedq.mqi import structures
 from sharedq.mqi.constants import MQRC, callbacks, options, properties
+from sharedq.pymqi.structures import client
 
 ROOT: Final = Path(__file__).parents[2]
 #: The families of options that calls take.
@@ -120,6 +121,14 @@ def unread_fields() -> Iterator[tuple[str, str]]:
                 yield structure.__name__, each.name
 
 
+def unread_client_fields() -> Iterator[str]:
+    """Fields of the structures of a client's connection that no code reads or sets."""
+    for name, structure in (("MQCD", client.CD), ("MQSCO", client.SCO)):
+        for each in structure().get():
+            if each not in loaded_fields():
+                yield f"{name}.{each}"
+
+
 #: Options that no code names, and why a call takes them nevertheless; or the reason that it refuses them with.
 OPTION_FATES: Final[Mapping[str, tuple[str, ...]]] = {
     "they stand for several other options": ("GetOption.BROWSE_HANDLE", "GetOption.BROWSE_CO_OP"),
@@ -173,6 +182,32 @@ FIELD_FATES: Final[Mapping[str, tuple[str, ...]]] = {
         *("MQSMPO.value_encoding", "MQSMPO.value_ccsid", "MQIMPO.requested_encoding", "MQIMPO.requested_ccsid"),
     ),
 }
+_OF_CLIENTS: Final = """
+no effect, because the settings name the group, and the program puts and gets in this process:
+  MQCD.Desc MQCD.QMgrName MQCD.XmitQName MQCD.ShortConnectionName MQCD.MCAName MQCD.ModeName MQCD.TpName
+  MQCD.BatchSize MQCD.DiscInterval MQCD.ShortRetryCount MQCD.ShortRetryInterval MQCD.LongRetryCount
+  MQCD.LongRetryInterval MQCD.SecurityExit MQCD.MsgExit MQCD.SendExit MQCD.ReceiveExit MQCD.SeqNumberWrap
+  MQCD.MaxMsgLength MQCD.PutAuthority MQCD.DataConversion MQCD.SecurityUserData MQCD.MsgUserData
+  MQCD.SendUserData MQCD.ReceiveUserData MQCD.UserIdentifier MQCD.Password MQCD.MCAUserIdentifier MQCD.MCAType
+  MQCD.RemoteUserIdentifier MQCD.RemotePassword MQCD.MsgRetryExit MQCD.MsgRetryUserData MQCD.MsgRetryCount
+  MQCD.MsgRetryInterval MQCD.HeartbeatInterval MQCD.BatchInterval MQCD.NonPersistentMsgSpeed
+  MQCD.ExitNameLength MQCD.ExitDataLength MQCD.MsgExitsDefined MQCD.SendExitsDefined MQCD.ReceiveExitsDefined
+  MQCD.MsgExitPtr MQCD.MsgUserDataPtr MQCD.SendExitPtr MQCD.SendUserDataPtr MQCD.ReceiveExitPtr
+  MQCD.ReceiveUserDataPtr MQCD.ClusterPtr MQCD.ClustersDefined MQCD.NetworkPriority MQCD.LongMCAUserIdLength
+  MQCD.LongRemoteUserIdLength MQCD.LongMCAUserIdPtr MQCD.LongRemoteUserIdPtr MQCD.MCASecurityId
+  MQCD.RemoteSecurityId MQCD.SSLPeerNamePtr MQCD.SSLPeerNameLength MQCD.SSLClientAuth MQCD.KeepAliveInterval
+  MQCD.LocalAddress MQCD.BatchHeartbeat MQCD.HdrCompList MQCD.MsgCompList MQCD.CLWLChannelRank
+  MQCD.CLWLChannelPriority MQCD.CLWLChannelWeight MQCD.ChannelMonitoring MQCD.ChannelStatistics
+  MQCD.SharingConversations MQCD.PropertyControl MQCD.MaxInstances MQCD.MaxInstancesPerClient
+  MQCD.ClientChannelWeight MQCD.ConnectionAffinity MQCD.BatchDataLimit MQCD.UseDLQ MQCD.CertificateLabel
+  MQCD.SPLProtection
+no effect, because the URL of Redis says how TLS is used:
+  MQSCO.StrucId MQSCO.KeyRepository MQSCO.CryptoHardware MQSCO.AuthInfoRecCount MQSCO.AuthInfoRecOffset
+  MQSCO.AuthInfoRecPtr MQSCO.KeyResetCount MQSCO.FipsRequired MQSCO.EncryptionPolicySuiteB
+  MQSCO.CertificateValPolicy MQSCO.CertificateLabel
+"""
+#: Fields of MQCD and MQSCO, which `sharedq.pymqi` takes, that no code reads, by the reason.
+CLIENT_FATES: Final = read_names(_OF_CLIENTS)
 _CAUSES: Final = """
 There are no adapters, exits, CICS, IMS, address spaces or modules to load: ADAPTER_CONN_LOAD_ERROR ADAPTER_DEFS_ERROR
   ADAPTER_DEFS_LOAD_ERROR ADAPTER_NOT_AVAILABLE ADAPTER_SERV_LOAD_ERROR ADAPTER_STORAGE_SHORTAGE API_EXIT_ERROR
@@ -217,7 +252,7 @@ def never_given() -> frozenset[str]:
 
 def option_list() -> str:
     """The options and fields that calls take and no code names, by their fate."""
-    return _list((fate, names) for fates in (OPTION_FATES, FIELD_FATES) for fate, names in fates.items())
+    return _list((fate, names) for fates in (OPTION_FATES, FIELD_FATES, CLIENT_FATES) for fate, names in fates.items())
 
 
 def reason_table() -> str:

@@ -31,6 +31,7 @@ from sharedq.reading.keyspace import read_at_once
 from sharedq.redis.link import Link
 from tests.faults.test_cluster import BOTH, spread_group
 from tests.faults.test_links_follow_slots import take_off
+from tests.igq.triggers.test_trigger_messages import Scene
 from tests.support.accounts import assert_accounted
 from tests.support.backups import mqsc
 from tests.support.members import TestGroup
@@ -340,3 +341,26 @@ def test_a_reader_of_keys_says_that_a_slot_is_half_moved(
         asked = [("nothing", each) for each in (keys.sequence, f"{keys.tag}:nothing")]
         read: Callable[[], object] = partial(read_at_once, group.group, keys.sequence, asked)
         assert reason_of(read) == MQRC.CF_STRUC_IN_USE
+
+
+@pytest.mark.invariant(1, 8)
+@pytest.mark.parametrize("where", ["half moved", "not served"])
+@pytest.mark.parametrize(("kind", "wanted"), [("EVERY", 3), ("FIRST", 1), ("DEPTH", 1)])
+def test_triggers_wait_for_the_slot_of_their_queue(
+    cluster: Cluster, group: TestGroup, monkeypatch: pytest.MonkeyPatch, where: str, kind: str, wanted: int
+) -> None:
+    """A writer that meets the slot away writes nothing, and forgets no mark."""
+    monkeypatch.setattr("sharedq.redis.answers.MOVE_LIMIT_S", 0.1)
+    scene = Scene(group)
+    scene.define(trigger_type=kind, trigger_depth=3)
+    scene.watch("QM1")
+    putter = scene.putter()
+    for _ in range(3):
+        putter.put(b"x")
+    with away(cluster, key_of(group), where):
+        for writer in scene.writers[:2]:
+            assert reason_of(writer.take) in (MQRC.CF_STRUC_IN_USE, MQRC.CF_NOT_AVAILABLE)
+    assert scene.count() == wanted
+    assert scene.count() == 0
+    putter.put(b"x")
+    assert scene.count() == (kind == "EVERY")

@@ -55,7 +55,7 @@ def group(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 PATTERNS: dict[str, tuple[list[str], str]] = {
-    "levels": (["/" * 5119], "/" * 5119),
+    "levels": (["/" * 10239], "/" * 10239),
     "plain": (["/".join("a" * 5000)], "/".join("a" * 5000)),
     "one level each": (["/".join("+" * 5120)], "/".join("a" * 5120)),
     "any levels": (["/".join(["#/a"] * 2560)], "/".join("a" * 5120)),

@@ -1,6 +1,7 @@
 """The structures of a client connection: MQCD and MQSCO.
 
-A connection is always made in-process here: programs may fill these in, nothing reads them.
+A connection is always made in-process here. ConnectionName and DefReconnect of MQCD are read; the other fields have no
+effect (docs/reference/fates.md).
 Members, their order and initial values are IBM's (cmqxc.h, cmqc.h).
 """
 

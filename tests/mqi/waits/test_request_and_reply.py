@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
+from sharedq.redis.link import Link
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until
 
@@ -145,6 +147,44 @@ def test_a_request_and_its_reply_take_as_few_scripts_as_they_have_calls(
     pair.requester.connection.commit()
     pair.end(serving)
     assert stored(pair.group) == 0
+
+
+@pytest.mark.parametrize("correl_id", [bytes(24), CORREL_ID], ids=["any reply", "by CorrelId"])
+@pytest.mark.parametrize(
+    ("serve", "ask", "writes"),
+    [(serve_in_units, ask_in_units, 2), (serve_in_units, ask_apart, 3), (serve_outside, ask_outside, 4)],
+)
+def test_the_wait_for_a_request_or_a_reply_is_no_write_of_its_own(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, serve: Any, ask: Any, writes: int, correl_id: bytes
+) -> None:
+    """So the server reads once, and syncs once, for each script."""
+    serving = pair.serve(serve)
+    for _ in range(2):
+        pair.until_served()
+        ask(pair.requester, MQMD(correl_id=correl_id))
+    pair.until_served()
+    links = {id(each.connection.connection._link) for each in (pair.requester, pair.server)}
+    counts = Counter[str]()
+
+    def count(name: str) -> None:
+        call = getattr(Link, name)
+
+        def counting(link: Link, *args: Any, **options: Any) -> Any:
+            counts[name] += id(link) in links
+            return call(link, *args, **options)
+
+        monkeypatch.setattr(Link, name, counting)
+
+    count("_attempt_all")
+    # A wait that lasts longer than the first one goes on in another write.
+    count("block")
+    for _ in range(ROUNDS):
+        assert ask(pair.requester, MQMD(correl_id=correl_id)) == b"request"
+        pair.until_served()
+    monkeypatch.undo()
+    assert counts["_attempt_all"] - counts["block"] == writes * ROUNDS
+    pair.requester.connection.commit()
+    pair.end(serving)
 
 
 @pytest.mark.parametrize("correl_id", [bytes(24), CORREL_ID], ids=["any reply", "by CorrelId"])
