@@ -35,6 +35,8 @@ def test_an_agent_killed_while_it_publishes(group: TestGroup, seed: int) -> None
     group.add_member("QM2")
     group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+    # The program opens it.
+    group.define_shared("Q")
     mqsc(group, "DEFINE TOPIC(PRICE) TOPICSTR('price/apples')")
     group.define("QM2", QueueAlias(name="PRICES", target="PRICE", target_type="TOPIC"))
     subscription = group.connect("QM1").subscribe("price/#", name="S", options=DURABLE)
