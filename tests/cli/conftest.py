@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from igq.processes.child import die_with_parent
+from sharedq.api import connection as api
 from sharedq.redis.embedded_guard import ServerFiles, has_open, read_pid
 from tests.support.scenes import until
 
@@ -153,7 +154,11 @@ class Shell:
         """
         for running in self.running:
             running.end(signal.SIGKILL)
-        files = ServerFiles(Path(self.environment["IGQ_DATA_DIR"]))
+        data_dir = Path(self.environment["IGQ_DATA_DIR"])
+        for settings in [each for each in api._groups if each.data_dir == data_dir]:
+            # A test that connects itself is a user of the server, too.
+            api._groups.pop(settings).leave()
+        files = ServerFiles(data_dir)
         for lock in (files.server_lock, files.guardian_lock):
             until(partial(_is_free, lock), "the embedded server has ended")
 
