@@ -41,6 +41,7 @@ def test_an_agent_killed_while_it_publishes(group: TestGroup, seed: int) -> None
     group.define("QM2", QueueAlias(name="PRICES", target="PRICE", target_type="TOPIC"))
     subscription = group.connect("QM1").subscribe("price/#", name="S", options=DURABLE)
     assert subscription.queue
+    name = subscription.queue.name
     chance = random.Random(seed)
     with group.connect("QM1") as sender, sender.open("PRICES", OpenOption.OUTPUT, qmgr_name="QM2") as far:
         far.put_many([(MQMD(persistence=1), b"%d" % number) for number in range(MESSAGES)])
@@ -53,11 +54,11 @@ def test_an_agent_killed_while_it_publishes(group: TestGroup, seed: int) -> None
         _recover_all_of_qm2(group)
     last = Program(group.settings, "QM2")
     last.ask("serve")
-    until(lambda: _depth(group, subscription.queue.name) == MESSAGES, "all are published")
+    until(lambda: _depth(group, name) == MESSAGES, "all are published")
     last.close()
     _recover_all_of_qm2(group)
 
-    got = [int(message.body) for message in drain(group.connect("QM1"), subscription.queue.name)]
+    got = [int(message.body) for message in drain(group.connect("QM1"), name)]
     assert got == list(range(MESSAGES))
     assert bodies(group, SYSTEM_DEAD_LETTER_QUEUE) == []
     assert_accounted(group.group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from tests.support.server import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.invariant(4)]
 
-DEEP = {"max_depth": 999_999_999, "max_msg_length": 104_857_600}
+DEEP: dict[str, Any] = {"max_depth": 999_999_999, "max_msg_length": 104_857_600}
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +33,18 @@ def server() -> Iterator[Server]:
     server.close()
 
 
+def done(group: TestGroup, command: str) -> None:
+    status, out = mqsc(group, command)
+    assert status == 0, out
+
+
 @pytest.fixture
 def group(server: Server, tmp_path: Path) -> Iterator[TestGroup]:
     """QM1 and QM2, which have a dead-letter queue."""
     group = TestGroup(server.url, tmp_path, journal_max_entries=1_000_000)
     for name in ("QM1", "QM2"):
         group.add_member(name)
-    assert mqsc(group, "DEFINE CFSTRUCT(APPL1) CFLEVEL(5) RECOVER(YES) REPLACE")[0] == 0
+    done(group, "DEFINE CFSTRUCT(APPL1) CFLEVEL(5) RECOVER(YES) REPLACE")
     group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     for name in ("QM1", "QM2"):
         group.repository(name).alter_qmgr(name, {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
@@ -109,10 +115,9 @@ def test_a_backup_and_the_recovery_from_it_do_not_hold_redis(
     connection.disconnect()
 
     def act() -> None:
-        for command, before in (("BACKUP", lambda: None), ("RECOVER", lambda: lose(group))):
-            before()
-            status, out = mqsc(group, f"{command} CFSTRUCT(APPL1)")
-            assert status == 0, out
+        done(group, "BACKUP CFSTRUCT(APPL1)")
+        lose(group)
+        done(group, "RECOVER CFSTRUCT(APPL1)")
 
     Meter(server).check(act)
 
