@@ -170,7 +170,8 @@ def read_header(data: bytes, at: int) -> Header:
     Raises:
         MQIError: 2334 it is not valid.
     """
-    front = data[at : at + FIXED_LENGTH]
+    # The data of a buffer may be a memoryview.
+    front = bytes(data[at : at + FIXED_LENGTH])
     is_ebcdic = front.startswith(_EBCDIC_ID)
     fixed = RFH2.unpack(_ASCII_ID + front[len(_ASCII_ID) :] if is_ebcdic else front, may_be_foreign=True)
     if not FIXED_LENGTH <= fixed.struc_length <= len(data) - at:

@@ -100,6 +100,8 @@ class Shell:
 
     environment: dict[str, str]
     running: list[Running] = field(default_factory=list)
+    #: The data directory is removed after the shell's end; else others use the server there.
+    owns_directory: bool = False
 
     def run(self, *arguments: str, text: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """One command to its end."""
@@ -154,6 +156,8 @@ class Shell:
         """
         for running in self.running:
             running.end(signal.SIGKILL)
+        if not self.owns_directory:
+            return
         data_dir = Path(self.environment["IGQ_DATA_DIR"])
         for settings in [each for each in api._groups if each.data_dir == data_dir]:
             # A test that connects itself is a user of the server, too.
@@ -171,7 +175,8 @@ def new_shell(data_dir: Path) -> Shell:
     """A shell whose commands use an embedded server in *data_dir*."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("IGQ_")}
     return Shell(
-        environment | {"IGQ_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "COLUMNS": "200", "NO_COLOR": "1"}
+        environment | {"IGQ_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "COLUMNS": "200", "NO_COLOR": "1"},
+        owns_directory=True,
     )
 
 

@@ -54,7 +54,7 @@ def test_an_agent_killed_while_it_publishes(group: TestGroup, seed: int) -> None
         _recover_all_of_qm2(group)
     last = Program(group.settings, "QM2")
     last.ask("serve")
-    until(lambda: _depth(group, name) == MESSAGES, "all are published")
+    until(lambda: _committed(group, name) == MESSAGES, "all are published, and their units of work committed")
     last.close()
     _recover_all_of_qm2(group)
 
@@ -64,8 +64,9 @@ def test_an_agent_killed_while_it_publishes(group: TestGroup, seed: int) -> None
     assert_accounted(group.group)
 
 
-def _depth(group: TestGroup, queue: str) -> int:
-    return group.repository("QM1").queue_status(queue).depth
+def _committed(group: TestGroup, queue: str) -> int:
+    found = group.repository("QM1").queue_status(queue)
+    return found.depth - found.uncommitted_puts
 
 
 def _recover_all_of_qm2(group: TestGroup) -> None:

@@ -21,19 +21,13 @@ from tests.pipeline.streams import Checkpoint, Drivers
 from tests.pipeline.support import HandWrittenJournal
 from tests.support.members import TestGroup
 
-#: A hundred rows are computed sooner than their code is compiled. Jobs in processes of their own have Spark's defaults.
-FOR_FEW_ROWS = {
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     data_dir = tmp_path_factory.mktemp("spark")
-    with spark_session(data_dir, master="local[2]", is_small=True, conf=FOR_FEW_ROWS) as session:
+    with spark_session(
+        data_dir, master="local[2]", is_small=True, conf={"spark.sql.shuffle.partitions": "2"}
+    ) as session:
         yield session
 
 

@@ -32,6 +32,7 @@ NAMED = {
 #: Reasons that the scripts of these calls can give, and no scene here provokes.
 ELSEWHERE = {
     2009: "tests/faults/test_lost_reply.py: outcomes that are unknown, and owners that are shut out",
+    2102: "tests/lua/test_bounds_of_groups.py: more segments than one call puts together",
     2219: "nobody gets it: calls of one connection take turns",
 }
 
