@@ -25,8 +25,6 @@ from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import on_queue, recover_lost, stored, until
 
-pytestmark = pytest.mark.share
-
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 IN_UNIT = GetOption.SYNCPOINT | GetOption.WAIT
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE

@@ -9,8 +9,6 @@ import pytest
 
 from tests.support.console import Console
 
-pytestmark = pytest.mark.share
-
 
 def run(client: httpx.Client, body: Any, qmgr: str = "QM1", version: str = "v3") -> httpx.Response:
     return client.post(f"/ibmmq/rest/{version}/admin/action/qmgr/{qmgr}/mqsc", json=body)
