@@ -258,12 +258,14 @@ WORDS |= {"memory", "xinfo"}
 WORDS |= {"trigger"}
 
 
+@pytest.mark.share
 def test_members_have_the_right_to_each_command_outside_scripts() -> None:
     found = commands_in("sharedq", "recovery")
     assert {"srandmember", "xread", "lindex"} <= found
     assert found - WORDS <= rights_of("member")
 
 
+@pytest.mark.share
 def test_the_rights_are_no_more_than_the_scripts_and_reports_need() -> None:
     member = {
         "blpop",

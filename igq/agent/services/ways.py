@@ -28,21 +28,21 @@ class Way(Enum):
 class Batch(Enum):
     """The batch of a round: the messages that the agent gets under syncpoint."""
 
-    #: None was got yet.
+    #: No batch was got yet.
     NONE = auto()
-    #: The agent looked for one in vain.
+    #: The agent looked for a batch in vain.
     MISSING = auto()
-    #: It is in hand.
+    #: The batch is in hand.
     TAKEN = auto()
-    #: It is on its queues, not yet committed.
+    #: The batch is on the queues of its messages, not yet committed.
     CARRIED = auto()
-    #: It is on its queues, not yet committed, and some of its messages could have been moved.
+    #: The same, and some of the messages could have been moved.
     CARRIED_TO_OWN = auto()
-    #: It is in hand and cannot be carried.
+    #: The batch is in hand and cannot be carried.
     NOT_CARRIED = auto()
-    #: It could be carried in part only, and is back on the transmit queue.
+    #: The batch could be carried in part only, and is back on the transmit queue.
     BACKED_OUT = auto()
-    #: It was delivered and committed.
+    #: The batch was delivered and committed.
     DONE = auto()
 
 

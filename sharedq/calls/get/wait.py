@@ -144,7 +144,10 @@ class _Search:
         connection.waits_on(self.handle.structure.keys.wake + connection.token, block_s)
         is_canceled = connection.is_wait_canceled
         is_quiescing = connection.is_quiescing and self.request.options & _FAIL_IF_QUIESCING
-        self.request.blocks_s = 0.0 if is_quiescing or (is_canceled is not None and is_canceled()) else block_s
+        if is_quiescing or (is_canceled is not None and is_canceled()):
+            connection.waits_on(None)
+        else:
+            self.request.blocks_s = block_s
 
     def end_block_with_call(self) -> None:
         """Go on with waits in writes of their own."""

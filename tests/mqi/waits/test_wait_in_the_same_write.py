@@ -244,6 +244,7 @@ def test_a_wait_that_is_over_before_it_begins_does_not_block(
     before = commands(group)
     assert reason_of(lambda: way(getter)) == expected
     assert commands(group)["blpop"] == before["blpop"]
+    assert getter.connection._waiting_on is None
     assert not getter.wake_list
 
 
