@@ -193,7 +193,7 @@ def test_many_members_at_one_place_do_not_hold_redis(queue: Queue, server: Serve
     end = LMIG if flags == MIG else LSEG
     place = {"group_id": b"g" * 24, "msg_flags": flags, "msg_seq_number": 1}
     last: dict[str, Any] = {**place, "msg_flags": end, **({"msg_seq_number": 2} if flags == MIG else {"offset": 1})}
-    put(queue, [(descriptor(number, **place), b"x") for number in range(1000)])
+    put(queue, [(descriptor(number, **place), b"x") for number in range(5000)])
 
     def act() -> None:
         put(queue, [(MQMD(version=2, msg_id=b"last" * 6, **last), b"x")])

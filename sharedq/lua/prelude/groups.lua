@@ -7,8 +7,10 @@ Available members are not in `a`. They stand in `r`, by score, and in the index,
   L GroupId + MsgSeqNumber + place    segments of a logical message
   S MsgSeqNumber + place
   F level + place, f level + CorrelId + place   first items (MsgSeqNumber 1, Offset 0): level 2 where the whole group
-                                      is there, 1 where the logical message is, else 0
-  h place                             items at Offset 0 whose logical message is there
+                                      is there, 1 where the logical message is, else 0; of more at that position, the
+                                      first by place has this level, the others have that of a group that is not there
+  h place                             items at Offset 0 whose logical message is there: whole messages, and the first
+                                      segment, by place, at that position
   w place                             the first segment, by place, of a segmented logical message that is there
   K place of its first member + GroupId   complete groups
   E GroupId + expiry time + place     members that expire
@@ -115,8 +117,6 @@ end
 -- One function where plain messages pay for one; those in it are made where members are met.
 local function groups_of(queue, messages)
     local FIRST_NUMBER, FIRST = struct.pack(">I4", 1), struct.pack(">I4I4", 1, 0)
-    -- Members at one place: more than one is somebody's mistake, and each has its entries nevertheless.
-    local ALL = -1
 
     local function two_numbers(text, first, second)
         if not text then return first, second end
@@ -235,11 +235,9 @@ local function groups_of(queue, messages)
     end
 
     local function list_message(step, member)
-        local heads = entries("G" .. member.message .. struct.pack(">I4", 0), ALL)
-        for _, head in ipairs(heads) do
-            -- A whole message has that entry anyhow.
-            if redis.call("ZSCORE", queue.i, "L" .. member.message .. head.place) then list(step, "h" .. head.place) end
-        end
+        local head = entries("G" .. member.message .. struct.pack(">I4", 0), 1)[1]
+        -- A whole message has that entry anyhow.
+        if head and redis.call("ZSCORE", queue.i, "L" .. member.message .. head.place) then list(step, "h" .. head.place) end
         list(step, "w" .. entries("L" .. member.message, 1)[1].place)
     end
 
@@ -247,21 +245,32 @@ local function groups_of(queue, messages)
         return level == 0 and not member.is_segment and 1 or level
     end
 
-    local function list_first(step, level, place, record)
-        level = own_level(level, member_of(record))
-        list(step, "F" .. level .. place)
+    -- The entries of a first item at a level.
+    local function first_entries(level, place, record)
         local correl = identifier_offsets(record)
-        if correl then list(step, "f" .. level .. string.sub(record, correl, correl + 23) .. place) end
+        return "F" .. level .. place, correl and "f" .. level .. string.sub(record, correl, correl + 23) .. place
     end
 
-    local function move_firsts(member, from, to, but)
-        for _, first in ipairs(entries("G" .. member.group .. FIRST, ALL)) do
-            if first.id ~= but then
-                local record = redis.call("HGET", messages, first.id)
-                list_first(-1, from, first.place, record)
-                list_first(1, to, first.place, record)
-            end
+    local function list_first(level, place, record)
+        local by_place, by_correl = first_entries(own_level(level, member_of(record)), place, record)
+        INLINE.index_entries(queue.i, { by_place, by_correl or nil })
+    end
+
+    -- Whatever its level is.
+    local function unlist_first(place, record)
+        local found = {}
+        for level = 0, 2 do
+            local by_place, by_correl = first_entries(level, place, record)
+            found[#found + 1] = by_place
+            if by_correl then found[#found + 1] = by_correl end
         end
+        redis.call("ZREM", queue.i, unpack(found))
+    end
+
+    local function list_first_anew(level, first)
+        local record = redis.call("HGET", messages, first.id)
+        unlist_first(first.place, record)
+        list_first(level, first.place, record)
     end
 
     -- `is_short`: without "G" and "L".
@@ -330,12 +339,12 @@ local function groups_of(queue, messages)
 
     -- Of those at one position the first counts: one that comes in front of it counts instead, and so does the next one
     -- after it has left. Adds to `next_ones` those that count from now on where others have left. Returns whether a run of
-    -- some was alone there.
+    -- some was alone there, whether the first of the run counts, and the one that counts without it.
     local function recount(step, run, prefix, add, next_ones)
-        local going, coming = {}, {}
+        local going, coming, does_first_count, instead = {}, {}, nil, nil
         local is_simple = #run > 1 and is_alone(step, run, prefix)
         local its_own, others = step == -1 and going or coming, step == -1 and coming or going
-        for _, item in ipairs(run) do
+        for at, item in ipairs(run) do
             local equals = is_simple and {} or entries(prefix .. struct.pack(">I4", item.member.offset), 2)
             local counts, other = true, equals[1]
             if step == -1 and other then
@@ -343,6 +352,7 @@ local function groups_of(queue, messages)
             elseif other then
                 counts = item.score < other.score
             end
+            if at == 1 then does_first_count, instead = counts, other end
             if counts then
                 its_own[#its_own + 1] = item.member
                 if other then
@@ -353,7 +363,21 @@ local function groups_of(queue, messages)
         end
         add_all(going, -1, add)
         add_all(coming, 1, add)
-        return is_simple
+        return is_simple, does_first_count, instead
+    end
+
+    -- Lists the first items of a group anew where a run of it has come or gone.
+    local function list_firsts(step, item, does_count, instead, before, after)
+        local level = does_count and after.level or 0
+        if item.member.is_first and step == -1 then unlist_first(item.place, item.record) end
+        if item.member.is_first and does_count then
+            if instead then list_first_anew(step == -1 and after.level or 0, instead) end
+        elseif after.level ~= before.level then
+            local head = entries("G" .. item.member.group .. FIRST, 1)[1]
+            if head then list_first_anew(after.level, head) end
+        end
+        if item.member.is_first and step == 1 then list_first(level, item.place, item.record) end
+        return level
     end
 
     -- A run comes (step 1) or goes (step -1): segments of one logical message in the order of their offsets, or one member.
@@ -364,8 +388,7 @@ local function groups_of(queue, messages)
         local before = standing(member)
         if before.is_group then list_group(-1, member) end
         if before.is_segmented then list_message(-1, member) end
-        if step == -1 and member.is_first then list_first(-1, before.level, item.place, item.record) end
-        local is_alone_there = recount(step, run, "G" .. member.message, count, next_ones)
+        local is_alone_there, does_count, instead = recount(step, run, "G" .. member.message, count, next_ones)
         local is_new_of_type = false
         if member.of_type then
             local was_there = is_type_there(member)
@@ -376,16 +399,15 @@ local function groups_of(queue, messages)
         local after = standing(member)
         if after.is_group then list_group(1, member) end
         if after.is_segmented then list_message(1, member) end
-        if after.level ~= before.level then move_firsts(member, before.level, after.level, item.id) end
+        local first_level = list_firsts(step, item, does_count, instead, before, after)
         if step == -1 and #next_ones == known then
             local is_new_message = after.is_segmented and not before.is_segmented or is_new_of_type
             local begins = after.level > before.level and member.group .. FIRST
                 or is_new_message and member.message .. struct.pack(">I4", 0)
             next_ones[#next_ones + 1] = begins and entries("G" .. begins, 1)[1] or nil
         end
-        if step == 1 and member.is_first then list_first(1, after.level, item.place, item.record) end
         -- As if they had come one by one, and the last of them had made complete what is complete.
-        if member.is_first then item.level = own_level(#run > 1 and before.level or after.level, member) end
+        if member.is_first then item.level = own_level(#run > 1 and does_count and before.level or first_level, member) end
         if not member.is_first or #run > 1 then
             run[#run].level = (after.level > before.level or is_new_of_type) and after.level or -1
         end
