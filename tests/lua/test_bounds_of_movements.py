@@ -11,7 +11,7 @@ import pytest
 from recovery.accounting.repair import repair
 from recovery.resolution import recover
 from sharedq.api import QueueManagerConnection
-from sharedq.mqi.constants import GetOption, OpenOption
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.lua.redis_time import Meter
@@ -144,6 +144,31 @@ def test_repairs_do_not_hold_redis(group: TestGroup, connection: QueueManagerCon
         group.repository("QM1").clear("Q")
 
     Meter(server).check(act)
+
+
+@pytest.mark.parametrize(("connections", "calls", "batch"), [(9, 1_000, 1), (40, 5, 500)])
+def test_the_search_for_a_lost_message_does_not_hold_redis(
+    group: TestGroup, connection: QueueManagerConnection, server: Server, connections: int, calls: int, batch: int
+) -> None:
+    """Among all units of work: of many operations, and of operations with many messages."""
+    group.define_shared("Q", **DEEP)
+    # The message goes there, because its record names no queue.
+    group.repository("QM1").make_transmit_parts("QM1")
+    keys, client = group.group.structure("APPL1"), group.group.client()
+    open_units = [group.connect() for _ in range(connections)]
+    for each in open_units:
+        with each.open("Q", OpenOption.OUTPUT) as queue:
+            for _ in range(calls):
+                queue.put_many([(MQMD(persistence=1, msg_id=b""), b"x")] * batch, options=PutOption.SYNCPOINT)
+
+    def act() -> None:
+        connection.put1("Q", b"lost", MQMD(persistence=1))
+        client.delete(keys.queue("Q").available)
+        assert repair(group.group, connection.connection)[1] == []
+
+    Meter(server).check(act)
+    for each in open_units:
+        each.backout()
 
 
 @pytest.mark.parametrize("holds", ["locks", "marks", "handles"])
