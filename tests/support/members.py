@@ -22,10 +22,13 @@ from sharedq.objects.system import define_system_objects
 from sharedq.session.connection import Connection
 from sharedq.settings.values import Settings
 from tests.support.accounts import assert_accounted
+from tests.support.copied_keys import Held, read_keys, write_keys
 
 #: The longest lease that a group's settings allow. Programs renew every 200 seconds, so hardly within a test.
 LEASE_MS = 600_000
 _numbers = itertools.count(os.getpid() * 37 % 30_000)
+#: What the first member of a group defines at its start, by server, member and structure.
+_first_objects: dict[tuple[str, str, str], Held] = {}
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -58,11 +61,25 @@ class TestGroup:
             "admin/join", [keys.group, keys.members, keys.leases, keys.fence], [name, self.settings.lease_ms, info, 0]
         )[:2]
         assert status == 0
+        self._define_first_objects(name)
+        running = [name, incarnation, json.dumps({"state": "RUNNING"})]
+        self.group.call("admin/member_state", [keys.members, keys.fence], running)
+
+    def _define_first_objects(self, name: str) -> None:
+        """Define what a starting manager defines. The first member of a group on a known server copies it: a third."""
+        keys, client = self.group.keys, self.group.client()
+        kind = (str(self.settings.redis_url), name, self.settings.default_structure)
+        is_first = kind[0].startswith("unix:") and not client.exists(keys.directory, keys.structures)
+        if is_first and kind in _first_objects:
+            write_keys(client, self.group.name, _first_objects[kind])
+            return
+        before = read_keys(client, self.group.name) if is_first else {}
         repository = self.repository(name)
         repository.prepare_manager(name)
         define_system_objects(repository, self.settings.default_structure)
-        running = [name, incarnation, json.dumps({"state": "RUNNING"})]
-        self.group.call("admin/member_state", [keys.members, keys.fence], running)
+        if is_first:
+            after = read_keys(client, self.group.name)
+            _first_objects[kind] = {key: value for key, value in after.items() if before.get(key) != value}
 
     def repository(self, qmgr: str) -> Repository:
         """The object definitions as *qmgr* sees them."""
