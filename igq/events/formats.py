@@ -44,6 +44,8 @@ _OBJECT_TYPES: Final[Mapping[str, ObjectType]] = {
     "QMGR": ObjectType.Q_MGR,
     "CFSTRUCT": ObjectType.CF_STRUC,
     "NAMELIST": ObjectType.NAMELIST,
+    "CHANNEL": ObjectType.CHANNEL,
+    "LISTENER": ObjectType.LISTENER,
     "PROCESS": ObjectType.PROCESS,
     "TOPIC": ObjectType.TOPIC,
     "SUB": ObjectType.NONE,

@@ -310,6 +310,8 @@ _ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "PUBSUB": ("QMNAME", "TYPE"),
     "PROCESS": ("PROCESS",),
     "NAMELIST": ("NAMELIST",),
+    "CHANNEL": ("CHANNEL", "CHLTYPE"),
+    "LISTENER": ("LISTENER",),
 }
 #: MQIACF_* -> the word of MQSC for the attributes of a queue manager that it asks for.
 _AREAS: Final[Mapping[int, str]] = {int(area.number): word for word, area in AREAS.items()}

@@ -54,7 +54,7 @@ def _copy(source: Group, target: Group) -> None:
     hashes = (
         *(keys.group, keys.members, keys.structures, keys.failures, keys.qmgr, keys.directory, keys.authorities),
         *(keys.topics, keys.subscriptions, keys.subscription_names, keys.subscription_tree),
-        *(keys.process_definitions, keys.namelists, keys.topic_authorities),
+        *(keys.process_definitions, keys.namelists, keys.channels, keys.listeners, keys.topic_authorities),
     )
     for key in hashes:
         _put_hash(out, key, source.command(key, "HGETALL", key))

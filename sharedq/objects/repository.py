@@ -39,6 +39,7 @@ from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal, QueueModel
+from sharedq.objects.definitions.server_channels import Channel, Listener
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.store.directory import Entry
@@ -55,7 +56,7 @@ from sharedq.redis.keys import private_structure
 __all__ = ["NAMED_OBJECTS", "DisplayedQueue", "Entry", "Located", "OpenHandle", "QueueState", "Repository"]
 
 #: The kinds of objects that the group has by name.
-NAMED_OBJECTS: Mapping[str, type[NamedObject]] = {each.kind: each for each in (Process, Namelist)}
+NAMED_OBJECTS: Mapping[str, type[NamedObject]] = {each.kind: each for each in (Process, Namelist, Channel, Listener)}
 _DYNAMIC_PREFIX_LENGTH = 32
 
 
@@ -96,23 +97,40 @@ class Repository:
         """The administrative topics."""
         return Topics(self.group, self._clock)
 
-    @cached_property
+    @property
     def processes(self) -> NamedObjects[Process]:
         """The process definitions."""
-        return NamedObjects(self.group, Process, self.group.keys.process_definitions, self._clock)
+        return self.named_objects(Process.kind)
 
-    @cached_property
+    @property
     def namelists(self) -> NamedObjects[Namelist]:
         """The namelists."""
-        return NamedObjects(self.group, Namelist, self.group.keys.namelists, self._clock)
+        return self.named_objects(Namelist.kind)
+
+    @property
+    def channels(self) -> NamedObjects[Channel]:
+        """The server-connection channels."""
+        return self.named_objects(Channel.kind)
+
+    @property
+    def listeners(self) -> NamedObjects[Listener]:
+        """The listeners."""
+        return self.named_objects(Listener.kind)
 
     def at(self, qmgr: str) -> Repository:
         """Return the same group as the manager *qmgr* sees it, for a command with CMDSCOPE."""
         return type(self)(self.group, qmgr, clock=self._clock, giver=self.giver)
 
     def named_objects(self, kind: str) -> NamedObjects[Any]:
-        """Return the process definitions, or the namelists."""
-        return self.processes if kind == Process.kind else self.namelists
+        """Return the objects of one of the kinds in `NAMED_OBJECTS`."""
+        keys = self.group.keys
+        key = {
+            Process.kind: keys.process_definitions,
+            Namelist.kind: keys.namelists,
+            Channel.kind: keys.channels,
+            Listener.kind: keys.listeners,
+        }[kind]
+        return NamedObjects(self.group, NAMED_OBJECTS[kind], key, self._clock)
 
     def locate(self, name: str) -> Entry | None:
         """Return what *name* means at this manager and where it is, in one round trip.

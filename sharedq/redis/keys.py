@@ -106,6 +106,8 @@ class AdminKeys:
     orphans: str
     process_definitions: str
     namelists: str
+    channels: str
+    listeners: str
     #: Prefix: the token of a manager's incarnation or of a process is appended.
     news: str
 
@@ -197,5 +199,7 @@ def admin_keys(group: str) -> AdminKeys:
         orphans=f"{tag}:orphans",
         process_definitions=f"{tag}:prc",
         namelists=f"{tag}:nl",
+        channels=f"{tag}:chl",
+        listeners=f"{tag}:lstr",
         news=f"{tag}:news:",
     )

@@ -1,6 +1,7 @@
-"""Commands about the objects that the group has by name: process definitions and namelists.
+"""Commands about the objects that the group has by name: process definitions, namelists, channels, listeners.
 
-Source: IBM MQ reference, "DEFINE PROCESS", "DISPLAY PROCESS", "DEFINE NAMELIST", "DISPLAY NAMELIST".
+Source: IBM MQ reference, "DEFINE PROCESS", "DISPLAY PROCESS", "DEFINE NAMELIST", "DISPLAY NAMELIST", "DEFINE CHANNEL",
+"DISPLAY CHANNEL", "DEFINE LISTENER", "DISPLAY LISTENER".
 """
 
 from __future__ import annotations

@@ -365,6 +365,8 @@ OPTIONS: Final = (
     _text("LIKE", Param.FROM_CF_STRUC_NAME, 12),
     _text("LIKE", Param.FROM_PROCESS_NAME, _NAME),
     _text("LIKE", Param.FROM_NAMELIST_NAME, _NAME),
+    _text("LIKE", Param.FROM_CHANNEL_NAME, 20),
+    _text("LIKE", Param.FROM_LISTENER_NAME, _NAME),
     _text("LIKE", Param.FROM_TOPIC_NAME, _NAME),
     _text("LIKE", Param.FROM_SUB_NAME),
     _words("TYPE", Int.TOPIC_TYPE, TOPIC_TYPES),

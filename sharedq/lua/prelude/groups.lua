@@ -256,7 +256,7 @@ local function groups_of(queue, messages)
         INLINE.index_entries(queue.i, { by_place, by_correl or nil })
     end
 
-    -- Whatever its level is.
+    -- A first item leaves the list of its level, and no other list has the item.
     local function unlist_first(place, record)
         local found = {}
         for level = 0, 2 do

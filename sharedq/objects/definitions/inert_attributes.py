@@ -15,6 +15,7 @@ from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttribute
 from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.processes import Process
 from sharedq.objects.definitions.queues import QUEUE_KINDS
+from sharedq.objects.definitions.server_channels import Channel, Listener
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
 
@@ -25,8 +26,7 @@ MODELS: Final[Mapping[str, type[ObjectDefinition]]] = {
     CFStruct.kind: CFStruct,
     Topic.kind: Topic,
     Subscription.kind: Subscription,
-    Process.kind: Process,
-    Namelist.kind: Namelist,
+    **{each.kind: each for each in (Process, Namelist, Channel, Listener)},
 }
 
 

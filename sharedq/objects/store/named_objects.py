@@ -1,4 +1,4 @@
-"""Objects that the group has by name, without parts elsewhere: process definitions and namelists."""
+"""Objects that the group has by name, without parts elsewhere: process definitions, namelists, channels, listeners."""
 
 from __future__ import annotations
 

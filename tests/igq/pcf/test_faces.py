@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from igq.mqsc.executor import Answer, Commands, Executor
 from igq.mqsc.language.lines import Source
 from igq.mqsc.language.parameters import OPTIONS, REPORTS
-from igq.mqsc.language.words import COMMANDS
+from igq.mqsc.language.words import COMMANDS, OBJECTS
 from igq.mqsc.session import SessionRepository
 from igq.pcf.requests import _BY_NUMBER
 from igq.web.rest.mqsc import _command, _records
@@ -32,6 +32,7 @@ from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.parameters import as_parameter, read_parameter
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.words import QUEUE_TYPE
+from sharedq.objects.repository import NAMED_OBJECTS
 from sharedq.pymqi import CMQCFC
 from tests.support.members import TestGroup
 from tests.support.pcf import Asked, plain
@@ -54,6 +55,8 @@ CHANGES |= {
     "SUB": PCFCommand.CHANGE_SUBSCRIPTION,
     "PROCESS": PCFCommand.CHANGE_PROCESS,
     "NAMELIST": PCFCommand.CHANGE_NAMELIST,
+    "CHANNEL": PCFCommand.CHANGE_CHANNEL,
+    "LISTENER": PCFCommand.CHANGE_LISTENER,
 }
 INQUIRES = {"QMGR": PCFCommand.INQUIRE_Q_MGR, "CFSTRUCT": PCFCommand.INQUIRE_CF_STRUC}
 INQUIRES |= {
@@ -61,6 +64,8 @@ INQUIRES |= {
     "SUB": PCFCommand.INQUIRE_SUBSCRIPTION,
     "PROCESS": PCFCommand.INQUIRE_PROCESS,
     "NAMELIST": PCFCommand.INQUIRE_NAMELIST,
+    "CHANNEL": PCFCommand.INQUIRE_CHANNEL,
+    "LISTENER": PCFCommand.INQUIRE_LISTENER,
 }
 #: Of every kind that Redis and the faces might treat in a way of their own.
 TEXTS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=12).map(lambda text: text.rstrip())
@@ -166,15 +171,16 @@ class Faces:
             return {Char.CF_STRUC_NAME: name_of(kind)}
         if kind in ("TOPIC", "SUB"):
             return {Char.TOPIC_NAME if kind == "TOPIC" else PCFParameter.SUB_NAME: name_of(kind)}
-        if kind in ("PROCESS", "NAMELIST"):
-            return {Char.PROCESS_NAME if kind == "PROCESS" else Char.NAMELIST_NAME: name_of(kind)}
+        if kind in NAMED_OBJECTS:
+            named_by = next(word.named_by for word in OBJECTS if word.name == kind)
+            return {named_by: name_of(kind)}
         return {Char.Q_NAME: name_of(kind), Int.Q_TYPE: QUEUE_TYPE[kind]}
 
 
 @pytest.fixture
 def faces(group: TestGroup) -> Faces:
     found = Faces(group)
-    for kind in (*QUEUE_KINDS, "PROCESS", "NAMELIST"):
+    for kind in (*QUEUE_KINDS, *NAMED_OBJECTS):
         found.mqsc(f"DEFINE {kind}('{name_of(kind)}')")
     found.mqsc(f"DEFINE CFSTRUCT({name_of('CFSTRUCT')})")
     found.mqsc("DEFINE TOPIC('Test.TOPIC') TOPICSTR('t')")
@@ -238,7 +244,7 @@ def test_a_figure_or_an_option_reads_as_it_is_written(attribute: Attribute) -> N
         (CommandInfo, ("MQCMDI_",)),
         (FilterOperator, ("MQCFOP_",)),
         (EventOrigin, ("MQEVO_",)),
-        (PCFParameter, ("MQIACF_", "MQCACF_", "MQCACH_", "MQBACF_", "MQGACF_")),
+        (PCFParameter, ("MQIACF_", "MQIACH_", "MQCACF_", "MQCACH_", "MQBACF_", "MQGACF_")),
     ],
 )
 def test_numbers_of_pcf_are_those_of_the_pymqi_face(family: Any, prefixes: tuple[str, ...]) -> None:

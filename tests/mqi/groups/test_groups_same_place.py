@@ -51,7 +51,7 @@ def put(queue: Queue, member: Member) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_index_is_that_of_the_members_that_are_left(group: TestGroup, seed: int) -> None:
-    """Whatever has come and gone before."""
+    """Members that came and went before leave no trace in the index."""
     chance = random.Random(seed)
     group.define_shared("Q")
     group.define_shared("FRESH")

@@ -53,7 +53,7 @@ def complaint(text: str) -> str:
             "DEF QLOKAL(A)",
             (
                 "'QLOKAL' is invalid, expected: one of QLOCAL, QREMOTE, QALIAS, QMODEL, CFSTRUCT, TOPIC, SUB, PROCESS, "
-                "NAMELIST, perhaps QLOCAL"
+                "NAMELIST, CHANNEL, LISTENER, perhaps QLOCAL"
             ),
         ),
         (

@@ -47,7 +47,10 @@ _OPTIONS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "MOVE QLOCAL": {"TOQLOCAL": (), "TYPE": ("MOVE", "ADD"), "QSGDISP": ("PRIVATE", "SHARED")},
     "DISPLAY": {"ALL": (), "WHERE": ()},
     "DISPLAY QUEUE": {"QSGDISP": ("LIVE", "ALL", *_SCOPES, "PRIVATE"), "CURDEPTH": (), "IPPROCS": (), "OPPROCS": ()},
-    **{f"DISPLAY {kind}": {"QSGDISP": _OF_THE_GROUP} for kind in ("TOPIC", "PROCESS", "NAMELIST")},
+    **{
+        f"DISPLAY {kind}": {"QSGDISP": _OF_THE_GROUP}
+        for kind in ("TOPIC", "PROCESS", "NAMELIST", "CHANNEL", "LISTENER")
+    },
     "DISPLAY QSTATUS": {"TYPE": ("QUEUE", "HANDLE"), "OPENTYPE": ("ALL", "INPUT", "OUTPUT")},
     "DISPLAY CONN": {"TYPE": ("CONN", "HANDLE", "ALL", "*")},
     "DISPLAY THREAD": {"TYPE": ("ACTIVE", "INDOUBT", "REGIONS", "*"), "QMNAME": ()},
