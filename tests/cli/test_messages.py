@@ -63,7 +63,6 @@ def test_an_empty_queue_ends_a_get_with_status_0_and_no_output(group: Shell) -> 
     assert group.out("get", "QM1", "EMPTY.Q", "--wait", "0") == ""
 
 
-@pytest.mark.share
 def test_a_browse_shows_and_removes_nothing(group: Shell) -> None:
     define(group, "QM1", "DEFINE QLOCAL(BROWSE.Q)")
     group.out("put", "QM1", "BROWSE.Q", "--persistent", "--priority", "7", "first", "second")

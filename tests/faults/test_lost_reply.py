@@ -15,12 +15,11 @@ from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.session.connection import Connection
+from tests.support.each import one_of
 from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
 from tests.support.scenes import on_queue, recover_lost, stored
 from tests.support.server import Server
-
-pytestmark = pytest.mark.share
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
@@ -193,7 +192,7 @@ CASES = {
 
 @pytest.mark.invariant(3, 9)
 @pytest.mark.parametrize("is_done", [True, False], ids=["reply lost", "call lost"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", one_of(3, CASES, pytest.mark.share))
 def test_a_lost_call_ends_with_2009_and_happened_once_or_not_at_all(lossy: Lossy, name: str, is_done: bool) -> None:
     case = CASES[name]
     case.before(lossy)

@@ -25,6 +25,7 @@ from sharedq.objects.definitions.queues import QueueAlias, QueueModel
 from sharedq.session.connection import Connection
 from tests.support.accounts import assert_accounted
 from tests.support.agents import AgentOfQM2
+from tests.support.each import one_of
 from tests.support.injection import AFTER, FAULTS, REFUSALS, AlarmError, Injection
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
@@ -250,11 +251,7 @@ LIVING = [
     for fault in FAULTS
     if not fault.startswith("killed")
 ]
-#: A third of them belongs to the share.
-CASES = [
-    pytest.param(*case, marks=[] if at % 3 else pytest.mark.share)
-    for at, case in enumerate((name, script) for name, pair in PAIRS.items() for script in pair.scripts)
-]
+CASES = one_of(7, ((name, script) for name, pair in PAIRS.items() for script in pair.scripts), pytest.mark.share)
 
 
 @pytest.fixture

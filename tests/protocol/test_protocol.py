@@ -14,6 +14,7 @@ from tests.protocol.properties import PROPERTIES
 from tests.protocol.protocol import Protocol
 from tests.protocol.variants import VARIANTS, Variant
 from tests.protocol.world import ENDED, LARGE, LATE, PREPARED, Rules, Scenario, World
+from tests.support.each import one_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "model.md").read_text("utf-8")
@@ -48,8 +49,7 @@ def test_every_invariant_holds_in_every_state(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(
     "variant",
-    # A fourth of them belongs to the share.
-    [pytest.param(each, marks=[] if at % 4 else pytest.mark.share) for at, each in enumerate(VARIANTS)],
+    one_of(6, VARIANTS, pytest.mark.share),
     ids=lambda variant: f"{variant.name}: {variant.breaks}",
 )
 def test_a_broken_variant_is_caught(variant: Variant) -> None:

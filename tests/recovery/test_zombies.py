@@ -18,8 +18,7 @@ from sharedq.scripts.unit import End, end_unit_call
 from sharedq.session.connection import Connection
 from tests.recovery.scene import BOTH, DEAD, TAG, Scene, after_call, register_wait
 from tests.support.agents import transfer_call
-
-pytestmark = pytest.mark.share
+from tests.support.each import one_of
 
 
 @dataclass
@@ -147,7 +146,7 @@ def zombie(scene: Scene) -> Zombie:
 
 
 @pytest.mark.invariant(2)
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", one_of(4, CALLS, pytest.mark.share))
 def test_no_call_of_a_zombie_does_anything(zombie: Zombie, name: str) -> None:
     before = zombie.scene.dump()
     with pytest.raises(MQIError) as caught:

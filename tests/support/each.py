@@ -1,10 +1,19 @@
-"""One test that goes through many names, where a test for each name would cost more than the work in it."""
+"""Many cases: in one test, where one for each would cost more than the work in it, or in part in the share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
+
+
+def one_of(count: int, cases: Iterable[Any], mark: pytest.MarkDecorator) -> list[Any]:
+    """Cases for `pytest.mark.parametrize`, of which the first of each *count* has the mark."""
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=[] if at % count else mark)
+        for at, case in enumerate(cases)
+    ]
 
 
 def for_each(names: Iterable[str]) -> Callable[[Callable[[str], None]], Callable[[], None]]:

@@ -112,7 +112,6 @@ def test_a_planted_defect_is_found_named_and_nothing_else_is(
     assert all(finding.why.startswith(why) for finding in verdict.findings[fault])
 
 
-@pytest.mark.share
 @pytest.mark.spark
 def test_the_journal_alone_shows_loss_duplicates_and_phantoms(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal

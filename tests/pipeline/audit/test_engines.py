@@ -129,7 +129,6 @@ def test_records_with_odd_values_are_judged_alike(
     engines.judge_by_both(spark, JournalPart(GROUP, redis_url), tmp_path)
 
 
-@pytest.mark.share
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_both_engines_say_the_same_of_every_finding(
