@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 # To choose the Python: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
-.PHONY: help setup demo checks share test test-all docs bench bench-spark clean
+.PHONY: help setup libmqm demo checks share test test-all docs bench bench-spark clean
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-all  the checks, and every test: those that start managers, kill servers, run Spark or move much too"
 	@echo "make bench   set up, then measure against raw Redis Streams"
 	@echo "make bench-spark  set up, then measure Spark against bare Python readers and writers"
+	@echo "make libmqm  set up, then compile the C library for other languages into build/mqm"
 	@echo "make setup   only set up $(VENV)"
 	@echo "make clean   remove $(VENV) and caches"
 
@@ -66,6 +67,9 @@ $(STAMP): requirements.lock pyproject.toml
 	@# Compile once here, because PYTHONDONTWRITEBYTECODE may keep each process from storing its bytecode.
 	@$(BIN)/python -m compileall -q sharedq recovery igq
 	@touch $(STAMP)
+
+libmqm: setup
+	$(BIN)/igq mqm build --to build/mqm
 
 demo: setup
 	$(BIN)/igq demo

@@ -35,6 +35,7 @@ HOMES: Mapping[str, str] = {
     "fsck": "igq.cli.fsck",
     "drill": "igq.cli.drill",
     "console": "igq.cli.console.serve",
+    "mqm": "igq.cli.mqm",
     "pipeline": "igq.cli.pipeline",
 }
 

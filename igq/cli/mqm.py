@@ -1,0 +1,48 @@
+"""``igq mqm``: the C library of channels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from igq.cli.help import show_help_alone
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    commands = typer.Typer(help="The C library for programs in other languages.", rich_markup_mode=None)
+    commands.callback(invoke_without_command=True)(show_help_alone)
+    commands.command("build", short_help="Compile the C library and write its headers.")(build)
+    commands.command("path", short_help="Print the folder of the C library.")(path)
+    app.add_typer(commands, name="mqm")
+
+
+def build(
+    to: Annotated[Path | None, typer.Option("--to", help="The folder; unset: mqm in the data directory.")] = None,
+) -> None:
+    """Compile libmqm_r.so, libmqic_r.so and libmqm.so into lib64 of a folder, and write their headers into inc.
+
+    It needs gcc.
+    """
+    from igq.mqm import library
+    from sharedq.display.lines import say
+
+    folder = (to or library.installed()).absolute()
+    library.build(folder)
+    say(str(folder / "lib64"))
+
+
+def path() -> None:
+    """Print the folder that has libmqm_r.so, libmqic_r.so and libmqm.so: for LD_LIBRARY_PATH.
+
+    The library is compiled first if it is missing.
+    """
+    from igq.mqm import library
+    from sharedq.display.lines import say
+
+    folder = library.installed()
+    if not library.is_built(folder):
+        library.build(folder)
+    say(str(folder / "lib64"))

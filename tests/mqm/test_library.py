@@ -1,0 +1,95 @@
+"""The C library under AddressSanitizer and UBSan, against a server that answers well or nonsense."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from igq.errors import CommandError
+from igq.mqm import library
+from igq.mqm.headers import CALLS
+from tests.mqm.fake_server import FakeServer
+
+PROGRAMS = Path(__file__).parent / "programs"
+SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+
+
+@pytest.fixture(scope="module")
+def built(gcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library, compiled with the sanitizers."""
+    folder = tmp_path_factory.mktemp("mqm")
+    library.build(folder, compiler=gcc, flags=SANITIZED)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compiled(gcc: str, built: Path) -> Callable[[str], Path]:
+    """Compiles a program of the folder beside."""
+
+    def compile_(name: str) -> Path:
+        binary = built / name
+        command = [gcc, *library.WARNINGS, *SANITIZED, f"-I{built / 'inc'}", str(PROGRAMS / f"{name}.c"), "-pthread"]
+        command += [f"-L{built / 'lib64'}", "-lmqm_r", f"-Wl,-rpath,{built / 'lib64'}", "-o", str(binary)]
+        subprocess.run(command, check=True, timeout=120)
+        return binary
+
+    return compile_
+
+
+@contextmanager
+def _server(folder: Path, kind: str, seed: int = 1) -> Iterator[dict[str, str]]:
+    """The environment of a program that connects to a fake server."""
+    server = FakeServer(folder / "s", kind, seed)
+    try:
+        yield {**os.environ, "IGQ_SOCKET": str(folder / "s")}
+    finally:
+        server.close()
+
+
+@pytest.mark.share
+@pytest.mark.parametrize("kind", ["noise", "cut", "bent", "bytes"])
+def test_nonsense_of_a_server_ends_calls_and_harms_nothing(
+    kind: str, compiled: Callable[[str], Path], tmp_path: Path
+) -> None:
+    program = compiled("every_call")
+    with _server(tmp_path, kind) as env:
+        done = subprocess.run([str(program), "15"], env=env, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    broken, other = map(int, done.stdout.split())
+    assert broken > 100
+    assert other > 20
+
+
+@pytest.mark.share
+def test_the_library_refuses_nulls_other_threads_and_forks(compiled: Callable[[str], Path], tmp_path: Path) -> None:
+    program = compiled("rules")
+    with _server(tmp_path, "plain") as env:
+        done = subprocess.run([str(program)], env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_without_a_server_a_connection_is_refused_with_a_reason(
+    compiled: Callable[[str], Path], tmp_path: Path
+) -> None:
+    program = compiled("every_call")
+    env = {**os.environ, "IGQ_SOCKET": str(tmp_path / "none")}
+    done = subprocess.run([str(program)], env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "0 4\n")
+
+
+def test_the_libraries_export_the_entry_points_and_nothing_else(built: Path) -> None:
+    for name in library.LIBRARIES:
+        command = ["nm", "-D", "--defined-only", str(built / "lib64" / name)]
+        told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+        assert {line.split()[2] for line in told.splitlines()} == set(CALLS)
+    assert len(CALLS) == 26
+
+
+def test_a_missing_compiler_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="no-such-gcc is not installed"):
+        library.build(tmp_path, compiler="no-such-gcc")
