@@ -22,6 +22,8 @@ from typing import Any, ClassVar, Final
 from sharedq.mqi.fields import reader_into
 from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, NULL_CONN_TAG, NULL_ID, NULL_MSG_TOKEN
 from sharedq.mqi.types import (
+    MQBYTE4,
+    MQBYTE8,
     MQBYTE16,
     MQBYTE24,
     MQBYTE32,
@@ -209,7 +211,10 @@ class MQOD:
 
 @dataclass(slots=True)
 class MQCNO:
-    """Connect options. ``conn_tag`` counts from version 3; ``connection_id`` (version 5) stays as it is."""
+    """Connect options. ``conn_tag`` counts from version 3; ``connection_id`` (version 5) stays as it is.
+
+    ``appl_name`` (version 7) is what the program is called.
+    """
 
     version: MQLONG = 1
     options: MQLONG = 0
@@ -221,6 +226,23 @@ class MQCNO:
     connection_id: MQBYTE24 = NULL_ID
     security_parms_offset: ClassVar[MQLONG]
     security_parms_ptr: ClassVar[MQPTR]
+    ccdt_url_ptr: ClassVar[MQPTR]
+    ccdt_url_offset: ClassVar[MQLONG]
+    ccdt_url_length: ClassVar[MQLONG]
+    reserved: ClassVar[MQBYTE8]
+    appl_name: MQCHAR28 = b""
+    reserved2: ClassVar[MQBYTE4]
+    balance_parms_ptr: ClassVar[MQPTR]
+    balance_parms_offset: ClassVar[MQLONG]
+    reserved3: ClassVar[MQBYTE4]
+
+
+@dataclass(slots=True)
+class MQBO:
+    """Begin options."""
+
+    version: MQLONG = 1
+    options: MQLONG = 0
 
 
 @dataclass(slots=True)
@@ -238,6 +260,8 @@ class MQSTS:
     object_q_mgr_name: MQCHAR48 = b""
     resolved_object_name: MQCHAR48 = b""
     resolved_q_mgr_name: MQCHAR48 = b""
+    object_string: MQCHARV = b""
+    sub_name: MQCHARV = b""
     open_options: MQLONG = 0
     sub_options: MQLONG = 0
 

@@ -23,6 +23,7 @@ from sharedq.mqi.headers import MQDLH, MQMDE, MQRFH2, MQTM, MQXQH
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.mqi.structures import (
     MQBMHO,
+    MQBO,
     MQCMHO,
     MQCNO,
     MQDMHO,
@@ -37,6 +38,7 @@ from sharedq.mqi.structures import (
     MQSD,
     MQSMPO,
     MQSRO,
+    MQSTS,
 )
 from sharedq.mqi.types import Field, declared
 
@@ -247,7 +249,9 @@ MD: Final = Layout(MQMD, b"MD  ", MQRC.MD_ERROR, {1: 324, 2: 364})
 GMO: Final = Layout(MQGMO, b"GMO ", MQRC.GMO_ERROR, {1: 72, 2: 80, 3: 100, 4: 112})
 PMO: Final = Layout(MQPMO, b"PMO ", MQRC.PMO_ERROR, {1: 128, 2: 160, 3: 184})
 OD: Final = Layout(MQOD, b"OD  ", MQRC.OD_ERROR, {1: 168, 2: 208, 3: 344, 4: 424})
-CNO: Final = Layout(MQCNO, b"CNO ", MQRC.CNO_ERROR, {1: 12, 2: 24, 3: 152, 4: 168, 5: 200})
+CNO: Final = Layout(MQCNO, b"CNO ", MQRC.CNO_ERROR, {1: 12, 2: 24, 3: 152, 4: 168, 5: 200, 6: 224, 7: 256, 8: 272})
+BO: Final = Layout(MQBO, b"BO  ", MQRC.BO_ERROR, {1: 12})
+STS: Final = Layout(MQSTS, b"STAT", MQRC.STS_ERROR, {1: 224, 2: 280})
 CMHO: Final = Layout(MQCMHO, b"CMHO", MQRC.CMHO_ERROR, {1: 12})
 DMHO: Final = Layout(MQDMHO, b"DMHO", MQRC.DMHO_ERROR, {1: 12})
 DMPO: Final = Layout(MQDMPO, b"DMPO", MQRC.DMPO_ERROR, {1: 12})
