@@ -270,7 +270,9 @@ class MessageHandle:
         options = whole(options, MQRC.OPTIONS_ERROR, "MQINQMP", "")
         if options & ~_INQUIRE_KNOWN or (options & _NEXT and options & _AT_CURSOR):
             raise error_for(MQRC.OPTIONS_ERROR, "MQINQMP", "", f"options {options:#x}")
-        if whole(wanted, MQRC.PROPERTY_TYPE_ERROR, "MQINQMP", "", "the type") not in set(PropertyType):
+        # Programs leave the type unset where it does not count.
+        type_counts = options & _CONVERT_TYPE
+        if whole(wanted, MQRC.PROPERTY_TYPE_ERROR, "MQINQMP", "", "the type") not in set(PropertyType) and type_counts:
             raise error_for(MQRC.PROPERTY_TYPE_ERROR, "MQINQMP", "", f"type {wanted}")
         check_length(name, "MQINQMP")
         if WILDCARD in name[:-1]:
