@@ -29,6 +29,7 @@ from sharedq.calls.topics.subscribe import request, subscribe
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.members.group import Group
+from sharedq.messages.context import Program
 from sharedq.messages.extension import EXTENSION_LENGTH, GROUP_FIELDS, has_group_fields, is_extended, with_extension
 from sharedq.messages.message import Message
 from sharedq.mqi.arguments import refuse_data, refuse_other, refuse_structure, whole
@@ -104,15 +105,17 @@ _MD_FIELDS = {2: tuple(field.name for field in fields(MQMD) if field.name != "ve
 _MD_FIELDS[1] = tuple(name for name in _MD_FIELDS[2] if name not in GROUP_FIELDS)
 
 
-def mqconnx(group: Group, name: str, cno: MQCNO, appl_name: str = "") -> tuple[Connection | None, MQCC, MQRC]:
-    """MQCONNX. *name* is a manager's, the group's, or ``*`` and the group's."""
+def mqconnx(
+    group: Group, name: str, cno: MQCNO, appl_name: str = "", program: Program | None = None
+) -> tuple[Connection | None, MQCC, MQRC]:
+    """MQCONNX. *name* is a manager's, the group's, or ``*`` and the group's. *program*: if not this process."""
 
     def call() -> Connection:
         refuse_structure(MQCNO, MQRC.CNO_ERROR, cno, "MQCONNX")
         if cno.version not in _CNO_VERSIONS:
             raise error_for(MQRC.CNO_ERROR, "MQCONNX", "", f"version {cno.version}")
         tag = cno.conn_tag if cno.version >= _VERSION_WITH_TAG else NULL_CONN_TAG
-        return connect_to(group, name, tag=tag, options=cno.options, appl_name=appl_name)
+        return connect_to(group, name, tag=tag, options=cno.options, appl_name=appl_name, program=program)
 
     return outcome_of(None, call, needs=False)
 

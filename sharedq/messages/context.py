@@ -71,20 +71,36 @@ def give_context(md: MQMD, context: Context, fields: int = len(Context._fields))
         setattr(md, name, value)
 
 
-def fill_in_context(md: MQMD, options: int, appl_name: bytes, alternate_user: bytes = b"") -> None:
+def fill_in_context(md: MQMD, options: int, appl_name: bytes, user: bytes = b"") -> None:
     """Give the context that the MQPMO options do not leave to the program: that of the running one, or none at all.
 
-    The AlternateUserId of the handle stands for the user, as on z/OS.
+    Args:
+        appl_name: of the program.
+        user: the AlternateUserId of the handle, as on z/OS, or the user of the program. Default: that of this process.
     """
     if options & _SET_ALL:
         return
     is_none = options & _NO_CONTEXT
     if not options & _SET_IDENTITY:
-        md.user_identifier = b"" if is_none else alternate_user or user_identifier()
+        md.user_identifier = b"" if is_none else user or user_identifier()
         md.accounting_token, md.appl_identity_data = NULL_ACCOUNTING_TOKEN, b""
     md.put_appl_type, md.put_appl_name = (0, b"") if is_none else (APPL_TYPE_UNIX, appl_name)
     # Left from an earlier get, they would pass for a time that the program set itself.
     md.put_date = md.put_time = md.appl_origin_data = b""
+
+
+class Program(NamedTuple):
+    """The program that a connection is for, where that is not this process.
+
+    Attributes:
+        user: that runs it. ``pid``: of its process; 0: not known.
+        channel, address: by which channel it came, and from where (CONNAME).
+    """
+
+    user: str
+    pid: int = 0
+    channel: str = ""
+    address: str = ""
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from typing import NoReturn, Protocol
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
 from sharedq.members.process import Process, release_process
-from sharedq.messages.context import appl_name_of, default_appl_name, user_identifier
+from sharedq.messages.context import Program, appl_name_of, default_appl_name, user_identifier
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
@@ -55,11 +55,22 @@ class Connection(Structures):
     """
 
     def __init__(
-        self, group: Group, process: Process, *, tag: str = "", appl_name: str = "", is_internal: bool = False
+        self,
+        group: Group,
+        process: Process,
+        *,
+        tag: str = "",
+        appl_name: str = "",
+        program: Program | None = None,
+        is_internal: bool = False,
     ) -> None:
         self.tag, self.origin = tag, process.qmgr.encode()
         self.appl_name = appl_name_of(appl_name) or default_appl_name().decode()
         self.appl_name_bytes = self.appl_name.encode()
+        #: The program, where that is another process; the user that runs it, or this process.
+        self.program = program
+        self.user_bytes = user_identifier() if program is None else program.user.encode()
+        self.user = self.user_bytes.decode(errors="replace")
         self.lock: Turns = Turns(self.break_off)
         #: The queues that the program has opened, by number.
         self.handles: dict[int, Handle] = {}
@@ -116,11 +127,17 @@ class Connection(Structures):
             raise
 
     def _register(self) -> None:
-        user = user_identifier().decode(errors="replace")
-        info = json.dumps(
-            {"appl": self.appl_name, "pid": os.getpid(), "tag": self.tag[1:], "user": user}
-            | ({"own": 1} if self.is_internal else {})
-        )
+        told: dict[str, str | int] = {
+            "appl": self.appl_name,
+            "pid": os.getpid(),
+            "tag": self.tag[1:],
+            "user": self.user,
+        }
+        if self.is_internal:
+            told["own"] = 1
+        if (program := self.program) is not None:
+            told |= {"pid": program.pid, "channel": program.channel, "conname": program.address}
+        info = json.dumps(told)
         call = connect_call(self.group.keys, self.owner_arguments(), info, self.tag, is_internal=self.is_internal)
         reply = self._link.call(*call)
         if reply[0]:
@@ -169,7 +186,9 @@ class Connection(Structures):
         if self.beside is not None and self.beside.has_lost_server():
             self.beside.break_off()
         if self.beside is None or self.beside.is_ended:
-            self.beside = Connection(self.group, self.process, appl_name=self.appl_name, is_internal=True)
+            self.beside = Connection(
+                self.group, self.process, appl_name=self.appl_name, program=self.program, is_internal=True
+            )
         return self.beside
 
     def _lose(self, access: StructureAccess) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from sharedq.members.event_notes import Giver, leave_note
 from sharedq.members.group import Group
-from sharedq.messages.context import user_identifier
+from sharedq.messages.context import Program
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.session.connection import Connection
@@ -45,13 +45,13 @@ def note_refusal(
         "qmgr_of_queue": qmgr_of_queue,
         "base": error.object_name if error.reason == MQRC.UNKNOWN_ALIAS_BASE_Q and error.object_name != queue else "",
         "appl": connection.appl_name,
-        "user": user_identifier().decode(errors="replace"),
+        "user": connection.user,
         "options": options,
     }
     leave_note(connection.group, connection.qmgr_name, "refused", word, fields)
 
 
-def note_refused_connection(group: Group, qmgr: str, appl_name: str) -> None:
+def note_refused_connection(group: Group, qmgr: str, appl_name: str, program: Program | None = None) -> None:
     """Note that Redis gave a program no right to connect, if that right at least is there."""
     giver = Giver()
     fields = {
@@ -60,7 +60,7 @@ def note_refused_connection(group: Group, qmgr: str, appl_name: str) -> None:
         "qmgr_of_queue": "",
         "base": "",
         "appl": appl_name or giver.appl,
-        "user": giver.user,
+        "user": giver.user if program is None else program.user,
         "options": 0,
     }
     leave_note(group, qmgr, "refused", "AUTHOR", fields)

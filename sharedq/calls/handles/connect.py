@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sharedq.calls.handles.open import close_handle, delete_temporary_queues
 from sharedq.calls.handles.subscriptions import close_subscriptions
 from sharedq.calls.unit.commit import commit
 from sharedq.members.group import Group
 from sharedq.members.process import process_for, release_process
+from sharedq.messages.context import Program
 from sharedq.mqi.arguments import text, whole
 from sharedq.mqi.constants import MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
@@ -27,7 +30,13 @@ RESERVED_TAG = b"MQ"
 
 
 def connect_to(
-    group: Group, name: str, *, tag: bytes = b"", options: ConnectOption | int = 0, appl_name: str = ""
+    group: Group,
+    name: str,
+    *,
+    tag: bytes = b"",
+    options: ConnectOption | int = 0,
+    appl_name: str = "",
+    program: Program | None = None,
 ) -> Connection:
     """MQCONNX: connect to a manager, or by the group's name (or ``*`` and it) to any running member.
 
@@ -41,7 +50,7 @@ def connect_to(
     if not isinstance(tag, bytes):
         raise error_for(MQRC.CNO_ERROR, "MQCONNX", name, f"the tag is {type(tag).__name__}, must be bytes")
     try:
-        return _connect_to(group, name, tag, options, appl_name)
+        return _connect_to(group, name, tag, options, _Asking(appl_name, program))
     except MQIError as error:
         if error.reason == MQRC.Q_MGR_NOT_AVAILABLE and not error.detail:
             raise error_for(error.reason, "MQCONN", name, f"it is not running: igq qmgr start {name}") from error
@@ -51,7 +60,14 @@ def connect_to(
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", name, error.detail) from error
 
 
-def _connect_to(group: Group, name: str, tag: bytes, options: ConnectOption | int, appl_name: str) -> Connection:
+class _Asking(NamedTuple):
+    """The name of the program that connects, and the program where it is another process."""
+
+    appl_name: str
+    program: Program | None
+
+
+def _connect_to(group: Group, name: str, tag: bytes, options: ConnectOption | int, asking: _Asking) -> Connection:
     refused = check_connect_options(int(options))
     if refused:
         raise error_for(refused, "MQCONNX", name, f"options {int(options):#x}")
@@ -60,22 +76,22 @@ def _connect_to(group: Group, name: str, tag: bytes, options: ConnectOption | in
         raise error_for(MQRC.CONN_TAG_NOT_USABLE, "MQCONNX", name, "tags that begin with MQ are the queue manager's")
     stripped = name.removeprefix("*")
     if stripped in ("", group.name):
-        return _connect_to_any(group, tag_text, appl_name)
+        return _connect_to_any(group, tag_text, asking)
     if group.member(stripped) is None:
         raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONN", stripped)
-    return _connect_at(group, stripped, tag_text, appl_name)
+    return _connect_at(group, stripped, tag_text, asking)
 
 
-def _connect_at(group: Group, qmgr: str, tag: str, appl_name: str) -> Connection:
+def _connect_at(group: Group, qmgr: str, tag: str, asking: _Asking) -> Connection:
     try:
         process = process_for(group, qmgr)
         try:
-            return Connection(group, process, tag=tag, appl_name=appl_name)
+            return Connection(group, process, tag=tag, appl_name=asking.appl_name, program=asking.program)
         finally:
             release_process(process, is_reserved=True)
     except MQIError as error:
         if error.reason == MQRC.NOT_AUTHORIZED:
-            note_refused_connection(group, qmgr, appl_name)
+            note_refused_connection(group, qmgr, *asking)
         raise
 
 
@@ -106,13 +122,13 @@ def is_tag_used(group: Group, tag: bytes) -> bool:
     return bool(group.command(key, "HEXISTS", key, tag.rstrip(b"\0").hex()))
 
 
-def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:
+def _connect_to_any(group: Group, tag: str, asking: _Asking) -> Connection:
     failure = error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", group.name, "no member of the group is running")
     for member in group.members():
         if member.state != "RUNNING":
             continue
         try:
-            return _connect_at(group, member.name, tag, appl_name)
+            return _connect_at(group, member.name, tag, asking)
         except MQIError as error:
             if error.reason not in (MQRC.Q_MGR_NOT_AVAILABLE, MQRC.Q_MGR_QUIESCING):
                 raise

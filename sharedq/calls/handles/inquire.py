@@ -193,7 +193,7 @@ def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, 
             raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
         changes[attribute.field] = _checked(attribute, value, SETTABLE[selector], handle.object_name)
     connection.check_there(handle)
-    giver = Giver(appl=connection.appl_name, origin=int(EventOrigin.MQSET))
+    giver = Giver(user=connection.user, appl=connection.appl_name, origin=int(EventOrigin.MQSET))
     repository = Repository(connection.group, connection.qmgr_name, caller=connection.token, giver=giver)
     with noting(repository, "change", kind.kind, name):
         repository.alter(kind.kind, name, changes)

@@ -274,7 +274,7 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
         md.msg_id = NULL_ID
     if options & _NEW_CORREL_ID:
         md.correl_id = new_identifier(connection.origin)
-    fill_in_context(md, options, connection.appl_name_bytes, handle.puts.alternate_user)
+    fill_in_context(md, options, connection.appl_name_bytes, handle.puts.alternate_user or connection.user_bytes)
     return warning
 
 

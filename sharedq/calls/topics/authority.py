@@ -13,10 +13,10 @@ from collections.abc import Collection
 
 from sharedq.calls.handles.subscriptions import topics_of
 from sharedq.members.group import Group
-from sharedq.messages.context import user_identifier
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.store.authorities import TOPIC, Authorities
+from sharedq.session.connection import Connection
 
 
 def check_authority(group: Group, verb: str, topic_string: str, user: str, wanted: Collection[str]) -> None:
@@ -34,7 +34,7 @@ def check_authority(group: Group, verb: str, topic_string: str, user: str, wante
         raise error_for(MQRC.NOT_AUTHORIZED, verb, topic_string, detail)
 
 
-def user_of(alternate: bytes, *, is_alternate: bool) -> str:
+def user_of(connection: Connection, alternate: bytes, *, is_alternate: bool) -> str:
     """Return the user whose authority a call needs: the AlternateUserId that it gives, or that of the program."""
     given = alternate.rstrip(b" \0")[:12] if is_alternate else b""
-    return (given or user_identifier()).decode(errors="replace")
+    return given.decode(errors="replace") if given else connection.user

@@ -77,7 +77,11 @@ def open_topic(connection: Connection, od: MQOD, options: OpenOption | int, *, i
     if options & OpenOption.OUTPUT:
         change: Literal[0, 1] = 0 if is_put1 else 1
         if _tell(connection, topic_string, change, is_authorized=False) == _TO_CHECK:
-            user = user_of(od.alternate_user_id, is_alternate=bool(options & OpenOption.ALTERNATE_USER_AUTHORITY))
+            user = user_of(
+                connection,
+                od.alternate_user_id,
+                is_alternate=bool(options & OpenOption.ALTERNATE_USER_AUTHORITY),
+            )
             check_authority(connection.group, "MQOPEN", topic_string, user, (PUBLISH,))
             _tell(connection, topic_string, change, is_authorized=True)
         handle.is_counted = bool(change)

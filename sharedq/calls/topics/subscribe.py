@@ -120,8 +120,8 @@ def _end(connection: Connection, known: Subscription, options: int) -> None:
     raise error_for(MQRC.INVALID_SUBSCRIPTION, "MQSUB", known.name, "its expiry has run out")
 
 
-def _user(sd: MQSD) -> str:
-    return user_of(sd.alternate_user_id, is_alternate=bool(int(sd.options) & _S.ALTERNATE_USER_AUTHORITY))
+def _user(connection: Connection, sd: MQSD) -> str:
+    return user_of(connection, sd.alternate_user_id, is_alternate=bool(int(sd.options) & _S.ALTERNATE_USER_AUTHORITY))
 
 
 def subscribe_again(
@@ -160,7 +160,7 @@ def _check_user(connection: Connection, sd: MQSD, options: int, topic_string: st
     """Check the authority of the user. An authority to subscribe is one to resume, too. Raises MQIError: 2035."""
     is_resumed = options & _S.RESUME and not options & _S.ALTER
     wanted = (RESUME, SUBSCRIBE) if is_resumed else (SUBSCRIBE,)
-    check_authority(connection.group, "MQSUB", topic_string, _user(sd), wanted)
+    check_authority(connection.group, "MQSUB", topic_string, _user(connection, sd), wanted)
 
 
 def _check_options(connection: Connection, sd: MQSD, queue: Handle | None) -> int:
@@ -212,7 +212,7 @@ def _create(
         "destination_correl_id": number.hex().upper(),
         "durable": "YES" if options & _S.DURABLE else "NO",
         "subscription_type": "API",
-        "user_id": _user(sd),
+        "user_id": _user(connection, sd),
         "selector": selector,
         "level": sd.sub_level,
         "scheme": "CHAR" if options & _S.WILDCARD_CHAR else "TOPIC",
@@ -322,7 +322,7 @@ def _resume(
     subscription = topics.hold(known.number, connection.token, connection)
     opened: Handle | None = None
     try:
-        changes = _changes_of_user(sd, options, subscription)
+        changes = _changes_of_user(connection, sd, options, subscription)
         if options & _S.ALTER:
             changes |= _alterable(sd, options)
             if queue is not None and not subscription.is_managed:
@@ -358,13 +358,13 @@ def _opened_destination(connection: Connection, subscription: Subscription) -> H
         raise error_for(MQRC.INVALID_DESTINATION, "MQSUB", subscription.name, detail) from error
 
 
-def _changes_of_user(sd: MQSD, options: int, known: Subscription) -> dict[str, Any]:
+def _changes_of_user(connection: Connection, sd: MQSD, options: int, known: Subscription) -> dict[str, Any]:
     """Return what a resumed or altered subscription changes: it becomes that of the user, who may fix it.
 
     Raises:
         MQIError: 2434, it is fixed, and another user's.
     """
-    user = _user(sd)
+    user = _user(connection, sd)
     if known.variable_user == "FIXED" and user != known.user_id:
         raise error_for(MQRC.IDENTITY_MISMATCH, "MQSUB", known.name, f"it is that of {known.user_id}")
     changes = {} if user == known.user_id else {"user_id": user}
