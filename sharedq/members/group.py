@@ -24,6 +24,7 @@ from sharedq.redis.keys import AdminKeys, StructureKeys, admin_keys, structure_k
 from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply
 from sharedq.redis.links import Links, ServerOrTag
 from sharedq.redis.outage import PASSING
+from sharedq.redis.wire import Wait
 from sharedq.settings.values import Settings
 
 #: A field among the members that is no member: what every lease renewal learns besides the member (admin/renew).
@@ -72,6 +73,8 @@ class Group:
         #: Time until which a silent server is not tried again, monotonic.
         self._silent_until_s: dict[ServerOrTag, float] = {}
         self._lock = threading.RLock()
+        #: How the connections of programs wait for a reply, where one thread serves many of them.
+        self.wait_of_connections: Wait | None = None
         after_fork(self._begin_anew)
 
     def _begin_anew(self) -> None:
@@ -110,13 +113,14 @@ class Group:
             raise DeploymentError(str(error)) from error
         return self._embedded.url
 
-    def new_link(self, *, timeout_s: float | None = None) -> Link:
-        """Make a link for one connection or thread."""
+    def new_link(self, *, timeout_s: float | None = None, wait: Wait | None = None) -> Link:
+        """Make a link for one connection or thread. *wait*: how it waits for a reply; None: in the read."""
         deployment = self.deployment()
         with self._lock:
             link = Link(
                 deployment,
                 timeout_s=timeout_s,
+                wait=wait,
                 wait_replicas=self.settings.wait_replicas,
                 wait_replicas_timeout_ms=self.settings.wait_replicas_timeout_ms,
             )

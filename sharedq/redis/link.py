@@ -25,7 +25,7 @@ from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.keys import ADMIN_STRUCTURE
 from sharedq.redis.packing import Word, pack
 from sharedq.redis.script_source import in_our_files, load_script, mark_of_all, script_names
-from sharedq.redis.wire import Wire
+from sharedq.redis.wire import Wait, Wire
 
 Argument = Word
 Reply = Any
@@ -132,6 +132,7 @@ class Link:
     Args:
         deployment: finds the servers.
         timeout_s: longest wait for a reply. None: for ever (blocking calls have their own limit).
+        wait: how its thread waits for a reply; None: in the read.
         wait_replicas: how many replicas must acknowledge a write before it counts (Redis WAIT). 0: none.
     """
 
@@ -140,11 +141,12 @@ class Link:
         deployment: Deployment,
         *,
         timeout_s: float | None = None,
+        wait: Wait | None = None,
         wait_replicas: int = 0,
         wait_replicas_timeout_ms: int = 1000,
     ) -> None:
         self._deployment = deployment
-        self._timeout_s = timeout_s
+        self._timeout_s, self._wait_for_reply = timeout_s, wait
         self.wait_for(wait_replicas, wait_replicas_timeout_ms)
         self._by_endpoint: dict[Endpoint, Wire] = {}
         self._by_key: dict[str, Wire] = {}
@@ -386,7 +388,8 @@ class Link:
             endpoint = self._locate(key)
             wire = self._by_endpoint.get(endpoint)
             if wire is None:
-                wire = Wire(self._deployment.open(endpoint, timeout_s=self._timeout_s))
+                opened = self._deployment.open(endpoint, timeout_s=self._timeout_s)
+                wire = Wire(opened, self._wait_for_reply)
                 self._by_endpoint[endpoint] = wire
                 if self.is_broken:
                     # `interrupt` came while this connected, so it did not see the wire.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
+from collections.abc import Callable
 from typing import Any
 
 import hiredis
@@ -19,19 +21,28 @@ _READ_BYTES = 1 << 16
 _INCOMPLETE = object()
 
 
+#: Returns when a wire can be read, or is closed; or at once, so that the read itself waits. A thread that serves many
+#: callers does the work of the others meanwhile.
+Wait = Callable[["Wire"], None]
+
+
 class Wire:
     """One connection to a server, used by one thread at a time; `close` and `interrupt` come from any thread.
 
     After either, nothing more is sent, and what was received does not count: a TLS socket that is shut down sends and
     receives in clear text. Every other method raises OSError or redis.ConnectionError if the connection was lost.
+
+    Args:
+        wait: called before each read that would wait.
     """
 
-    __slots__ = ("_connection", "_feed", "_gets", "_is_ended", "_pid", "_socket")
+    __slots__ = ("_connection", "_feed", "_gets", "_is_ended", "_pid", "_socket", "_wait")
 
-    def __init__(self, connection: AbstractConnection) -> None:
+    def __init__(self, connection: AbstractConnection, wait: Wait | None = None) -> None:
         # Kept, because it closes the socket when it is collected.
         self._connection = connection
         self._is_ended, self._pid = False, os.getpid()
+        self._wait = wait
         # redis-py's types do not name this attribute; tests/unit/redis/test_borrowed_names.py fails if it goes.
         sock: Any = connection._sock
         self._socket: socket.socket = sock
@@ -52,6 +63,8 @@ class Wire:
         """Wait for the next reply. An error of Redis is returned, unless it says that the server takes no calls."""
         reply = self._gets()
         while reply is _INCOMPLETE:
+            if self._wait is not None and not self._is_ended and not self._has_decrypted:
+                self._wait(self)
             data = self._socket.recv(_READ_BYTES)
             if self._is_ended or not data:
                 raise redis.ConnectionError("interrupted" if self._is_ended else "the server has closed the connection")
@@ -63,6 +76,11 @@ class Wire:
                 return redis.ResponseError(f"NOAUTH {reply}")
             raise reply
         return reply
+
+    @property
+    def _has_decrypted(self) -> bool:
+        """Whether a TLS socket has data of which poll does not know."""
+        return isinstance(self._socket, ssl.SSLSocket) and bool(self._socket.pending())
 
     @property
     def is_closed(self) -> bool:

@@ -34,7 +34,7 @@ class Calling(ABC):
     def __init__(self, group: Group, process: Process, *, is_internal: bool) -> None:
         self.group, self.process, self.is_internal = group, process, is_internal
         self.qmgr_name = process.qmgr
-        self._link: Link = group.new_link()
+        self._link: Link = group.new_link(wait=group.wait_of_connections)
         self._is_ended = False
         self._waiting_on: str | None = None
         #: The time until which the link may be silent; and how long it has been silent at the last look.
