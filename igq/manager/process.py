@@ -22,7 +22,8 @@ from igq.errors import CommandError, check_qmgr_name
 from igq.events.writer import LOOK_S as EVENTS_LOOK_S
 from igq.events.writer import EventWriter, is_told_of
 from igq.manager.agent_child import AgentChild
-from igq.manager.console_child import ConsoleChild, start_console
+from igq.manager.channel_child import Channels, start_channels
+from igq.manager.console_child import start_console
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
 from igq.manager.recovery_logs import LOOK_S, RecoveryLogs
@@ -32,6 +33,7 @@ from igq.operations.health import HealthFile
 from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
 from igq.processes.agent_process import start_agent_process
+from igq.processes.kept_child import KeptChild
 from igq.processes.service_manager import notify
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.agreed_settings import contradictions
@@ -73,7 +75,8 @@ class QueueManager:
         self._inbox: Inbox = queue.SimpleQueue()
         self._health = HealthFile(settings.data_dir, name)
         self._incarnation: Incarnation | None = None
-        self._console: ConsoleChild | None = None
+        self._console: KeptChild | None = None
+        self._channels: Channels | None = None
         self._events: EventWriter | None = None
         self._logs: RecoveryLogs | None = None
         self._backups: ScheduledBackups | None = None
@@ -116,6 +119,8 @@ class QueueManager:
                 self._waiting_agent.wait()
             if self._console is not None:
                 self._console.stop()
+            if self._channels is not None:
+                self._channels.stop()
             if self._metrics is not None:
                 self._metrics.close()
             self._group.leave()
@@ -216,6 +221,7 @@ class QueueManager:
         self._say("CSQ9022I", incarnation=membership.incarnation, pid=os.getpid())
         # It stays when the manager loses its place: what it shows is the group.
         self._console = self._console or start_console(self._settings, self._say)
+        self._channels = self._channels or start_channels(self._settings, self.name, self._say)
         notify(f"{self.name} runs, incarnation {membership.incarnation}", READY="1")
 
     def _tell_deployment(self) -> None:

@@ -82,6 +82,8 @@ MESSAGES = MappingProxyType(
         "IGQ0103I": "{qmgr} console: {user} at {host}: {command}: {result}",
         "IGQ0104E": "{qmgr} console: {user} at {host} was not signed in: {why}",
         "IGQ0105E": "{qmgr} console: passwords cross the network in the clear; set console_certificate",
+        "IGQ0110E": "{qmgr} channel server has ended: {why}; it is started again",
+        "IGQ0111E": "{qmgr} programs cannot connect at {path}: {error}",
         "IGQ0106I": "{qmgr} console: {user} of this machine: {command}",
         # Commands.
         "IGQ0031I": "{qmgr} command of {user} at {host}: {command}: {result}",

@@ -82,6 +82,8 @@ class Settings(BaseModel):
         Field(pattern=r"^[A-Z][A-Z0-9]{0,11}$"),
         Field(description="1 to 12 of A-Z 0-9, the first a letter"),
     ] = "APPL1"
+    #: Whether a manager takes programs in other processes at `channels/QMGR.sock` in `data_dir`.
+    channels: Annotated[bool, Field(description="true or false")] = True
     #: TCP port at which a manager serves metrics to Prometheus; 0 for none.
     metrics_port: Annotated[int, Field(ge=0, le=65_535, description="0 to 65535")] = 0
     #: Address that the metrics are served at.

@@ -1,0 +1,37 @@
+"""``python -m igq.channels QMGR PARENT_PID``: a channel server, whose standard input is the listening socket."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from igq.processes.child import die_with_parent, take_hangups
+
+
+def main(arguments: list[str]) -> int:
+    """Serve. Returns the exit status."""
+    qmgr, parent_pid = arguments
+    # Do this first: the imports below take a while, and the manager may be killed in that time.
+    die_with_parent(int(parent_pid))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    take_hangups()
+    import socket
+
+    from igq.channels.server import serve
+    from sharedq.members.group import Group
+    from sharedq.settings.loader import load_settings
+
+    group = Group(load_settings())
+    try:
+        serve(
+            group, qmgr, socket.socket(fileno=os.dup(0)), lambda hub: signal.signal(signal.SIGTERM, hub.stop_on_signal)
+        )
+    finally:
+        group.leave()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""A client: the user that runs it, and its own words about itself."""
+
+from __future__ import annotations
+
+import pwd
+import socket
+import struct
+from dataclasses import dataclass, replace
+
+from sharedq.messages.context import Program
+
+_CREDENTIALS = struct.Struct("3i")
+#: Characters of a user in a descriptor.
+_USER_LENGTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client.
+
+    Attributes:
+        user: the name of its user.
+        uid: of the process that has connected; -1: not known.
+        pid: as it says itself. ``channel``: the name that it connected with.
+        address: where it is (CONNAME).
+    """
+
+    user: str
+    uid: int = -1
+    pid: int = 0
+    channel: str = ""
+    address: str = ""
+
+    def named(self, pid: int, channel: str) -> Client:
+        """The same client after it has told more."""
+        return replace(self, pid=self.pid or pid, channel=channel)
+
+    def program(self) -> Program:
+        """As a connection knows it."""
+        return Program(self.user[:_USER_LENGTH], self.pid, self.channel, self.address)
+
+
+def client_of(connected: socket.socket) -> Client:
+    """The client at the other end of a unix socket, as the kernel tells."""
+    data = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(data)
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = str(uid)
+    return Client(user, uid, pid)

@@ -1,0 +1,54 @@
+"""The channel server of a manager: takes clients of its unix socket until it is told to end."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from igq.channels.client import client_of
+from igq.channels.hub import Hub
+from igq.channels.session import Session
+from igq.channels.transport import Client
+from sharedq.members.group import Group
+from sharedq.mqi.limits import MAX_MSG_LENGTH
+
+#: Clients of one server, at most.
+CLIENTS_MAX: Final = 10_000
+#: Descriptors of a client: its socket, and its connection to Redis; in a Cluster more of them.
+_DESCRIPTORS: Final = 4
+
+
+def serve(group: Group, qmgr: str, listening: socket.socket, on_start: Callable[[Hub], object]) -> None:
+    """Serve until the hub is stopped.
+
+    Args:
+        on_start: called with the hub before it runs.
+        listening: where clients connect; the manager has it, too, and waits there when no server runs.
+    """
+    _allow_descriptors()
+    own = os.geteuid()
+
+    def make(hub: Hub, accepted: socket.socket) -> Client:
+        client = client_of(accepted)
+        # The kernel tells of the death of a client at once, so nobody sends heartbeats.
+        session = Session(group, qmgr, client, is_allowed=client.uid == own, heartbeat_s=0, max_message=MAX_MSG_LENGTH)
+        return Client(hub, accepted, session, MAX_MSG_LENGTH)
+
+    hub = Hub(make, CLIENTS_MAX)
+    group.wait_of_connections = hub.wait
+    hub.listen(listening)
+    on_start(hub)
+    hub.run()
+
+
+def _allow_descriptors() -> None:
+    """Raise the limit of open files as far as clients need it, and as it may be raised."""
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CLIENTS_MAX * _DESCRIPTORS
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    if least < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

@@ -1,0 +1,156 @@
+"""One client's session: it connects, makes calls one after the other, and ends; in order, or because it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from igq.channels.calls import CALLS, Arguments, Reply
+from igq.channels.client import Client
+from igq.channels.frames import Frame, Verb, packed
+from igq.channels.handles import Handles
+from igq.channels.structures import Given, padded_name
+from sharedq import verbs
+from sharedq.log import LibraryLogger
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQCC, MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import Q_MGR_NAME_LENGTH
+from sharedq.mqi.wire import CNO
+from sharedq.session.connection import Connection
+
+_log = LibraryLogger(__name__)
+
+_OK: Final = (int(MQCC.OK), int(MQRC.NONE))
+#: Verbs after which there is one handle more, perhaps.
+_OPENING: Final = frozenset({int(Verb.OPEN), int(Verb.SUB)})
+
+
+class Session:
+    """The calls of one client. One greenlet or thread makes them.
+
+    Args:
+        qmgr: the manager whose channel this is.
+        client: who it is. ``is_allowed``: whether it may connect.
+        heartbeat_s: what the reply to a connect tells; 0: the client sends no heartbeats.
+        max_message: bytes of a message, at most.
+
+    Attributes:
+        is_over: the client has disconnected.
+    """
+
+    def __init__(
+        self, group: Group, qmgr: str, client: Client, *, is_allowed: bool, heartbeat_s: int, max_message: int
+    ) -> None:
+        self._is_allowed = is_allowed
+        self._group, self._qmgr, self._client = group, qmgr, client
+        self._heartbeat_s, self._max_message = heartbeat_s, max_message
+        self._handles = Handles()
+        self.connection: Connection | None = None
+        self.is_over = False
+        self._is_gone = False
+        #: The id of the request that is under way; 0: none is.
+        self.current = 0
+        self._canceled: set[int] = set()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection."""
+        return self.connection is not None
+
+    # -- from any thread -----------------------------------------------------------------------------------------------
+
+    def cancel(self, id_: int) -> None:
+        """Let a request that is under way, or will be, wait no longer."""
+        self._canceled.add(id_)
+
+    def client_is_gone(self) -> bool:
+        """Note that nobody reads the replies any more. Returns whether a call is under way."""
+        self._is_gone = True
+        return self.current != 0
+
+    def look_again(self) -> None:
+        """Have a wait see that it is canceled. This may take as long as Redis does."""
+        connection = self.connection
+        if connection is None or connection.is_ended:
+            return
+        try:
+            connection.look_again()
+        except MQIError:
+            # Redis cannot be reached, so the call itself ends with 2009 soon.
+            connection.interrupt()
+
+    def _is_canceled(self) -> bool:
+        return self._is_gone or self.current in self._canceled
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def answer(self, frame: Frame) -> bytes:
+        """Make the call of a request. Returns its reply, or nothing for a verb without one."""
+        self.current = frame.id
+        try:
+            numbers, blobs = self._called(frame)
+        except MQIError as error:
+            numbers, blobs = (int(error.comp_code), int(error.reason)), ()
+        finally:
+            self._canceled.discard(frame.id)
+            self.current = 0
+        if frame.verb == Verb.PUT_ASYNC:
+            return b""
+        return packed(frame.id, frame.verb, [int(number) for number in numbers], blobs)
+
+    def _called(self, frame: Frame) -> Reply:
+        arguments = Arguments(frame.numbers, frame.blobs)
+        if frame.verb == Verb.CONNX:
+            return self._connect(arguments)
+        if frame.verb == Verb.DISC:
+            return self._disconnect(), ()
+        call, connection = CALLS.get(frame.verb), self.connection
+        if connection is None or call is None:
+            raise error_for(MQRC.HCONN_ERROR, "", "", "not connected")
+        if frame.verb in _OPENING:
+            self._handles.check_room()
+        return call(connection, self._handles, arguments)
+
+    def _connect(self, arguments: Arguments) -> Reply:
+        if self.connection is not None:
+            raise error_for(MQRC.ALREADY_CONNECTED, "MQCONNX", self._qmgr)
+        if not self._is_allowed:
+            raise error_for(MQRC.NOT_AUTHORIZED, "MQCONNX", self._qmgr, f"user {self._client.user}")
+        pid, name, options = arguments.number(), padded_name(arguments.blob()), Given(CNO, arguments.blob())
+        program, channel = padded_name(arguments.blob()), padded_name(arguments.blob())
+        cno = options.value
+        # With an asterisk any manager will do.
+        if name not in ("", self._qmgr, self._group.name) and not name.startswith("*"):
+            raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONNX", name, f"this is a channel of {self._qmgr}")
+        appl_name = padded_name(cno.appl_name) or program
+        client = self._client.named(pid, channel)
+        made, comp_code, reason = verbs.mqconnx(self._group, self._qmgr, cno, appl_name, client.program())
+        if made is None:
+            return (comp_code, reason), ()
+        made.is_wait_canceled = self._is_canceled
+        self.connection = made
+        numbers = (comp_code, reason, self._heartbeat_s, self._max_message)
+        return numbers, (options.returned(), made.qmgr_name.encode().ljust(Q_MGR_NAME_LENGTH))
+
+    def _disconnect(self) -> Sequence[int]:
+        connection = self.connection
+        if connection is None:
+            raise error_for(MQRC.HCONN_ERROR, "MQDISC", "", "not connected")
+        codes = verbs.mqdisc(connection)
+        self.is_over = connection.is_disconnected or connection.is_ended
+        return codes
+
+    def end(self) -> None:
+        """End the connection of a client that is gone: what it has not committed is backed out."""
+        connection, self.connection = self.connection, None
+        if connection is None or connection.is_disconnected:
+            return
+        self.current = 0
+        if not connection.is_ended:
+            verbs.mqback(connection)
+        _, reason = verbs.mqdisc(connection)
+        if not connection.is_ended:
+            # Its disconnect is refused now. The group ends what it has begun.
+            _log.warning("channel_client_not_disconnected", qmgr=self._qmgr, reason=int(reason))
+            connection.break_off()
