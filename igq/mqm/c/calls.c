@@ -62,7 +62,7 @@ void MQOPEN(MQHCONN hconn, PMQVOID object, MQLONG options, PMQHOBJ hobj, PMQLONG
     request_number(&call.request, options);
     put_object(&call.request, object);
     put_object_records(&call.request, object);
-    if (call_run(&call, OPEN, 1, 3)) {
+    if (call_run(&call, OPEN, 1, 2)) {
         if (!is_failed(&call)) *hobj = frame_number(call.answer, 2);
         take_object(call.answer, object);
     }
@@ -94,7 +94,7 @@ void MQPUT(MQHCONN hconn, MQHOBJ hobj, PMQVOID md, PMQVOID options, MQLONG lengt
     request_blob(&call.request, data, (size_t)length);
     if (pmo->Options & MQPMO_ASYNC_RESPONSE) {
         call_send(&call, PUT_ASYNC);
-    } else if (call_run(&call, PUT, 0, 4)) {
+    } else if (call_run(&call, PUT, 0, 2)) {
         take_structure(call.answer, &MD, md);
         take_structure(call.answer, &PMO, pmo);
         take_bytes(call.answer, records.messages, records.count * records.size);
@@ -119,7 +119,7 @@ void MQPUT1(MQHCONN hconn, PMQVOID object, PMQVOID md, PMQVOID options, MQLONG l
     put_structure(&call.request, &PMO, pmo);
     request_blob(&call.request, records.messages, records.count * records.size);
     request_blob(&call.request, data, (size_t)length);
-    if (call_run(&call, PUT1, 0, 6)) {
+    if (call_run(&call, PUT1, 0, 5)) {
         take_object(call.answer, object);
         take_structure(call.answer, &MD, md);
         take_structure(call.answer, &PMO, pmo);

@@ -147,7 +147,8 @@ int call_begin(Call *call, MQHCONN hconn, PMQLONG comp_code, PMQLONG reason);
 int call_begin_anyhow(Call *call, MQHCONN hconn, PMQLONG comp_code, PMQLONG reason);
 /* Ends a call with a reason of the client's own. */
 void call_fail(Call *call, MQLONG reason);
-/* Sends the request and waits for its answer, which has these numbers and blobs unless the call failed.
+/* Sends the request and waits for its answer, which has these numbers and blobs unless the call failed. Records may be
+   left out at its end.
    0: the connection is broken. CompCode and Reason are set. */
 int call_run(Call *call, int verb, int numbers, int blobs);
 /* Sends a request that has no answer. */
