@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class FewServers(LoadFileScheduling):  # type: ignore[misc]
-    """Gives a worker the tests of a file together, and one worker all files that share the Spark session."""
+    """Gives a worker the tests of a file together, and one worker all files that share a Spark session or a console."""
 
     def _split_scope(self, nodeid: str) -> str:
         return together(super()._split_scope(nodeid))
@@ -47,14 +47,16 @@ class FewServers(LoadFileScheduling):  # type: ignore[misc]
 
 @cache
 def together(file: str) -> str:
-    """The name of what one worker runs together: the file, or the folder of the files that share the Spark session."""
+    """The name of what one worker runs together: the file, or the folder of the files that share what starts slowly."""
+    if file.startswith("tests/web/"):
+        return "tests/web"
     is_spark = file.startswith("tests/pipeline/") and "mark.spark" in (TESTS.parent / file).read_text("utf-8")
     return "tests/pipeline" if is_spark else file
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FewServers | None:
-    """In `make test` a second Spark session would cost as much as all that it ran."""
+    """In `make test` a second Spark session, or console, would cost as much as all that it ran."""
     return FewServers(config, log) if is_share(config) else None
 
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import httpx
 import pytest
 
 from tests.cli.conftest import new_shell, shell
+from tests.conftest import is_share
 from tests.support.console import USERS, Console, add_users
 
 
-@pytest.fixture(scope="module")
+def _scope(*, fixture_name: str, config: pytest.Config) -> Literal["session", "module"]:  # noqa: ARG001 - it is given
+    """The few tests of the share have one console: its start and that of its managers take nine processor seconds."""
+    return "session" if is_share(config) else "module"
+
+
+@pytest.fixture(scope=_scope)
 def console() -> Iterator[Console]:
     """A console on a port of its own, with a user for each role, beside the managers QM1 and QM2."""
     with tempfile.TemporaryDirectory(prefix="igq", ignore_cleanup_errors=True) as path:

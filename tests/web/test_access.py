@@ -82,7 +82,6 @@ def test_a_browser_must_show_the_token_of_its_session(console: Console) -> None:
         assert other.get("/console/api/me").status_code == 200
 
 
-@pytest.mark.share
 def test_programs_send_a_password_or_a_token(console: Console, role: str) -> None:
     with console.program(role) as client:
         assert client.get("/console/api/me").json()["role"] == USERS[role]

@@ -320,7 +320,6 @@ def row_of(console: Console, queue: str) -> dict[str, int]:
     return dict(row)
 
 
-@pytest.mark.share
 def test_a_message_whose_client_has_gone_stays(console: Console, otto: httpx.Client, queue: str) -> None:
     with asked(console, queue, 60_000):
         # The get waits by now, or will; in both cases nobody is there to take the answer.

@@ -17,8 +17,6 @@ from tests.support.browser import HOSTILE, looking, picture
 from tests.support.console import Console, add_users
 from tests.web.views.conftest import run_program
 
-pytestmark = pytest.mark.share
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -77,6 +75,7 @@ def resolve(client: httpx.Client, unit: dict[str, Any], action: str) -> httpx.Re
     return client.post("/console/api/units/resolve", json={"nid": unit["nid"], "action": action})
 
 
+@pytest.mark.share
 def test_an_operator_commits_or_backs_out_what_is_in_doubt(console: Console) -> None:
     run_program(console, PREPARES, "sink", "first", "second")
     with console.signed_in("vera") as vera, console.signed_in("otto") as otto:
@@ -139,6 +138,7 @@ def test_what_a_dead_manager_left_in_doubt_is_resolved_at_another(shell: Shell) 
     assert shell.out("get", "QM2", "UNITS", "--wait", "0") == "left\n"
 
 
+@pytest.mark.share
 def test_a_browser_resolves_a_unit_in_doubt(console: Console, browser: Browser) -> None:
     name = HOSTILE[:28]
     run_program(console, PREPARES, name, "<b>xid</b>")
