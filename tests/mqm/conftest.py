@@ -1,13 +1,26 @@
-"""The headers, written once for a run, and the compiler."""
+"""The compiler, and what it makes once for a run: the headers, the library, programs; a channel server of a group."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
+from igq.channels.hub import Hub
+from igq.channels.server import serve
+from igq.mqm import library
 from igq.mqm.headers import write_headers
+from sharedq.members.group import Group
+from tests.support.channel_client import bound_to
+from tests.support.members import TestGroup
+
+PROGRAMS = Path(__file__).parent / "programs"
+SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +37,43 @@ def headers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inc")
     write_headers(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def built(gcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library, compiled with the sanitizers."""
+    folder = tmp_path_factory.mktemp("mqm")
+    library.build(folder, compiler=gcc, flags=SANITIZED)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def compiled(gcc: str, built: Path) -> Callable[[str], Path]:
+    """Compiles a program of the folder beside."""
+
+    def compile_(name: str) -> Path:
+        binary = built / name
+        command = [gcc, *library.WARNINGS, *SANITIZED, f"-I{built / 'inc'}", str(PROGRAMS / f"{name}.c"), "-pthread"]
+        command += [f"-L{built / 'lib64'}", "-lmqm_r", f"-Wl,-rpath,{built / 'lib64'}", "-o", str(binary)]
+        subprocess.run(command, check=True, timeout=120)
+        return binary
+
+    return compile_
+
+
+@pytest.fixture
+def channel(group: TestGroup, tmp_path: Path) -> Iterator[Path]:
+    """The socket of a channel server of QM1; there is a shared queue Q."""
+    group.define_structure()
+    group.define_shared("Q")
+    path = tmp_path / "QM1.sock"
+    listening, started = bound_to(path), SimpleQueue[Hub]()
+    server_group = Group(group.settings)
+    server = threading.Thread(target=serve, args=(server_group, "QM1", listening, started.put))
+    server.start()
+    hub = started.get(timeout=30)
+    yield path
+    hub.stop()
+    server.join()
+    server_group.leave()
+    listening.close()

@@ -15,30 +15,7 @@ from igq.mqm import library
 from igq.mqm.headers import CALLS
 from tests.mqm.fake_server import FakeServer
 
-PROGRAMS = Path(__file__).parent / "programs"
-SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
-
-
-@pytest.fixture(scope="module")
-def built(gcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library, compiled with the sanitizers."""
-    folder = tmp_path_factory.mktemp("mqm")
-    library.build(folder, compiler=gcc, flags=SANITIZED)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def compiled(gcc: str, built: Path) -> Callable[[str], Path]:
-    """Compiles a program of the folder beside."""
-
-    def compile_(name: str) -> Path:
-        binary = built / name
-        command = [gcc, *library.WARNINGS, *SANITIZED, f"-I{built / 'inc'}", str(PROGRAMS / f"{name}.c"), "-pthread"]
-        command += [f"-L{built / 'lib64'}", "-lmqm_r", f"-Wl,-rpath,{built / 'lib64'}", "-o", str(binary)]
-        subprocess.run(command, check=True, timeout=120)
-        return binary
-
-    return compile_
+Compile = Callable[[str], Path]
 
 
 @contextmanager
@@ -53,9 +30,7 @@ def _server(folder: Path, kind: str, seed: int = 1) -> Iterator[dict[str, str]]:
 
 @pytest.mark.share
 @pytest.mark.parametrize("kind", ["noise", "cut", "bent", "bytes"])
-def test_nonsense_of_a_server_ends_calls_and_harms_nothing(
-    kind: str, compiled: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_nonsense_of_a_server_ends_calls_and_harms_nothing(kind: str, compiled: Compile, tmp_path: Path) -> None:
     program = compiled("every_call")
     with _server(tmp_path, kind) as env:
         done = subprocess.run([str(program), "15"], env=env, capture_output=True, text=True, check=False, timeout=120)
@@ -66,16 +41,14 @@ def test_nonsense_of_a_server_ends_calls_and_harms_nothing(
 
 
 @pytest.mark.share
-def test_the_library_refuses_nulls_other_threads_and_forks(compiled: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_library_refuses_nulls_other_threads_and_forks(compiled: Compile, tmp_path: Path) -> None:
     program = compiled("rules")
     with _server(tmp_path, "plain") as env:
         done = subprocess.run([str(program)], env=env, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_without_a_server_a_connection_is_refused_with_a_reason(
-    compiled: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_without_a_server_a_connection_is_refused_with_a_reason(compiled: Compile, tmp_path: Path) -> None:
     program = compiled("every_call")
     env = {**os.environ, "IGQ_SOCKET": str(tmp_path / "none")}
     done = subprocess.run([str(program)], env=env, capture_output=True, text=True, check=False, timeout=60)
