@@ -49,7 +49,6 @@ from sharedq.mqi.wire import (
     STS,
 )
 from sharedq.session.connection import Connection
-from sharedq.session.handle import ListHandle
 from sharedq.session.topics import SubscriptionHandle
 
 #: Numbers, of which the first two are CompCode and Reason, and blobs.
@@ -153,8 +152,6 @@ def _put(connection: Connection, handles: Handles, arguments: Arguments) -> Repl
     md, options = Given(MD, arguments.blob()), _PutOptions(arguments.blob())
     options.take_records(arguments.blob())
     codes = verbs.mqput(connection, handle, md.value, options.pmo, arguments.blob())
-    if not isinstance(handle, ListHandle):
-        return codes, (md.returned(), options.returned()[0])
     return codes, (md.returned(), *options.returned())
 
 

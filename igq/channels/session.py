@@ -106,8 +106,10 @@ class Session:
         if frame.verb == Verb.DISC:
             return self._disconnect(), ()
         call, connection = CALLS.get(frame.verb), self.connection
-        if connection is None or call is None:
+        if connection is None:
             raise error_for(MQRC.HCONN_ERROR, "", "", "not connected")
+        if call is None:
+            raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", "", f"verb {frame.verb}")
         if frame.verb in _OPENING:
             self._handles.check_room()
         return call(connection, self._handles, arguments)
