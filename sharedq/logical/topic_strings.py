@@ -11,7 +11,9 @@ Source: IBM MQ, "Topic-based wildcard scheme", "Character-based wildcard scheme"
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -23,6 +25,8 @@ Scheme = Literal["TOPIC", "CHAR"]
 CHARACTERS: Final = "/~"
 _ONE_LEVEL, _ANY_LEVELS = "+", "#"
 _WILD: Final = re.compile(r"[*?%]")
+#: A node of a tree of topics: the nodes below it, by their levels.
+_Below = dict[str, "_Below"]
 # Of a pattern: any characters, one character.
 _ANY, _ONE = "any", "one"
 
@@ -147,3 +151,72 @@ def is_matched(pattern: str, scheme: Scheme, topic_string: str) -> bool:
     """Whether a subscription to *pattern* gets what is published to *topic_string*."""
     match = are_levels_matched if scheme == "TOPIC" else are_characters_matched
     return match(pattern, topic_string)
+
+
+def nodes_matched(pattern: str, leaves: Iterable[str]) -> list[str]:
+    """Return, in order, the topic strings that fit *pattern*, of *leaves* and of all nodes above them.
+
+    It takes a step for each level of *leaves*: a number has a bit for each level of the pattern that can come next.
+    """
+    levels = levels_of(pattern)
+    # Several "#" in a row stand for any number of levels, as one does.
+    wanted = [each for at, each in enumerate(levels) if each != _ANY_LEVELS or levels[at - 1 : at] != [_ANY_LEVELS]]
+    bits: Counter[str] = Counter()
+    for at, level in enumerate(wanted):
+        bits[level] += 1 << at
+    one, any_number, end = bits[_ONE_LEVEL], bits[_ANY_LEVELS], 1 << len(wanted)
+
+    def with_none(states: int) -> int:
+        return states | (states & any_number) << 1
+
+    def after(states: int, level: str) -> int:
+        fixed = 0 if level in (_ONE_LEVEL, _ANY_LEVELS) else bits[level]
+        return with_none((states & (fixed | one)) << 1 | states & any_number)
+
+    waiting = [(_tree_of(leaves), with_none(1), _Path())]
+    found = []
+    while waiting:
+        below, states, path = waiting.pop()
+        # As in `ancestors_of`.
+        is_empty_first = path.before is not None and path.before.before is None and not path.level
+        if states & end and not is_empty_first:
+            found.append(path.text())
+        for level, node in below.items():
+            if following := after(states, level):
+                waiting.append((node, following, _Path(level, path)))
+    return sorted(found)
+
+
+def node_count(leaves: Iterable[str]) -> int:
+    """Return how many nodes a tree with *leaves* has, the root among them."""
+    root = _tree_of(leaves)
+    nodes = [root]
+    for node in nodes:
+        nodes.extend(node.values())
+    # As in `ancestors_of`.
+    return len(nodes) - ("" in root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """The levels from the root to a node: the last one, and the path before it."""
+
+    level: str = ""
+    before: _Path | None = None
+
+    def text(self) -> str:
+        levels: list[str] = []
+        path = self
+        while path.before is not None:
+            levels.append(path.level)
+            path = path.before
+        return "/".join(reversed(levels))
+
+
+def _tree_of(leaves: Iterable[str]) -> _Below:
+    root: _Below = {}
+    for leaf in leaves:
+        below = root
+        for level in levels_of(leaf):
+            below = below.setdefault(level, {})
+    return root

@@ -100,7 +100,10 @@ def value_of(node: Node, subject: Subject) -> Operand:
     if kind == "first":
         return next((found for each in node[1] if (found := value_of(each, subject)) is not None), None)
     if kind == "calculate":
-        return _calculate(node[1], value_of(node[2], subject), value_of(node[3], subject))
+        result = value_of(node[1], subject)
+        for sign, other in node[2]:
+            result = _calculate(sign, result, value_of(other, subject))
+        return result
     if kind == "mode":
         return "PERSISTENT" if subject.md.persistence else "NON_PERSISTENT"
     field = getattr(subject.md, DESCRIPTOR_FIELDS[node[1]][0])

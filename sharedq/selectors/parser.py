@@ -5,8 +5,8 @@ A node is a tuple: its kind, then its parts. Conditions are ``("and", [..])``, `
 ``("true", v)``; values are ``("number", n)``, ``("whole", digits)`` of one that
 no floating-point number is exact for, ``("text", t)``, ``("bytes", hex)``, ``("boolean", b)``, ``("property",
 folder, name, ..)``, ``("field", name)`` of the descriptor, ``("identifier", name)`` that field as JMS writes it,
-``("first", [v, ..])`` that is there, ``("calculate", sign, v, v)`` and ``("mode",)``. A pattern is a list of parts that
-anything may stand between, each a list of characters, with "" for any one.
+``("first", [v, ..])`` that is there, ``("calculate", v, [(sign, v), ..])`` and ``("mode",)``. A pattern is a list of
+parts that anything may stand between, each a list of characters, with "" for any one.
 
 Source: IBM MQ, "Message selector syntax", "Property name restrictions".
 """
@@ -37,7 +37,7 @@ _OF_JMS: Final[dict[str, Node]] = {
     "JMSCorrelationID": ("first", [("property", "jms", "Cid"), ("identifier", "CorrelId")]),
     "JMSXGroupID": ("first", [("property", "jms", "Gid"), ("identifier", "GroupId")]),
     "JMSDeliveryMode": ("mode",),
-    "JMSXDeliveryCount": ("calculate", "+", ("field", "BackoutCount"), ("number", 1.0)),
+    "JMSXDeliveryCount": ("calculate", ("field", "BackoutCount"), [("+", ("number", 1.0))]),
 }
 
 
@@ -201,12 +201,13 @@ class _Parser:
         return self._calculated(("+", "-"), lambda: self._calculated(("*", "/"), self.factor))
 
     def _calculated(self, signs: tuple[str, ...], part: Callable[[], Node]) -> Node:
-        node, level = part(), self.level
+        first = part()
+        if not (sign := self.accept(Kind.SIGN, *signs)):
+            return first
+        steps = [(sign.value, self.value(part()))]
         while sign := self.accept(Kind.SIGN, *signs):
-            self.deeper()
-            node = ("calculate", sign.value, self.value(node), self.value(part()))
-        self.level = level
-        return node
+            steps.append((sign.value, self.value(part())))
+        return ("calculate", self.value(first), steps)
 
     def factor(self) -> Node:
         sign = self.accept(Kind.SIGN, "+", "-")
@@ -219,7 +220,7 @@ class _Parser:
             return ("number", -node[1])
         if node[0] == "number":
             return node
-        return ("calculate", str(sign.value), ("number", 0.0), node)
+        return ("calculate", ("number", 0.0), [(sign.value, node)])
 
     def primary(self) -> Node:
         if self.accept(Kind.SIGN, "("):

@@ -67,6 +67,16 @@ _TOKEN: Final = re.compile(
 )
 
 
+_LITERAL: Final = re.compile(r"('(?:[^']|'')*')")
+
+
+def in_one_line(text: str) -> str:
+    """Return the same selection string with a blank for each line end and tab that separates its words."""
+    parts = _LITERAL.split(text)
+    parts[::2] = (re.sub(r"\s", " ", each) for each in parts[::2])
+    return "".join(parts)
+
+
 def tokens(text: str) -> Iterator[Token]:
     """The tokens of a selection string; the last is its end.
 

@@ -56,6 +56,7 @@ CONDITIONS: dict[str, str] = {
     "many long searches": " OR ".join([like("%" + "x" * 90 + "b%")] * 90),
     "many comparisons": " OR ".join(f"a = '{'x' * 15}{number}'" for number in range(300)),
     "a list": f"a IN ({','.join(repr(str(number)) for number in range(1000))})",
+    "a long sum": " + ".join(["a"] * 2500) + " = 1",
     "arithmetic": " OR ".join(f"a + {number} * 9223372036854775807 = {number}" for number in range(200)),
 }
 

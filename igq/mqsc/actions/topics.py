@@ -21,7 +21,7 @@ from sharedq.calls.handles.connect import connect_to
 from sharedq.calls.handles.orphans import delete_orphans
 from sharedq.calls.topics.retained import all_retained, clear
 from sharedq.calls.topics.subscribe import define_managed_subscription, define_subscription
-from sharedq.logical.topic_strings import ancestors_of, is_matched, literal_levels
+from sharedq.logical.topic_strings import is_matched, literal_levels, node_count, nodes_matched
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.configuration_notes import noting
@@ -262,13 +262,16 @@ def display_topic_status(command: Command, repository: Repository) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """The nodes of the topic tree, in order: first the root. And what is known of them, by topic string."""
+    """Topic strings of the nodes that are known, and what is known of each."""
 
-    nodes: list[str]
     named: dict[str, str]
     retained: set[str]
     publishers: Counter[str]
     subscribers: Counter[str]
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        return *self.subscribers, *self.retained, *self.named, *self.publishers
 
 
 def _tree(repository: Repository) -> _Tree:
@@ -278,18 +281,13 @@ def _tree(repository: Repository) -> _Tree:
     subscribers = Counter(each.topic_string for each in every if literal_levels(each.topic_string, each.scheme) < 0)
     named = {topic.topic_string: topic.name for topic in repository.topics.tree().by_name.values()}
     publishers = Counter(each for topics in publishers_of(repository.group).values() for each in topics.elements())
-    leaves = (*subscribers, *retained, *named, *publishers)
-    nodes = {"", *(each for leaf in leaves for each in ancestors_of(leaf))}
-    return _Tree(sorted(nodes), named, retained, publishers, subscribers)
+    return _Tree(named, retained, publishers, subscribers)
 
 
 def _nodes(command: Command, repository: Repository) -> Iterator[list[Shown]]:
     tree, topics = _tree(repository), repository.topics.tree()
     of_tree = {each.keyword for each in Topic.attributes() if each.field in {*ROOT_VALUES, *TOPIC_NODE_FIELDS}}
-    for node in tree.nodes:
-        # The root has no level that a wildcard for one could stand for.
-        if not is_matched(command.name, "TOPIC", node) or (command.name == "+" and not node):
-            continue
+    for node in nodes_matched(command.name, tree.leaves):
         yield [
             shown("TPSTATUS", node),
             shown("ADMIN", tree.named.get(node, "")),
@@ -328,7 +326,7 @@ def display_publish_subscribe(command: Command, repository: Repository) -> list[
         shown("TYPE", "LOCAL"),
         shown("STATUS", "ACTIVE"),
         shown("SUBCOUNT", len(repository.topics.subscriptions())),
-        shown("TPCOUNT", len(_tree(repository).nodes)),
+        shown("TPCOUNT", node_count(_tree(repository).leaves)),
     ]
     return [messages.details(command), *two_columns(request.select(record, always=2))]
 

@@ -14,6 +14,7 @@ from sharedq.mqi.constants import MQRC, CloseOption, OpenOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import PUT_CONTEXT, check_open_options
 from sharedq.mqi.structures import MQOD
+from sharedq.objects.definitions.base import has_controls
 from sharedq.objects.store.authorities import PUBLISH
 from sharedq.scripts.objects import publishing_call
 from sharedq.session.connection import Connection
@@ -33,7 +34,8 @@ def topic_string_of(group: Group, verb: str, name: bytes, string: bytes) -> str:
     """Return the whole topic string that the name of a topic object and a topic string mean.
 
     Raises:
-        MQIError: 2085, there is no such topic object; 2425, there is no topic string, or it is too long, or no UTF-8.
+        MQIError: 2085, there is no such topic object; 2425, there is no topic string, or it is too long, or no UTF-8,
+            or has control characters.
     """
     try:
         object_name, given = _text(name), _text(string)
@@ -47,8 +49,8 @@ def topic_string_of(group: Group, verb: str, name: bytes, string: bytes) -> str:
         whole = combined(known.topic_string, given)
     elif not given:
         raise error_for(MQRC.TOPIC_STRING_ERROR, verb, "", "neither a topic object nor a topic string is given")
-    if len(whole.encode()) > TOPIC_STRING_LENGTH or "\0" in whole:
-        detail = f"a topic string has at most {TOPIC_STRING_LENGTH} bytes, none of them null"
+    if len(whole.encode()) > TOPIC_STRING_LENGTH or has_controls(whole):
+        detail = f"a topic string has at most {TOPIC_STRING_LENGTH} bytes, and no control characters"
         raise error_for(MQRC.TOPIC_STRING_ERROR, verb, "", detail)
     return whole
 

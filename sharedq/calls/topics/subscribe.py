@@ -31,7 +31,7 @@ from sharedq.mqi.constants import MQRC, CloseOption, OpenOption, RequestOption, 
 from sharedq.mqi.errors import MQIError, UnknownObjectName, error_for
 from sharedq.mqi.limits import MAX_EXPIRY, NULL_ACCOUNTING_TOKEN, NULL_ID, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQOD, MQSD, MQSRO
-from sharedq.objects.definitions.base import parse_definition
+from sharedq.objects.definitions.base import has_controls, parse_definition
 from sharedq.objects.definitions.queues import QueueModel
 from sharedq.objects.definitions.subscriptions import MANAGED, Subscription, end_of
 from sharedq.objects.definitions.topics import Topic
@@ -40,6 +40,7 @@ from sharedq.objects.store.authorities import RESUME, SUBSCRIBE
 from sharedq.properties.publications import Publication
 from sharedq.redis.keys import private_structure
 from sharedq.selectors.selector import selector_for
+from sharedq.selectors.tokens import in_one_line
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.topics import SubscriptionHandle
@@ -193,6 +194,8 @@ def _check_strings(sd: MQSD, name: str) -> None:
     for text, reason in ((sd.sub_name, MQRC.SUB_NAME_ERROR), (sd.sub_user_data, MQRC.SUB_USER_DATA_ERROR)):
         if len(text) > _LONGEST_STRING:
             raise error_for(reason, "MQSUB", name[:48], f"{len(text)} bytes, at most {_LONGEST_STRING}")
+        if has_controls(_text(text)):
+            raise error_for(reason, "MQSUB", ascii(name[:48]), "control characters are not allowed")
 
 
 def _create(
@@ -200,8 +203,10 @@ def _create(
 ) -> SubscriptionHandle:
     topics = topics_of(connection.group)
     topic = check_topic(connection.group, topic_string, is_durable=bool(options & _S.DURABLE))
-    selector = _text(sd.selection_string)
+    selector = in_one_line(_text(sd.selection_string))
     selector_for(selector)
+    if has_controls(selector):
+        raise error_for(MQRC.SELECTOR_SYNTAX_ERROR, "MQSUB", name, "control characters are not allowed in its texts")
     number, asked = new_identifier(connection.origin), replace(sd)
     values: dict[str, Any] = {
         "name": name,

@@ -691,22 +691,28 @@ local function selector_of(text, structure)
         end
     end
 
+    local function calculated(sign, one, other)
+        if kind_of(one) ~= "number" or kind_of(other) ~= "number" then return nil end
+        local about_one, about_other = rounded(one), rounded(other)
+        if sign == "/" then
+            if about_other == 0 then return nil end
+            return about_one / about_other
+        end
+        local about = about_one * about_other
+        if sign == "+" then about = about_one + about_other end
+        if sign == "-" then about = about_one - about_other end
+        local is_short = math.abs(about) < MOST_EXACT and type(one) == "number" and type(other) == "number"
+        if is_short or not (is_whole(one) and is_whole(other)) then return about end
+        return whole(about, LOWER_BITS[sign](one, other))
+    end
+
     function VALUES.calculate(node)
-        local sign, left, right = node[2], value_of(node[3]), value_of(node[4])
+        local first, steps = value_of(node[2]), {}
+        for at, step in ipairs(node[3]) do steps[at] = value_of(step[2]) end
         return function()
-            local one, other = left(), right()
-            if kind_of(one) ~= "number" or kind_of(other) ~= "number" then return nil end
-            local about_one, about_other = rounded(one), rounded(other)
-            if sign == "/" then
-                if about_other == 0 then return nil end
-                return about_one / about_other
-            end
-            local about = about_one * about_other
-            if sign == "+" then about = about_one + about_other end
-            if sign == "-" then about = about_one - about_other end
-            local is_short = math.abs(about) < MOST_EXACT and type(one) == "number" and type(other) == "number"
-            if is_short or not (is_whole(one) and is_whole(other)) then return about end
-            return whole(about, LOWER_BITS[sign](one, other))
+            local result = first()
+            for at, step in ipairs(node[3]) do result = calculated(step[1], result, steps[at]()) end
+            return result
         end
     end
 

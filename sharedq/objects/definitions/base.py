@@ -88,6 +88,11 @@ def _idle_fields(definition: ObjectDefinition) -> set[str]:
     }
 
 
+def has_controls(text: str) -> bool:
+    """Whether there are control characters in *text*. No definition has any, because definitions are shown in lines."""
+    return any(category(character) in _CONTROLS for character in text)
+
+
 def parse_definition(model: type[_D], values: Mapping[str, Any]) -> _D:
     """Make a definition from field values.
 
@@ -95,8 +100,7 @@ def parse_definition(model: type[_D], values: Mapping[str, Any]) -> _D:
         ValueError: one line with the attribute's MQSC name, its value and what is wrong with it.
     """
     for name, value in values.items():
-        # A definition is displayed in lines, and so is this error.
-        if isinstance(value, str) and any(category(character) in _CONTROLS for character in value):
+        if isinstance(value, str) and has_controls(value):
             keyword = next((each.keyword for each in attributes_of(model) if each.field == name), name)
             raise ValueError(f"{keyword}({ascii(value)[1:-1]}): control characters are not allowed")
     try:

@@ -243,7 +243,11 @@ def values() -> st.SearchStrategy[Node]:
     return st.recursive(
         leaves,
         lambda inner: st.one_of(
-            st.tuples(st.just("calculate"), st.sampled_from("+-*/"), inner, inner),
+            st.tuples(
+                st.just("calculate"),
+                inner,
+                st.lists(st.tuples(st.sampled_from("+-*/"), inner), min_size=1, max_size=3),
+            ),
             st.tuples(st.just("first"), st.lists(inner, min_size=1, max_size=2)),
         ),
         max_leaves=3,

@@ -10,6 +10,7 @@ import pytest
 
 from sharedq import Message, MessageHandle, Queue, QueueManagerConnection, verbs
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption, MsgFlag, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
@@ -66,6 +67,19 @@ def test_a_selector_chooses_messages(connection: QueueManagerConnection, queue: 
     assert list(bodies(red, FIRST)) == [b"2", b"4", b"1"]
     assert list(bodies(red)) == [b"2", b"4", b"1"]
     assert list(bodies(queue)) == [b"0", b"3", b"5"]
+
+
+@pytest.mark.rule("mqi/selectors", "A sum has as many terms as a selection string has room for.")
+def test_a_sum_has_any_number_of_terms(connection: QueueManagerConnection, queue: Queue) -> None:
+    put(queue, b"right", a=1, b=2)
+    put(queue, b"wrong", a=2, b=2)
+    for condition in (" + ".join(["a"] * 2000) + " = 2000", "-".join(["b"] * 100) + " + a * 2 / b = -195"):
+        assert list(bodies(connection.open("Q", BROWSING, selector=condition), FIRST)) == [b"right"]
+    nested = "(" * 30 + "a" + ")" * 30 + " = 1"
+    assert list(bodies(connection.open("Q", BROWSING, selector=nested), FIRST)) == [b"right"]
+    with pytest.raises(MQIError) as refused:
+        connection.open("Q", BROWSING, selector=f"({nested})")
+    assert refused.value.reason == MQRC.SELECTOR_SYNTAX_ERROR
 
 
 def test_messages_without_properties_have_a_descriptor(connection: QueueManagerConnection, queue: Queue) -> None:

@@ -58,6 +58,16 @@ REFUSED: dict[str, tuple[MQRC, dict[str, Any]]] = {
     ),
     "user data that are too long": (MQRC.SUB_USER_DATA_ERROR, {"descriptor": MQSD(sub_user_data=b"u" * 10_241)}),
     "a name that is too long": (MQRC.SUB_NAME_ERROR, {"name": "n" * 10_241}),
+    "a control character in the topic string": (MQRC.TOPIC_STRING_ERROR, {"topic_string": "a\tb"}),
+    "a control character in the name": (MQRC.SUB_NAME_ERROR, {"name": "a\nb"}),
+    "a control character in the user data": (
+        MQRC.SUB_USER_DATA_ERROR,
+        {"descriptor": MQSD(sub_user_data=b"a\0b")},
+    ),
+    "a control character in a text of the selection string": (
+        MQRC.SELECTOR_SYNTAX_ERROR,
+        {"descriptor": MQSD(selection_string=b"a = 'x\ny'")},
+    ),
     "a priority that none is": (MQRC.SD_ERROR, {"descriptor": MQSD(pub_priority=11)}),
 }
 
@@ -71,6 +81,21 @@ def test_refused_subscriptions(group: TestGroup, name: str) -> None:
     assert managed(group.repository("QM1")) == []
     assert group.repository("QM1").topics.subscriptions() == []
     connection.disconnect()
+
+
+@pytest.mark.rule("mqi/topics", "A topic string with control characters is 2425, whoever uses it.")
+@pytest.mark.parametrize("topic_string", ["a\0b", "a\tb", "a\n", "\x7fb", "a\u2028b"])
+def test_a_topic_string_has_no_control_characters(group: TestGroup, topic_string: str) -> None:
+    connection = group.connect()
+    assert reason_of(partial(connection.open_topic, topic_string)) == MQRC.TOPIC_STRING_ERROR
+    assert reason_of(partial(connection.subscribe, topic_string)) == MQRC.TOPIC_STRING_ERROR
+
+
+def test_a_selection_string_may_have_lines(group: TestGroup) -> None:
+    connection = group.connect()
+    connection.subscribe("a", descriptor=MQSD(selection_string=b"a = 'x'\n\tAND b\r\n= 'it''s'"))
+    (found,) = group.repository("QM1").topics.subscriptions()
+    assert found.subscription.selector == "a = 'x'  AND b  = 'it''s'"
 
 
 def test_a_topic_that_allows_no_durable_subscriptions(group: TestGroup) -> None:

@@ -14,6 +14,8 @@ from sharedq.logical.topic_strings import (
     are_levels_matched,
     combined,
     literal_levels,
+    node_count,
+    nodes_matched,
     place_of,
 )
 
@@ -96,3 +98,20 @@ def test_ancestors_and_combinations() -> None:
     assert list(ancestors_of("/a")) == ["/a", ""]
     assert list(ancestors_of("")) == [""]
     assert [combined(*pair) for pair in (("a", "b"), ("", "b"), ("a", ""))] == ["a/b", "b", "a"]
+
+
+@given(st.lists(TEXTS, max_size=4).map("/".join), st.lists(st.lists(TEXTS, max_size=4).map("/".join), max_size=4))
+def test_the_nodes_of_a_tree_are_found_as_one_by_one(start: str, leaves: list[str]) -> None:
+    every = {node for leaf in (*leaves, "") for node in ancestors_of(leaf)}
+    for pattern in (start, "#", "+", f"{start}/+", f"{start}/#", f"#/{start}", f"+/{start}", f"#/{start}/#/#/+"):
+        # The root has no level that a wildcard for one could stand for.
+        one_by_one = sorted(node for node in every if are_levels_matched(pattern, node) and (pattern != "+" or node))
+        assert nodes_matched(pattern, leaves) == one_by_one
+    assert node_count(leaves) == len(every)
+
+
+def test_the_nodes_of_a_deep_tree_are_found_in_a_step_for_each_level() -> None:
+    deep = "/" * 10_239
+    assert nodes_matched("x/y", [deep, "x/y/z"]) == ["x/y"]
+    assert nodes_matched("#/+/" * 2_000 + "z", [deep, "x/y/z"]) == []
+    assert nodes_matched(deep, [deep]) == [deep]
