@@ -1,4 +1,4 @@
-"""What a group's keys hold, so that another group of the same server can have the same."""
+"""The contents of the keys of a group, for another group of the same server."""
 
 from __future__ import annotations
 

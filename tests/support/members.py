@@ -27,7 +27,7 @@ from tests.support.copied_keys import Held, read_keys, write_keys
 #: The longest lease that a group's settings allow. Programs renew every 200 seconds, so hardly within a test.
 LEASE_MS = 600_000
 _numbers = itertools.count(os.getpid() * 37 % 30_000)
-#: What the first member of a group defines at its start, by server, member and structure.
+#: The objects of the first member of a group, as its start defines them, by server, member and structure.
 _first_objects: dict[tuple[str, str, str], Held] = {}
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
