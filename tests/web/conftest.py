@@ -15,7 +15,7 @@ from tests.conftest import is_share
 from tests.support.console import USERS, Console, add_users
 
 
-def _scope(*, fixture_name: str, config: pytest.Config) -> Literal["session", "module"]:  # noqa: ARG001 - it is given
+def _scope(fixture_name: str, config: pytest.Config) -> Literal["session", "module"]:  # noqa: ARG001 - it is given
     """The few tests of the share have one console: its start and that of its managers take nine processor seconds."""
     return "session" if is_share(config) else "module"
 

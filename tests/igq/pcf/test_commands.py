@@ -208,6 +208,8 @@ def test_every_object_is_inquired_by_a_list_of_attributes(asked: Asked) -> None:
     group.define_structure()
     asked.items(PCFCommand.CREATE_PROCESS, {Char.PROCESS_NAME: "P"})
     asked.items(PCFCommand.CREATE_NAMELIST, {Char.NAMELIST_NAME: "N"})
+    asked.items(PCFCommand.CREATE_CHANNEL, {Param.CHANNEL_NAME: "C", Param.CHANNEL_TYPE: 7})
+    asked.items(PCFCommand.CREATE_LISTENER, {Param.LISTENER_NAME: "L", Param.XMIT_PROTOCOL_TYPE: 2})
     asked.items(PCFCommand.SET_AUTH_REC, _AUTHORITY)
     assert mqsc(group, "ALTER CFSTRUCT(APPL1) OFFLOAD(SMDS) DSGROUP('A.*')\n")[0] == 0
     connection = group.connect()

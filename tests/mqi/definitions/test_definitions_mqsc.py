@@ -142,8 +142,8 @@ def test_cmdscope_runs_a_command_at_another_member(group: TestGroup) -> None:
     ("command", "named"),
     [
         ("PING CHANNEL(TO.X)", "PING CHANNEL"),
-        ("DEFINE CHANNEL(TO.X) CHLTYPE(SVRCONN)", "DEFINE CHANNEL"),
-        ("def chl(X) chltype(SDR)", "DEFINE CHL"),
+        ("DEFINE SERVICE(TO.X) CONTROL(QMGR)", "DEFINE SERVICE"),
+        ("reset chl(X) seqnum(1)", "RESET CHL"),
         ("RESET SMDS(*) ACCESS(ENABLED)", "RESET SMDS"),
         ("STOP LISTENER(X)", "STOP LISTENER"),
         ("REFRESH SECURITY", "REFRESH SECURITY"),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import struct
+from contextlib import closing
+from typing import Any
 
 import pytest
-import redis
 
 from sharedq import Queue
 from sharedq.mqi.constants import GetOption
@@ -29,7 +30,8 @@ def index_of(group: TestGroup, name: str) -> list[bytes]:
     """The entries of the queue's index, with the body of each member in place of its score."""
     keys = structure_keys(group.settings.group, "APPL1")
     queue = keys.queue(name)
-    with redis.Redis.from_url(group.settings.redis_url) as client:
+    client: Any = group.group.client()
+    with closing(client):
         bodies = {
             struct.pack(">Q", int(score))[1:]: client.hget(keys.messages, identifier)[-2:]
             for identifier, score in client.zrange(queue.members, 0, -1, withscores=True)
