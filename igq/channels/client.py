@@ -20,7 +20,7 @@ class Client:
 
     Attributes:
         user: the name of its user.
-        uid: of the process that has connected; -1: not known.
+        uid: of the process that has connected; -1: not known, because it is not on this machine's unix socket.
         pid: as it says itself. ``channel``: the name that it connected with.
         address: where it is (CONNAME).
     """
@@ -30,6 +30,20 @@ class Client:
     pid: int = 0
     channel: str = ""
     address: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it has connected at the unix socket."""
+        return self.uid >= 0
+
+    @property
+    def host(self) -> str:
+        """Where it is, without its port."""
+        return self.address.partition("(")[0]
+
+    def acting_as(self, user: str) -> Client:
+        """The same client as another user, unless that is empty."""
+        return replace(self, user=user or self.user)
 
     def named(self, pid: int, channel: str) -> Client:
         """The same client after it has told more."""
@@ -41,7 +55,10 @@ class Client:
 
 
 def client_of(connected: socket.socket) -> Client:
-    """The client at the other end of a unix socket, as the kernel tells."""
+    """The client at the other end of a socket, as the kernel tells."""
+    if connected.family != socket.AF_UNIX:
+        host, port = connected.getpeername()[:2]
+        return Client("", address=f"{host}({port})")
     data = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(data)
     try:

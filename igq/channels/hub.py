@@ -13,16 +13,17 @@ import threading
 import time
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from igq.channels.transport import Client
+from igq.channels.transport import Client, Threaded
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.redis.wire import Wire
 
 _log = LibraryLogger(__name__)
+T = TypeVar("T")
 _READABLE: Final = select.EPOLLIN | select.EPOLLONESHOT
 #: Seconds between two looks at what no event tells: wires that were closed, clients that never connect.
 _LOOK_S: Final = 1.0
@@ -83,6 +84,20 @@ class Hub:
     def give_way(self) -> None:
         """Go on with other clients. Returns after somebody has switched to this greenlet."""
         self._greenlet.switch()
+
+    def in_thread(self, task: Callable[[], T]) -> Threaded[T]:
+        """Begin a task that may wait for a client, which the hub must not."""
+        threaded: Threaded[T] = Threaded()
+
+        def run() -> None:
+            try:
+                threaded.result = task()
+            except Exception as error:  # noqa: BLE001 - the greenlet that waits raises it
+                threaded.error = error
+            self.soon(threaded.end)
+
+        threading.Thread(target=run, name="channel call", daemon=True).start()
+        return threaded
 
     # -- for everybody -------------------------------------------------------------------------------------------------
 

@@ -1,19 +1,18 @@
-"""The channel server of a manager: takes clients of its unix socket until it is told to end."""
+"""The channel server of a manager: takes clients of a listening socket until it is told to end."""
 
 from __future__ import annotations
 
-import os
 import resource
 import socket
 from collections.abc import Callable
 from typing import Final
 
+from igq.channels.admission import Admission
 from igq.channels.client import client_of
 from igq.channels.hub import Hub
 from igq.channels.session import Session
 from igq.channels.transport import Client
 from sharedq.members.group import Group
-from sharedq.mqi.limits import MAX_MSG_LENGTH
 
 #: Clients of one server, at most.
 CLIENTS_MAX: Final = 10_000
@@ -29,13 +28,13 @@ def serve(group: Group, qmgr: str, listening: socket.socket, on_start: Callable[
         listening: where clients connect; the manager has it, too, and waits there when no server runs.
     """
     _allow_descriptors()
-    own = os.geteuid()
+    admission = Admission(group, qmgr)
 
     def make(hub: Hub, accepted: socket.socket) -> Client:
-        client = client_of(accepted)
-        # The kernel tells of the death of a client at once, so nobody sends heartbeats.
-        session = Session(group, qmgr, client, is_allowed=client.uid == own, heartbeat_s=0, max_message=MAX_MSG_LENGTH)
-        return Client(hub, accepted, session, MAX_MSG_LENGTH)
+        if accepted.family != socket.AF_UNIX:
+            # A reply is one small write, and its client waits for it.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return Client(hub, accepted, Session(group, qmgr, client_of(accepted), admission))
 
     hub = Hub(make, CLIENTS_MAX)
     group.wait_of_connections = hub.wait

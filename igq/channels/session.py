@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from igq.channels.admission import Admission, Admitted
+from igq.channels.callbacks import STOPPING, Events
 from igq.channels.calls import CALLS, Arguments, Reply
 from igq.channels.client import Client
 from igq.channels.frames import Frame, Verb, packed
 from igq.channels.handles import Handles
 from igq.channels.structures import Given, padded_name
 from sharedq import verbs
+from sharedq.callbacks.calls import mqctl
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQCC, MQRC
+from sharedq.mqi.constants.callbacks import CallbackOperation
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import Q_MGR_NAME_LENGTH
 from sharedq.mqi.wire import CNO
@@ -23,6 +27,7 @@ _log = LibraryLogger(__name__)
 
 _OK: Final = (int(MQCC.OK), int(MQRC.NONE))
 #: Verbs after which there is one handle more, perhaps.
+_PUTTING: Final = frozenset({int(Verb.PUT), int(Verb.PUT1), int(Verb.PUT_ASYNC)})
 _OPENING: Final = frozenset({int(Verb.OPEN), int(Verb.SUB)})
 
 
@@ -31,21 +36,18 @@ class Session:
 
     Args:
         qmgr: the manager whose channel this is.
-        client: who it is. ``is_allowed``: whether it may connect.
-        heartbeat_s: what the reply to a connect tells; 0: the client sends no heartbeats.
-        max_message: bytes of a message, at most.
+        client: who it is, and ``admission`` says whether it may connect.
 
     Attributes:
         is_over: the client has disconnected.
+        admitted: the client's limits, after it has connected.
     """
 
-    def __init__(
-        self, group: Group, qmgr: str, client: Client, *, is_allowed: bool, heartbeat_s: int, max_message: int
-    ) -> None:
-        self._is_allowed = is_allowed
-        self._group, self._qmgr, self._client = group, qmgr, client
-        self._heartbeat_s, self._max_message = heartbeat_s, max_message
+    def __init__(self, group: Group, qmgr: str, client: Client, admission: Admission) -> None:
+        self._group, self._qmgr, self._client, self._admission = group, qmgr, client, admission
+        self.admitted: Admitted | None = None
         self._handles = Handles()
+        self.events = Events(self._handles, self.answer)
         self.connection: Connection | None = None
         self.is_over = False
         self._is_gone = False
@@ -67,6 +69,7 @@ class Session:
     def client_is_gone(self) -> bool:
         """Note that nobody reads the replies any more. Returns whether a call is under way."""
         self._is_gone = True
+        self.events.client_is_gone()
         return self.current != 0
 
     def look_again(self) -> None:
@@ -84,6 +87,26 @@ class Session:
         return self._is_gone or self.current in self._canceled
 
     # -- calls ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether callbacks are registered, so that the end of the connection may have to wait for one."""
+        return self.connection is not None and self.connection.consumers is not None
+
+    def may_call_back(self, frame: Frame) -> bool:
+        """Whether a call may have to wait for an event that the client has not answered."""
+        return frame.verb in (Verb.CB, Verb.CTL) or (frame.verb == Verb.DISC and self.has_callbacks)
+
+    @staticmethod
+    def is_stop(frame: Frame) -> bool:
+        """Whether a call stops callbacks. The client itself waits for the end of a callback that runs."""
+        return frame.verb == Verb.CTL and bool(frame.numbers) and frame.numbers[0] in STOPPING
+
+    def await_stop(self, operation: int) -> bytes:
+        """Wait until what a callback has stopped has ended."""
+        if self.connection is not None:
+            mqctl(self.connection, operation)
+        return b""
 
     def answer(self, frame: Frame) -> bytes:
         """Make the call of a request. Returns its reply, or nothing for a verb without one."""
@@ -108,8 +131,19 @@ class Session:
         call, connection = CALLS.get(frame.verb), self.connection
         if connection is None:
             raise error_for(MQRC.HCONN_ERROR, "", "", "not connected")
+        if frame.verb == Verb.CB:
+            operation, number = arguments.number(), arguments.number()
+            blobs = (arguments.blob(), arguments.blob(), arguments.blob())
+            return self.events.register(connection, operation, number, blobs), ()
+        if frame.verb == Verb.CTL:
+            return self.events.control(connection, arguments.number(), arguments.blob()), ()
         if call is None:
             raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", "", f"verb {frame.verb}")
+        if frame.verb in _PUTTING and self.admitted is not None:
+            length = len(frame.blobs[-1]) if frame.blobs else 0
+            if length > self.admitted.max_message:
+                detail = f"{length} bytes, and the channel takes {self.admitted.max_message}"
+                raise error_for(MQRC.DATA_LENGTH_ERROR, "MQPUT", "", detail)
         if frame.verb in _OPENING:
             self._handles.check_room()
         return call(connection, self._handles, arguments)
@@ -117,8 +151,6 @@ class Session:
     def _connect(self, arguments: Arguments) -> Reply:
         if self.connection is not None:
             raise error_for(MQRC.ALREADY_CONNECTED, "MQCONNX", self._qmgr)
-        if not self._is_allowed:
-            raise error_for(MQRC.NOT_AUTHORIZED, "MQCONNX", self._qmgr, f"user {self._client.user}")
         pid, name, options = arguments.number(), padded_name(arguments.blob()), Given(CNO, arguments.blob())
         program, channel = padded_name(arguments.blob()), padded_name(arguments.blob())
         cno = options.value
@@ -126,13 +158,15 @@ class Session:
         if name not in ("", self._qmgr, self._group.name) and not name.startswith("*"):
             raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONNX", name, f"this is a channel of {self._qmgr}")
         appl_name = padded_name(cno.appl_name) or program
-        client = self._client.named(pid, channel)
-        made, comp_code, reason = verbs.mqconnx(self._group, self._qmgr, cno, appl_name, client.program())
+        admitted = self._admission.admit(self._client.named(pid, channel))
+        made, comp_code, reason = verbs.mqconnx(self._group, self._qmgr, cno, appl_name, admitted.client.program())
         if made is None:
+            self._admission.leave(admitted)
             return (comp_code, reason), ()
+        self.admitted = admitted
         made.is_wait_canceled = self._is_canceled
         self.connection = made
-        numbers = (comp_code, reason, self._heartbeat_s, self._max_message)
+        numbers = (comp_code, reason, admitted.heartbeat_s, admitted.max_message)
         return numbers, (options.returned(), made.qmgr_name.encode().ljust(Q_MGR_NAME_LENGTH))
 
     def _disconnect(self) -> Sequence[int]:
@@ -146,9 +180,13 @@ class Session:
     def end(self) -> None:
         """End the connection of a client that is gone: what it has not committed is backed out."""
         connection, self.connection = self.connection, None
+        if self.admitted is not None:
+            self._admission.leave(self.admitted)
         if connection is None or connection.is_disconnected:
             return
         self.current = 0
+        if connection.consumers is not None:
+            mqctl(connection, int(CallbackOperation.STOP))
         if not connection.is_ended:
             verbs.mqback(connection)
         _, reason = verbs.mqdisc(connection)

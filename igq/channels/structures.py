@@ -6,6 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final, Generic, TypeVar
 
+from sharedq.callbacks.structures import MQCBC, MQCBD, MQCTLO, Callback
 from sharedq.mqi.constants import MQRC, PropertyType, PutRecordField
 from sharedq.mqi.conversion.characters import converted_characters
 from sharedq.mqi.conversion.errors import ConversionError
@@ -210,3 +211,44 @@ def packed_numbers(numbers: Sequence[int]) -> bytes:
 def padded_name(data: bytes) -> str:
     """A name in a field of a structure, as text."""
     return data.rstrip(b" \0").decode("utf-8", "replace")
+
+
+# -- callbacks ---------------------------------------------------------------------------------------------------------
+
+#: MQCBC of version 2, MQCBD and MQCTLO, without their pointers, which only the program's process can use.
+_CBC: Final = struct.Struct("<4siii8x8xiiiiiii4x")
+_CBD: Final = struct.Struct("<4siii8x8x128xi4x")
+_CTLO: Final = struct.Struct("<4sii4x8x")
+
+
+def packed_context(context: MQCBC, number: int) -> bytes:
+    """The bytes of an MQCBC, whose Hobj is *number*."""
+    return _CBC.pack(
+        b"CBC ",
+        context.version,
+        context.call_type,
+        number,
+        context.comp_code,
+        context.reason,
+        context.state,
+        context.data_length,
+        context.buffer_length,
+        context.flags,
+        context.reconnect_delay,
+    )
+
+
+def callback_descriptor(data: bytes, function: Callback) -> MQCBD:
+    """The MQCBD of these bytes, with *function* for the program's. Raises MQIError: 2444."""
+    if len(data) < _CBD.size or data[:4] != b"CBD ":
+        raise error_for(MQRC.CBD_ERROR, "MQCB", "", "it is no MQCBD")
+    _, version, type_, options, length = _CBD.unpack_from(data)
+    return MQCBD(version, type_, options, None, function, length)
+
+
+def control_options(data: bytes) -> MQCTLO:
+    """The MQCTLO of these bytes. Raises MQIError: 2445."""
+    if len(data) < _CTLO.size or data[:4] != b"CTLO":
+        raise error_for(MQRC.CTLO_ERROR, "MQCTL", "", "it is no MQCTLO")
+    _, version, options = _CTLO.unpack_from(data)
+    return MQCTLO(version, options)

@@ -7,7 +7,8 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, Generic, Protocol, TypeVar
 
 from greenlet import greenlet
 
@@ -35,6 +36,29 @@ _IN, _OUT, _GONE = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
 _LOST: Final = select.EPOLLHUP | select.EPOLLERR
 
 
+T = TypeVar("T")
+
+
+class Threaded(Generic[T]):
+    """A task that runs in a thread of its own. `end` is called in the hub's thread.
+
+    Attributes:
+        on_end: called when it has ended.
+    """
+
+    def __init__(self) -> None:
+        self.result: T | None = None
+        self.error: Exception | None = None
+        self.has_ended = False
+        self.on_end: Callable[[], None] | None = None
+
+    def end(self) -> None:
+        """Note that it has ended."""
+        self.has_ended = True
+        if self.on_end is not None:
+            self.on_end()
+
+
 class Server(Protocol):
     """The hub, as a client needs it."""
 
@@ -50,21 +74,35 @@ class Server(Protocol):
     def aside(self, task: Callable[[], object]) -> None:
         """Do a task in another thread."""
 
+    def soon(self, event: Callable[[], None]) -> None:
+        """Do *event* in the hub's thread."""
+
+    def in_thread(self, task: Callable[[], T]) -> Threaded[T]:
+        """Begin a task that may wait for a client."""
+
 
 class Client:
     """A client that is connected to the socket. All of this runs in the hub's thread."""
 
-    def __init__(self, hub: Server, connected: socket.socket, session: Session, max_message: int) -> None:
+    def __init__(self, hub: Server, connected: socket.socket, session: Session) -> None:
         self._hub, self._socket, self._session = hub, connected, session
-        self._limit = max_message + ROOM_BESIDE_MESSAGE
         self._reader = FrameReader()
         self._requests: deque[tuple[Frame, int]] = deque()
         self._request_bytes = 0
+        #: The lengths of requests that a callback has not answered yet.
+        self._of_callback: deque[int] = deque()
         self._to_send = bytearray()
-        self._began_s = time.monotonic()
+        self._began_s = self._heard_s = time.monotonic()
+        #: Seconds without a word after which the client counts as gone; 0: it may be silent for ever.
+        self._silence_s = 0
         self._worker = greenlet(self._work)
         #: Whether the worker has given way until there is something to do.
         self._is_idle = self._is_sending = self._is_over = self._has_answered_preface = False
+        #: Whether the worker has given way until a thread has ended, or an event is open.
+        self._awaits_thread = False
+        #: A call that is answered already, and goes on until a callback has returned.
+        self._stop: Threaded[bytes] | None = None
+        session.events.connect(self)
         self._watched = 0
 
     def begin(self) -> None:
@@ -85,9 +123,11 @@ class Client:
             self._end_now()
 
     def look(self, now_s: float) -> None:
-        """End a client that never connects."""
+        """End a client that never connects, or that has been silent for too long."""
         if not self._session.is_connected and now_s - self._began_s > _CONNECT_S:
             self.shut("no connect came")
+        elif self._silence_s and now_s - self._heard_s > self._silence_s:
+            self.shut(f"nothing was heard for {self._silence_s} s")
 
     def shut(self, why: str, reason: int = MQRC.CONNECTION_BROKEN) -> None:
         """Tell the client that it is ended, and end it."""
@@ -105,6 +145,7 @@ class Client:
         if not data:
             self._end_now()
             return
+        self._heard_s = time.monotonic()
         self._reader.feed(data)
         self._take_frames()
 
@@ -134,12 +175,18 @@ class Client:
                 self._send(packed(frame.id, Verb.HEARTBEAT))
         elif frame.verb == Verb.CANCEL:
             self._cancel(frame.numbers[0] if frame.numbers else 0)
-        elif frame.verb in (Verb.ENDED, Verb.EVENT):
+        elif frame.verb == Verb.ENDED:
             raise FrameError(f"verb {frame.verb} is the server's")
         else:
             length = sum(map(len, frame.blobs))
-            self._requests.append((frame, length))
-            self._request_bytes += length
+            if not self._session.events.take(frame):
+                self._requests.append((frame, length))
+                self._request_bytes += length
+            elif frame.verb != Verb.EVENT:
+                self._of_callback.append(length)
+            elif operation := self._session.events.taken_stop():
+                # Other calls of the client come after the stop.
+                self._stop = self._hub.in_thread(partial(self._session.await_stop, operation))
 
     def _cancel(self, id_: int) -> None:
         if self._session.current == id_:
@@ -150,7 +197,8 @@ class Client:
 
     @property
     def _is_full(self) -> bool:
-        return len(self._requests) >= _REQUESTS_MAX or self._request_bytes >= _REQUEST_BYTES_MAX
+        count = len(self._requests) + len(self._of_callback)
+        return count >= _REQUESTS_MAX or self._request_bytes + sum(self._of_callback) >= _REQUEST_BYTES_MAX
 
     def _end_now(self) -> None:
         """Go on without a client that is gone, or has to go. Its worker backs out what it has begun."""
@@ -199,6 +247,63 @@ class Client:
             if self._is_sending:
                 self._worker.switch()
 
+    # -- for callbacks, in any thread ----------------------------------------------------------------------------------
+
+    def open_event(self, frame: bytes) -> None:
+        """Send an event, after which the client's requests are those of its function."""
+        self._hub.soon(partial(self._open_event, frame))
+
+    def send_reply(self, frame: bytes) -> None:
+        """Send a reply to a request of a function."""
+        self._hub.soon(partial(self._send_reply, frame))
+
+    def _open_event(self, frame: bytes) -> None:
+        if not self._is_over:
+            self._send(frame)
+        self._session.events.opened(int.from_bytes(frame[4:8], "little"))
+        self._wake_for_thread()
+
+    def _send_reply(self, frame: bytes) -> None:
+        was_full = self._is_full
+        self._of_callback.popleft()
+        if self._is_over:
+            return
+        self._send(frame)
+        if self._session.is_over:
+            self._end_now()
+        elif was_full:
+            self._take_frames()
+
+    def _wake_for_thread(self) -> None:
+        if self._awaits_thread:
+            self._worker.switch()
+
+    def _await_thread(self, threaded: Threaded[T], *, until_event: bool = False) -> None:
+        """Give way until a thread has ended, or also until an event is open."""
+        threaded.on_end = self._wake_for_thread
+        while not threaded.has_ended and not (until_event and self._session.events.is_open):
+            self._awaits_thread = True
+            self._hub.give_way()
+            self._awaits_thread = False
+
+    def _answer(self, frame: Frame) -> bytes:
+        """The reply to a request. A call that may have to wait for the client is made in a thread."""
+        if self._stop is not None:
+            self._await_thread(self._stop)
+            self._stop = None
+        session = self._session
+        if not session.may_call_back(frame):
+            return session.answer(frame)
+        threaded = self._hub.in_thread(partial(session.answer, frame))
+        self._await_thread(threaded, until_event=session.is_stop(frame))
+        if not threaded.has_ended:
+            self._stop = threaded
+            return packed(frame.id, frame.verb, (0, 0))
+        if threaded.error is not None:
+            raise threaded.error
+        assert threaded.result is not None
+        return threaded.result
+
     # -- the worker ----------------------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
@@ -208,9 +313,10 @@ class Client:
     def _work(self) -> None:
         try:
             while (frame := self._next_request()) is not None:
-                self._send(self._session.answer(frame))
-                if frame.verb == Verb.CONNX and self._session.is_connected:
-                    self._reader.limit = self._limit
+                self._send(self._answer(frame))
+                if frame.verb == Verb.CONNX and (admitted := self._session.admitted) is not None:
+                    self._reader.limit = admitted.max_message + ROOM_BESIDE_MESSAGE
+                    self._silence_s = 2 * admitted.heartbeat_s
                 if self._session.is_over:
                     break
                 self._wait_until_sent()
@@ -243,7 +349,15 @@ class Client:
 
     def _finish(self) -> None:
         try:
-            self._session.end()
+            # A callback that runs returns.
+            self._session.client_is_gone()
+            if self._session.has_callbacks:
+                ending = self._hub.in_thread(self._session.end)
+                self._await_thread(ending)
+                if ending.error is not None:
+                    raise ending.error
+            else:
+                self._session.end()
         except Exception as error:  # noqa: BLE001 - the same
             _log.warning("channel_client_not_ended", error=repr(error))
         self._hub.forget(self._socket.fileno())

@@ -1,13 +1,14 @@
-"""The channel server of a manager: its socket is always there, and its process from the first connection on."""
+"""The channel servers of a manager: one at its unix socket, from the first connection on, and one for each listener."""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from igq.processes.interpreter import python_command
 from igq.processes.kept_child import KeptChild
@@ -15,23 +16,67 @@ from sharedq.settings.values import Settings
 
 #: Seconds until the next start of a server that has ended: the first, and the most.
 _DELAYS_S: Final = (0.1, 5.0)
-#: Connections that wait until the server takes them.
+#: Connections that wait until the server takes them, unless a listener says another number.
 _BACKLOG: Final = 4_096
+_LOOPBACK: Final = "127.0.0.1"
+
+
+class _Door:
+    """A listening socket, and the server that is started when somebody connects there."""
+
+    def __init__(self, listening: socket.socket, qmgr: str, say: Callable[..., None]) -> None:
+        self.listening = listening
+        words = python_command("igq.channels", qmgr, str(os.getpid()))
+        self._server = KeptChild("channels", words, say, "IGQ0110E", _DELAYS_S, listening)
+
+    def close(self) -> None:
+        """End the server, and listen no longer."""
+        self._server.stop()
+        self.listening.close()
 
 
 class Channels:
-    """The socket at which a manager's programs connect, and the server that serves them."""
+    """The places at which a manager's programs connect."""
 
     def __init__(self, settings: Settings, qmgr: str, say: Callable[..., None]) -> None:
+        self._qmgr, self._say = qmgr, say
         self.path = socket_path(settings, qmgr)
-        self._listening = _bound(self.path)
-        words = python_command("igq.channels", qmgr, str(os.getpid()))
-        self._server = KeptChild("channels", words, say, "IGQ0110E", _DELAYS_S, self._listening)
+        self._local = _Door(_bound(self.path), qmgr, say)
+        #: By name: where it was asked to listen, and where it does; None: it could not.
+        self._listeners: dict[str, tuple[Mapping[str, Any], _Door | None]] = {}
+
+    def keep(self, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any] | None]:
+        """Have just these listeners. Returns, of each that this call has started or ended, its state, or None."""
+        changed: dict[str, dict[str, Any] | None] = {}
+        for name, (place, door) in list(self._listeners.items()):
+            if wanted.get(name) != place:
+                if door is not None:
+                    door.close()
+                del self._listeners[name]
+                changed[name] = None
+        for name, place in wanted.items():
+            if name not in self._listeners:
+                changed[name] = self._start(name, place)
+        return changed
+
+    def _start(self, name: str, place: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            listening = _bound_to_port(str(place["address"]), int(place["port"]), int(place["backlog"]))
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            self._say("IGQ0112E", listener=name, port=place["port"], error=why)
+            self._listeners[name] = dict(place), None
+            return {"state": "STOPPED", "error": why}
+        self._listeners[name] = dict(place), _Door(listening, self._qmgr, self._say)
+        address, port = listening.getsockname()[:2]
+        self._say("IGQ0113I", listener=name, address=address, port=port)
+        since = datetime.now(UTC).strftime("%Y-%m-%d %H.%M.%S")
+        return {"state": "RUNNING", "address": address, "port": port, "since": since, "pid": os.getpid()}
 
     def stop(self) -> None:
-        """End the server, and take the socket away."""
-        self._server.stop()
-        self._listening.close()
+        """End all servers, and take the unix socket away."""
+        self.keep({})
+        self._local.close()
         with suppress(OSError):
             self.path.unlink()
 
@@ -50,6 +95,21 @@ def start_channels(settings: Settings, qmgr: str, say: Callable[..., None]) -> C
 def socket_path(settings: Settings, qmgr: str) -> Path:
     """Where programs of this machine connect to a manager."""
     return settings.data_dir / "channels" / f"{qmgr}.sock"
+
+
+def _bound_to_port(address: str, port: int, backlog: int) -> socket.socket:
+    """A listening socket. Raises OSError: the port is not free, most often."""
+    found = socket.getaddrinfo(address or _LOOPBACK, port, type=socket.SOCK_STREAM)[0]
+    listening = socket.socket(found[0])
+    try:
+        # A port of which connections are left in the kernel is free.
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(found[4])
+        listening.listen(backlog or _BACKLOG)
+    except BaseException:
+        listening.close()
+        raise
+    return listening
 
 
 def _bound(path: Path) -> socket.socket:

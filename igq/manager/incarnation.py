@@ -6,7 +6,7 @@ import math
 import queue
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -21,6 +21,7 @@ from igq.manager.membership import Membership, host_name
 from igq.manager.structure_watch import LOOK_S
 from igq.manager.worker import Worker
 from igq.operations.command_service import RUNNING, STOPPED, TOLD, WANTED
+from igq.operations.listeners import told_of, wanted_listeners
 from igq.operations.shutdown import STOP_TIMEOUT_S
 from igq.output.messages import trouble_id
 from igq.pcf.server import CommandServer
@@ -74,6 +75,7 @@ class Incarnation:
     Args:
         say: called with a message id of `igq.output.messages` and its fields.
         make_agent: starts a run of the agent.
+        listen: has just these listeners, by name. Returns the states of those that it has started or ended.
         has_command_server: whether it answers the requests on SYSTEM.ADMIN.COMMAND.QUEUE, and writes trigger messages.
         on_beat: called after each attempt to renew the lease, with the manager's state and the monotonic time until
             which the lease is surely held.
@@ -95,7 +97,11 @@ class Incarnation:
         make_agent: Callable[..., AgentChild] = AgentChild,
         has_command_server: bool = False,
         on_beat: Callable[[str, float], None] = lambda *_: None,
+        listen: Callable[[Mapping[str, Mapping[str, Any]]], Mapping[str, Mapping[str, Any] | None]] = lambda _: {},
     ) -> None:
+        self._listen = listen
+        #: Where it listens, or is about to.
+        self._listeners: dict[str, Mapping[str, Any]] = {}
         self._membership, self._inbox, self._say, self._on_beat = membership, inbox, say, on_beat
         self._make_agent = make_agent
         self._process, _ = membership.new_process("manager")
@@ -297,6 +303,7 @@ class Incarnation:
         self._complete_alter(int(renewal.member.get("igq_version", 0)))
         if renewal.member:
             self._switch_command_server(is_wanted=renewal.member.get(WANTED) != STOPPED)
+            self._switch_listeners(wanted_listeners(renewal.member))
         if renewal.member.get("stop_at_once"):
             self.request_stop(is_immediate=True)
         elif (timeout_s := renewal.member.get("stop_timeout_s")) is not None:
@@ -373,6 +380,22 @@ class Incarnation:
                 raise
             if is_wanted:
                 self._command_server = CommandServer(self._membership.group, self._process, self._say)
+
+        self.worker.submit(task)
+
+    def _switch_listeners(self, wanted: dict[str, Mapping[str, Any]]) -> None:
+        """Do what START LISTENER and STOP LISTENER asked for last."""
+        if wanted == self._listeners or not self._is_open or self._stop is not None:
+            return
+        before, self._listeners = self._listeners, wanted
+
+        def task() -> None:
+            try:
+                self._membership.tell(**told_of(self._listen(wanted)))
+            except MQIError:
+                # The next renewal tries again.
+                self._listeners = before
+                raise
 
         self.worker.submit(task)
 

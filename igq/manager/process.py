@@ -7,7 +7,7 @@ import queue
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from types import FrameType
@@ -30,6 +30,7 @@ from igq.manager.recovery_logs import LOOK_S, RecoveryLogs
 from igq.manager.scheduled_backups import ScheduledBackups
 from igq.monitoring.endpoint import MetricsEndpoint
 from igq.operations.health import HealthFile
+from igq.operations.listeners import wanted_by
 from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
 from igq.processes.agent_process import start_agent_process
@@ -140,6 +141,7 @@ class QueueManager:
                 make_agent=partial(AgentChild, start=self._agent_process),
                 has_command_server=True,
                 on_beat=partial(self._tell_health, membership.lease.length_s),
+                listen=self._listen,
             )
             self._events = EventWriter(self._group, self.name, incarnation.worker.connection, self._say)
             ending = incarnation.run(
@@ -166,6 +168,12 @@ class QueueManager:
             self._say("IGQ0001E", why=why)
             notify(f"{self.name} has lost its lease and joins again")
         return ending
+
+    def _listen(self, wanted: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any] | None]:
+        """Have just these listeners. Returns the states of those that have changed."""
+        if self._channels is None:
+            return {name: {"state": "STOPPED", "error": "the setting channels is off"} for name in wanted}
+        return self._channels.keep(wanted)
 
     def _agent_process(self, qmgr: str) -> subprocess.Popen[str]:
         waiting, self._waiting_agent = self._waiting_agent, None
@@ -222,6 +230,9 @@ class QueueManager:
         # It stays when the manager loses its place: what it shows is the group.
         self._console = self._console or start_console(self._settings, self._say)
         self._channels = self._channels or start_channels(self._settings, self.name, self._say)
+        listeners = Repository(self._group, self.name).listeners.all()
+        if at_start := wanted_by(each for each in listeners if each.control != "MANUAL"):
+            membership.tell(**at_start)
         notify(f"{self.name} runs, incarnation {membership.incarnation}", READY="1")
 
     def _tell_deployment(self) -> None:

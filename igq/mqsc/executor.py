@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TextIO, cast
 
 from igq.mqsc import messages
-from igq.mqsc.actions import authority, backup, command_server, displays, named_objects, topics
+from igq.mqsc.actions import authority, backup, channels, command_server, displays, named_objects, topics
 from igq.mqsc.actions.connections import display_connections, stop_connection
 from igq.mqsc.actions.in_doubt import resolve_in_doubt
 from igq.mqsc.actions.move import move_queue
@@ -254,6 +254,10 @@ class Executor:
             ("MOVE", "QLOCAL"): lambda each: move_queue(each, self._repository),
             ("STOP", "CONN"): lambda each: stop_connection(each, self._repository),
             ("START", "CMDSERV"): lambda each: command_server.start_command_server(each, self._repository),
+            ("START", "CHANNEL"): lambda each: channels.start_channel(each, self._repository),
+            ("STOP", "CHANNEL"): lambda each: channels.stop_channel(each, self._repository),
+            ("START", "LISTENER"): lambda each: channels.start(each, self._repository),
+            ("STOP", "LISTENER"): lambda each: channels.stop(each, self._repository),
             ("STOP", "CMDSERV"): lambda each: command_server.stop_command_server(each, self._repository),
             ("START", "QMGR"): self._start,
             ("STOP", "QMGR"): self._stop,
@@ -377,6 +381,8 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "GROUP": displays.display_group,
     "QMSTATUS": displays.display_qmgr_status,
     "CMDSERV": command_server.display_command_server,
+    "CHSTATUS": channels.display_channel_status,
+    "LSSTATUS": channels.display_listener_status,
     "CONN": display_connections,
     "THREAD": displays.display_thread,
     "AUTHREC": authority.display_authority,

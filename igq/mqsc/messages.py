@@ -47,6 +47,9 @@ COMMAND_SERVER_STATES = {
     "STARTING": "CSQN016I: Command server is STARTING.",
     "STOPPING": "CSQN017I: Command server is STOPPING.",
 }
+LISTENER_ALREADY_STARTED = "IGQ1016I: Listener {} is started already."
+LISTENER_ALREADY_STOPPED = "IGQ1017I: Listener {} is stopped already."
+CHANNEL_ALREADY_STARTED = "IGQ1018I: Channel {} takes connections already."
 NOT_SUPPORTED = "IGQ1001E: {} is not supported here; igq mqsc --help lists the supported commands."
 COMMAND_PASSED_OVER = "IGQ1004W: Line {}: {} is passed over: {}."
 PARAMETER_PASSED_OVER = "IGQ1005W: Line {}: {}: {} is passed over: {}."

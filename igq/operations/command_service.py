@@ -33,7 +33,7 @@ def ask_command_server(group: Group, qmgr: str, wanted: str) -> bool:
     Raises:
         MQIError: 2059, the manager is not running; 2009, Redis cannot be reached.
     """
-    member = _running(group, qmgr)
+    member = running_member(group, qmgr)
     if _wanted(member) == wanted:
         return False
     reply = group.call(*member_state_call(group.keys, qmgr, member.incarnation, json.dumps({WANTED: wanted})))
@@ -49,7 +49,7 @@ def command_server_state(group: Group, qmgr: str) -> str:
     Raises:
         MQIError: 2059, the manager is not running; 2009, Redis cannot be reached.
     """
-    return state_of(_running(group, qmgr))
+    return state_of(running_member(group, qmgr))
 
 
 def state_of(member: Member) -> str:
@@ -65,7 +65,8 @@ def _wanted(member: Member) -> str:
     return STOPPED if member.details.get(WANTED) == STOPPED else RUNNING
 
 
-def _running(group: Group, qmgr: str) -> Member:
+def running_member(group: Group, qmgr: str) -> Member:
+    """A manager that runs. Raises MQIError: 2059, it does not."""
     member = group.member(qmgr)
     if member is None or member.state not in ("STARTING", "RUNNING", "QUIESCING"):
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", qmgr, "it is not running")

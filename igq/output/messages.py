@@ -83,6 +83,8 @@ MESSAGES = MappingProxyType(
         "IGQ0104E": "{qmgr} console: {user} at {host} was not signed in: {why}",
         "IGQ0105E": "{qmgr} console: passwords cross the network in the clear; set console_certificate",
         "IGQ0110E": "{qmgr} channel server has ended: {why}; it is started again",
+        "IGQ0112E": "{qmgr} listener {listener} cannot listen at port {port}: {error}",
+        "IGQ0113I": "{qmgr} listener {listener} listens at {address}, port {port}",
         "IGQ0111E": "{qmgr} programs cannot connect at {path}: {error}",
         "IGQ0106I": "{qmgr} console: {user} of this machine: {command}",
         # Commands.

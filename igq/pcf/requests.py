@@ -312,6 +312,8 @@ _ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "NAMELIST": ("NAMELIST",),
     "CHANNEL": ("CHANNEL", "CHLTYPE"),
     "LISTENER": ("LISTENER",),
+    "CHSTATUS": ("CHSTATUS",),
+    "LSSTATUS": ("LSSTATUS",),
 }
 #: MQIACF_* -> the word of MQSC for the attributes of a queue manager that it asks for.
 _AREAS: Final[Mapping[int, str]] = {int(area.number): word for word, area in AREAS.items()}

@@ -12,7 +12,8 @@ import pytest
 
 from igq.channels.frames import Verb
 from igq.processes.interpreter import python_command
-from sharedq.mqi.constants import OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption
+from tests.igq.mqsc.test_channels import mqsc
 from tests.support.channel_client import RawClient
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until
@@ -69,3 +70,55 @@ def test_a_server_that_dies_is_started_again(
     manager.terminate()
     manager.wait(60)
     assert not path.exists()
+
+
+@pytest.mark.usefixtures("manager")
+def test_a_listener_is_started_and_stopped(group: TestGroup, tmp_path: Path) -> None:
+    until((tmp_path / "channels" / "QM2.sock").exists, "the manager listens", 60)
+
+    def status(name: str = "L") -> str:
+        return mqsc(group, f"DISPLAY LSSTATUS({name}*)", qmgr="QM2")
+
+    mqsc(group, "DEFINE CHANNEL(APP) CHLTYPE(SVRCONN) MCAUSER('app')", "DEFINE LISTENER(L) TRPTYPE(TCP) PORT(0)")
+    assert "No LSSTATUS matches" in status()
+    mqsc(group, "START LISTENER(L)", qmgr="QM2")
+    until(lambda: "STATUS(RUNNING)" in status(), "it listens", 30)
+    port = int(status().partition("PORT(")[2].partition(")")[0])
+    client = RawClient(port)
+    assert client.connect(channel="APP").numbers[:2] == (0, 0)
+    assert "CONNAME(127.0.0.1(" in mqsc(group, "DISPLAY CHSTATUS(APP)", qmgr="QM2")
+    mqsc(group, f"DEFINE LISTENER(LATE) TRPTYPE(TCP) PORT({port})", "START LISTENER(LATE)", qmgr="QM2")
+    until(lambda: "STATUS(STOPPED)" in status("LATE"), "the port is not free", 30)
+    mqsc(group, "STOP LISTENER(L)", qmgr="QM2")
+    assert client.receive().verb == Verb.ENDED
+    until(lambda: "LSSTATUS(L)" not in status(), "it has ended", 30)
+    with pytest.raises(ConnectionRefusedError):
+        RawClient(port)
+    for command in ("START LISTENER(NONE)", "STOP LISTENER(NONE)", "DISPLAY LSSTATUS(NONE)"):
+        assert "was not found" in mqsc(group, command, qmgr="QM2", status=10)
+    assert "is stopped already" in mqsc(group, "STOP LISTENER(L)", qmgr="QM2")
+
+
+@pytest.mark.usefixtures("manager")
+def test_a_channel_is_stopped_and_started(group: TestGroup, tmp_path: Path) -> None:
+    path = tmp_path / "channels" / "QM2.sock"
+    until(path.exists, "the manager listens", 60)
+    mqsc(group, "DEFINE CHANNEL(APP) CHLTYPE(SVRCONN)", qmgr="QM2")
+
+    def come() -> tuple[RawClient, tuple[int, ...]]:
+        client = RawClient(path)
+        return client, client.connect(channel="APP").numbers[:2]
+
+    client, numbers = come()
+    assert numbers == (0, 0)
+    handle = client.open("Q", BOTH)
+    client.put(handle, b"never", int(PutOption.SYNCPOINT))
+    assert "1 unit of work" in mqsc(group, "STOP CHANNEL(APP) MODE(FORCE)", qmgr="QM2")
+    assert client.put(handle, b"late").numbers[:2] == (2, MQRC.CONNECTION_BROKEN)
+    assert stored(group) == 0
+    assert come()[1] == (2, MQRC.CHANNEL_NOT_AVAILABLE)
+    assert "STATUS(STOPPED)" in mqsc(group, "DISPLAY CHSTATUS(APP)", qmgr="QM2")
+    mqsc(group, "START CHANNEL(APP)", qmgr="QM2")
+    assert come()[1] == (0, 0)
+    assert "takes connections already" in mqsc(group, "START CHANNEL(APP)", qmgr="QM2")
+    assert "was not found" in mqsc(group, "STOP CHANNEL(NONE)", qmgr="QM2", status=10)

@@ -20,8 +20,12 @@ TIMEOUT_S: Final = 60.0
 class RawClient:
     """One client. Each call sends a request and returns the reply, unless it says otherwise."""
 
-    def __init__(self, path: Path) -> None:
-        self.socket = connected_to(path)
+    def __init__(self, place: Path | int) -> None:
+        """Args: place: a unix socket, or a port of this machine."""
+        if isinstance(place, int):
+            self.socket = socket.create_connection(("127.0.0.1", place))
+        else:
+            self.socket = connected_to(place)
         self.socket.settimeout(TIMEOUT_S)
         self.last_id = 0
 
@@ -58,11 +62,11 @@ class RawClient:
         assert (reply.id, reply.verb) == (id_, verb), reply
         return reply
 
-    def connect(self, name: str = "", *, program: str = "raw", cno: MQCNO | None = None) -> Frame:
+    def connect(self, name: str = "", *, program: str = "raw", cno: MQCNO | None = None, channel: str = "") -> Frame:
         """Greet and connect."""
         self.greet()
         options = b"" if cno is None else CNO.pack(cno)
-        blobs = (name.encode().ljust(48), options, program.encode().ljust(28), b"", b"", b"")
+        blobs = (name.encode().ljust(48), options, program.encode().ljust(28), channel.encode().ljust(20), b"", b"")
         return self.call(Verb.CONNX, (os.getpid(),), blobs)
 
     def open(self, queue: str, options: int, od: MQOD | None = None) -> int:

@@ -13,6 +13,7 @@ from igq.mqsc.records import Shown, read_request, shown, two_columns
 from igq.output.plural import counted
 from recovery.resolution import Outcome, recover
 from sharedq.calls.handles.connect import connect_to, disconnect
+from sharedq.members.group import Group
 from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
@@ -93,9 +94,8 @@ def connection_record(connection: ConnectionInfo) -> Iterator[Shown]:
     yield shown("APPLTAG", connection.appl_name)
     yield shown("APPLTYPE", "SYSTEM" if connection.is_own else "USER")
     yield shown("ASTATE", "NONE")
-    # There are no channels.
-    yield shown("CHANNEL", "")
-    yield shown("CONNAME", "")
+    yield shown("CHANNEL", connection.channel)
+    yield shown("CONNAME", connection.address)
     yield shown("CONNOPTS", "MQCNO_STANDARD_BINDING")
     yield shown("CONNTAG", connection.tag)
     yield shown("EXTURID", "")
@@ -149,6 +149,11 @@ def stop_connection(command: Command, repository: Repository) -> list[str]:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name, f"{qmgr} has no such connection")
     if found.is_own:
         raise error_for(MQRC.OBJECT_IN_USE, "", command.name, "it is the queue manager's own; STOP QMGR ends it")
+    return end_connection(group, qmgr, found)
+
+
+def end_connection(group: Group, qmgr: str, found: ConnectionInfo) -> list[str]:
+    """End a program's connection. Raises MQIError: 2346, 2345, as `stop_connection`."""
     connection = connect_to(group, qmgr, appl_name="STOP CONN")
     try:
         report = recover(group, connection, found.token, force=True)

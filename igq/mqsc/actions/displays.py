@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from igq.agent.queues.tags import ServingHandle, serving_handles
 from igq.mqsc import messages
@@ -26,7 +27,7 @@ from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttribute
 from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
-from sharedq.objects.store.connections import connections_of, users_of
+from sharedq.objects.store.connections import connections_of, facts_of_owners
 from sharedq.objects.store.each_structure import Away
 from sharedq.reading.activity import QueueActivity, read_activity
 from sharedq.redis.keys import qmgr_of
@@ -124,7 +125,8 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     queues, left_out = repository.display_queues_and_left_out(command.name, (QueueLocal.kind,))
     if not queues:
         return _found([], command, repository, left_out)
-    lines, serving, users = [], serving_handles(repository.group), {} if is_by_queue else users_of(repository.group)
+    lines, serving = [], serving_handles(repository.group)
+    owners = {} if is_by_queue else facts_of_owners(repository.group)
     monitoring = repository.qmgr_attributes(repository.qmgr or "").monitoring
     monitored = [queue for queue in queues if _is_monitored(queue, monitoring)] if is_by_queue else []
     ages, activities = repository.oldest_ages_ms(monitored), _activities(repository.group, monitored)
@@ -135,7 +137,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
             records = [list(_status_record(queue, serving, monitoring, ages.get(queue), activity))]
         else:
             handles = [*repository.queue_handles(queue), *(each.handle for each in serving if each.is_of(queue))]
-            records = [list(_handle_record(queue, each, users)) for each in handles if _is_open_for(each, open_type)]
+            records = [list(_handle_record(queue, each, owners)) for each in handles if _is_open_for(each, open_type)]
         for record in records:
             if request.where(record):
                 lines += [
@@ -317,27 +319,28 @@ def _microseconds(seconds: float | None) -> str:
     return "" if seconds is None else str(min(max(1, int(seconds * 1e6)), _AGE_MAX_S))
 
 
-def _handle_record(queue: DisplayedQueue, handle: OpenHandle, users: Mapping[str, tuple[str, bool]]) -> Iterator[Shown]:
+def _handle_record(
+    queue: DisplayedQueue, handle: OpenHandle, owners: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Shown]:
     detail = json.loads(handle.detail) if handle.detail else {}
     token = handle.owner.partition("#")[0]
-    user, is_own = users.get(token, ("", False))
+    facts = owners.get(token, {})
     how = "EXCL" if "X" in handle.mode else "SHARED" if "I" in handle.mode else "NO"
     yield shown("QUEUE", queue.name)
     yield shown("TYPE", "HANDLE")
     yield shown("APPLDESC", "")
     yield shown("APPLTAG", str(detail.get("appl", "")))
-    yield shown("APPLTYPE", "SYSTEM" if is_own else "USER")
+    yield shown("APPLTYPE", "SYSTEM" if "own" in facts else "USER")
     yield shown("ASTATE", "NONE")
-    # There are no channels.
-    yield shown("CHANNEL", "")
-    yield shown("CONNAME", "")
+    yield shown("CHANNEL", str(facts.get("channel", "")))
+    yield shown("CONNAME", str(facts.get("conname", "")))
     yield shown("CONN", token)
     yield shown("HSTATE", "INACTIVE")
     yield shown("OPENOPTS", open_options(handle.mode))
     yield shown("QMURID", "")
     yield shown("URID", "")
     yield shown("URTYPE", "QMGR")
-    yield shown("USERID", user)
+    yield shown("USERID", str(facts.get("user", "")))
     yield shown("INPUT", how)
     for keyword, letter in (("BROWSE", "B"), ("INQUIRE", "Q"), ("OUTPUT", "O"), ("SET", "S")):
         yield shown(keyword, "YES" if letter in handle.mode else "NO")

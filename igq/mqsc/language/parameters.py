@@ -20,6 +20,7 @@ from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Attribute, Mqsc, attributes_of, by_keyword
 from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.queues import QUEUE_KINDS
+from sharedq.objects.definitions.server_channels import Listener
 from sharedq.objects.definitions.subscriptions import DURABLE, TYPES
 from sharedq.objects.definitions.topics import ROOT_VALUES, TOPIC_NODE_FIELDS, TOPIC_TYPES, Topic
 
@@ -265,6 +266,31 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
         )
     },
     "NAMELIST": {"": (_number("NAMCOUNT", Int.NAME_COUNT),)},
+    "CHSTATUS": {
+        "": (
+            _text("CHSTATUS", Param.CHANNEL_NAME, 20),
+            _words("CHLTYPE", Param.CHANNEL_TYPE, {"SVRCONN": 7}),
+            _text("CONNAME", Param.CONNECTION_NAME),
+            _words("STATUS", Param.CHANNEL_STATUS, {"RUNNING": 3, "STOPPED": 6}),
+            _text("MCAUSER", Param.MCA_USER_ID, 64),
+            _text("RAPPLTAG", Param.REMOTE_APPL_TAG, _APPL),
+            _bytes("CONN", Param.CONNECTION_ID),
+            _QMNAME,
+        )
+    },
+    "LSSTATUS": {
+        "": (
+            _text("LSSTATUS", Param.LISTENER_NAME, _NAME),
+            _words("STATUS", Param.LISTENER_STATUS, {"RUNNING": 2, "STOPPED": 0}),
+            _number("PID", Param.PROCESS_ID),
+            _text("STARTDA", Param.LISTENER_START_DATE, _DATE),
+            _text("STARTTI", Param.LISTENER_START_TIME, _TIME),
+            *(each for each in attributes_of(Listener) if each.keyword in ("DESCR", "CONTROL", "BACKLOG", "TRPTYPE")),
+            _text("IPADDR", Param.IP_ADDRESS, 48),
+            _number("PORT", Param.PORT),
+            _QMNAME,
+        )
+    },
     "SUB": {"": (_words("SELTYPE", Param.SELECTOR_TYPE, words.SELECTOR_TYPE),)},
     "QMSTATUS": {
         "": (
@@ -361,6 +387,7 @@ OPTIONS: Final = (
     _flag("PURGE", Param.PURGE, "NOPURGE"),
     _flag("FORCE", Param.FORCE, ""),
     _words("MODE", Param.MODE, words.MODE),
+    _words("STATUS", Param.CHANNEL_STATUS, {"STOPPED": 6, "INACTIVE": 0}),
     _text("LIKE", Param.FROM_Q_NAME, _NAME),
     _text("LIKE", Param.FROM_CF_STRUC_NAME, 12),
     _text("LIKE", Param.FROM_PROCESS_NAME, _NAME),

@@ -104,6 +104,8 @@ OBJECTS = (
     Word("NAMELIST", 2, named_by=Char.NAMELIST_NAME, shows=Param.NAMELIST_ATTRS, synonym="NL"),
     Word("CHANNEL", 4, named_by=Param.CHANNEL_NAME, shows=Param.CHANNEL_ATTRS, synonym="CHL"),
     Word("LISTENER", 3, named_by=Param.LISTENER_NAME, shows=Param.LISTENER_ATTRS, synonym="LSTR"),
+    Word("CHSTATUS", 3, named_by=Param.CHANNEL_NAME),
+    Word("LSSTATUS", 3, named_by=Param.LISTENER_NAME, shows=Param.LISTENER_STATUS_ATTRS),
 )
 
 _QUEUES = ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL")
@@ -213,6 +215,8 @@ COMMANDS = (
         names=(PCFCommand.INQUIRE_CHANNEL_NAMES, Param.CHANNEL_NAMES),
     ),
     CommandWords("DISPLAY", ("LISTENER",), PCFCommand.INQUIRE_LISTENER),
+    CommandWords("DISPLAY", ("CHSTATUS",), PCFCommand.INQUIRE_CHANNEL_STATUS),
+    CommandWords("DISPLAY", ("LSSTATUS",), PCFCommand.INQUIRE_LISTENER_STATUS),
     CommandWords("MOVE", ("QLOCAL",), PCFCommand.MOVE_Q, named_by=Param.FROM_Q_NAME),
     CommandWords("PING", ("QMGR",), PCFCommand.PING_Q_MGR),
     CommandWords("RECOVER", ("CFSTRUCT",), PCFCommand.RECOVER_CF_STRUC),
@@ -223,9 +227,13 @@ COMMANDS = (
     CommandWords("DISPLAY", ("CMDSERV",), PCFCommand.INQUIRE_CMD_SERVER),
     CommandWords("START", ("QMGR",), PCFCommand.START_Q_MGR),
     CommandWords("START", ("CMDSERV",), PCFCommand.START_CMD_SERVER),
+    CommandWords("START", ("CHANNEL",), PCFCommand.START_CHANNEL),
+    CommandWords("START", ("LISTENER",), PCFCommand.START_CHANNEL_LISTENER),
     CommandWords("STOP", ("QMGR",), PCFCommand.STOP_Q_MGR),
     CommandWords("STOP", ("CONN",), PCFCommand.STOP_CONNECTION),
     CommandWords("STOP", ("CMDSERV",), PCFCommand.STOP_CMD_SERVER),
+    CommandWords("STOP", ("CHANNEL",), PCFCommand.STOP_CHANNEL),
+    CommandWords("STOP", ("LISTENER",), PCFCommand.STOP_CHANNEL_LISTENER),
 )
 
 #: The objects that a verb takes.

@@ -26,6 +26,7 @@ class ConnectionInfo:
         has_unit_of_work: it has a unit of work that is not decided, or not applied everywhere.
         user: the user that its program runs as; empty if an older version connected.
         is_own: of the manager or its agent, not of a program.
+        channel: the channel by which its program has connected; empty: by none. ``address``: where the program is.
     """
 
     token: str
@@ -36,6 +37,8 @@ class ConnectionInfo:
     has_unit_of_work: bool
     user: str = ""
     is_own: bool = False
+    channel: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,9 @@ def publishers_of(group: Group) -> dict[str, Counter[str]]:
     return {token: Counter(info.get("topics", {})) for token, info in _owners(group)}
 
 
-def users_of(group: Group) -> dict[str, tuple[str, bool]]:
-    """Return the user of each connection of the group, and whether it is a manager's or an agent's own, by token."""
-    return {token: (str(info.get("user", "")), "own" in info) for token, info in _owners(group)}
+def facts_of_owners(group: Group) -> dict[str, dict[str, Any]]:
+    """Return what each connection of the group has told of itself, by token."""
+    return dict(_owners(group))
 
 
 def _owners(group: Group) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -88,6 +91,8 @@ def connections_of(group: Group, qmgr: str, away: Away) -> list[ConnectionInfo]:
                 has_unit_of_work=token in working,
                 user=str(info.get("user", "")),
                 is_own="own" in info,
+                channel=str(info.get("channel", "")),
+                address=str(info.get("conname", "")),
             )
         )
     return sorted(found, key=lambda connection: connection.token)

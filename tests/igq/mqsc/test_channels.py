@@ -23,9 +23,9 @@ CHANNEL = "DEFINE CHANNEL(APP.SVRCONN) CHLTYPE(SVRCONN) DESCR('some') MAXINST(20
 LISTENER = "DEFINE LISTENER(TCP.1) TRPTYPE(TCP) PORT(14140) IPADDR('127.0.0.1') CONTROL(QMGR) BACKLOG(50)"
 
 
-def mqsc(group: TestGroup, *commands: str, status: int = 0) -> str:
+def mqsc(group: TestGroup, *commands: str, status: int = 0, qmgr: str = "QM1") -> str:
     out = io.StringIO()
-    assert run(commands, SessionRepository(group.group, "QM1"), out, is_listed=False) == status, out.getvalue()
+    assert run(commands, SessionRepository(group.group, qmgr), out, is_listed=False) == status, out.getvalue()
     return out.getvalue()
 
 

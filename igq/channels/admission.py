@@ -1,0 +1,86 @@
+"""Decides which clients may connect, as whom, and with what limits."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from igq.channels.client import Client
+from igq.operations.listeners import is_channel_stopped
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import MAX_MSG_LENGTH
+from sharedq.objects.definitions.server_channels import Channel
+from sharedq.objects.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A client that may connect.
+
+    Attributes:
+        client: with the user as whom it makes its calls.
+        heartbeat_s: the longest silence on its socket; 0: any. ``max_message``: bytes of a message, at most.
+        counted: what it counts for, until it leaves.
+    """
+
+    client: Client
+    heartbeat_s: int
+    max_message: int
+    counted: tuple[str, ...] = field(default=())
+
+
+class Admission:
+    """Of one server, with the instances of channels that it has."""
+
+    def __init__(self, group: Group, qmgr: str) -> None:
+        self._group, self._qmgr = group, qmgr
+        self._own: Final = os.geteuid()
+        self._instances: Counter[str] = Counter()
+
+    def admit(self, client: Client) -> Admitted:
+        """Let a client in that has named its channel.
+
+        The unix socket is for the manager's own user, and needs no channel. By TCP nobody knows the user of a client:
+        it comes by a channel whose MCAUSER says it.
+
+        Raises:
+            MQIError: 2035 its user may not, or is not known; 2537 the channel is stopped, or has MAXINST or MAXINSTC
+                clients; 2540 there is no such channel; 2009.
+        """
+        if client.is_local and client.uid != self._own:
+            raise error_for(MQRC.NOT_AUTHORIZED, "MQCONNX", self._qmgr, f"user {client.user}")
+        channel = self._channel(client)
+        if channel is None:
+            # The kernel tells of the death of a local client at once, so nobody sends heartbeats.
+            return Admitted(client, 0, MAX_MSG_LENGTH)
+        if not (client.is_local or channel.user):
+            detail = f"channel {channel.name} has no MCAUSER, so the user of a TCP client is not known"
+            raise error_for(MQRC.NOT_AUTHORIZED, "MQCONNX", self._qmgr, detail)
+        counted = (channel.name, f"{channel.name} {client.host}")
+        for name, most in zip(counted, (channel.max_instances, channel.max_instances_per_client), strict=True):
+            if self._instances[name] >= most:
+                detail = f"channel {channel.name} has {most} instances"
+                raise error_for(MQRC.CHANNEL_NOT_AVAILABLE, "MQCONNX", self._qmgr, detail)
+        self._instances.update(counted)
+        heartbeat_s = 0 if client.is_local else channel.heartbeat_s
+        return Admitted(client.acting_as(channel.user), heartbeat_s, channel.max_msg_length or MAX_MSG_LENGTH, counted)
+
+    def leave(self, admitted: Admitted) -> None:
+        """Count a client no longer."""
+        self._instances.subtract(admitted.counted)
+
+    def _channel(self, client: Client) -> Channel | None:
+        if not client.channel and client.is_local:
+            return None
+        found = Repository(self._group, self._qmgr).channels.named(client.channel)
+        if found is None:
+            detail = f"there is no channel {client.channel!r}"
+            raise error_for(MQRC.UNKNOWN_CHANNEL_NAME, "MQCONNX", self._qmgr, detail)
+        member = self._group.member(self._qmgr)
+        if member is None or is_channel_stopped(member.details, found.name):
+            raise error_for(MQRC.CHANNEL_NOT_AVAILABLE, "MQCONNX", self._qmgr, f"channel {found.name} is stopped")
+        return found

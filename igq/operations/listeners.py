@@ -1,0 +1,93 @@
+"""START and STOP of listeners and channels, and how they stand: asks a running manager through the group.
+
+The manager is told, and learns it with its next renewal at the latest. A manager that starts starts the listeners whose
+CONTROL says so, and all channels. A channel server asks the group whether a channel is stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from igq.operations.command_service import running_member
+from sharedq.members.group import Group, Member
+from sharedq.members.news import tell
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.server_channels import Listener
+from sharedq.scripts.members import member_state_call
+
+#: The group knows of a manager, for each listener, where it shall listen (nothing: it shall not), and its state.
+_WANTED, _TOLD = "listener_wanted:", "listener:"
+#: The group knows of a manager which channels take no connections.
+_STOPPED = "channel_stopped:"
+
+
+def wanted_by(listeners: Iterable[Listener]) -> dict[str, Any]:
+    """The facts about a manager by which these listeners run there, as the group is told them."""
+    return {_WANTED + each.name: _place(each) for each in listeners}
+
+
+def wanted_listeners(details: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Where a manager shall listen, by the name of the listener."""
+    found = ((name.removeprefix(_WANTED), place) for name, place in details.items() if name.startswith(_WANTED))
+    return {name: place for name, place in found if place}
+
+
+def told_of(states: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Any]:
+    """The states of listeners that have started, ended or failed, as the group is told them."""
+    return {_TOLD + name: state for name, state in states.items()}
+
+
+def listener_states(member: Member) -> dict[str, Mapping[str, Any]]:
+    """The listeners of a manager that run, or could not start, as it has told."""
+    found = ((name.removeprefix(_TOLD), state) for name, state in member.details.items() if name.startswith(_TOLD))
+    return {name: state for name, state in found if state}
+
+
+def start_listener(group: Group, qmgr: str, listener: Listener) -> bool:
+    """Ask a manager to listen, and do not wait. Returns whether it was not asked before.
+
+    Raises:
+        MQIError: 2059, the manager is not running; 2009, Redis cannot be reached.
+    """
+    return _ask(group, qmgr, listener.name, _place(listener))
+
+
+def stop_listener(group: Group, qmgr: str, name: str) -> bool:
+    """Ask a manager to listen no longer. Returns whether it did. Raises MQIError: as `start_listener`."""
+    return _ask(group, qmgr, name, None)
+
+
+def _place(listener: Listener) -> dict[str, Any]:
+    return {"address": listener.address, "port": listener.port, "backlog": listener.backlog}
+
+
+def _ask(group: Group, qmgr: str, name: str, place: dict[str, Any] | None) -> bool:
+    member = running_member(group, qmgr)
+    if wanted_listeners(member.details).get(name) == place:
+        return False
+    _tell(group, qmgr, member, {_WANTED + name: place})
+    return True
+
+
+def switch_channel(group: Group, qmgr: str, name: str, *, is_stopped: bool) -> bool:
+    """Let a channel take connections at a manager, or none. Returns whether it was the other way. Raises as above."""
+    member = running_member(group, qmgr)
+    if is_channel_stopped(member.details, name) == is_stopped:
+        return False
+    _tell(group, qmgr, member, {_STOPPED + name: is_stopped})
+    return True
+
+
+def is_channel_stopped(details: Mapping[str, Any], name: str) -> bool:
+    """Whether a channel takes no connections at a manager."""
+    return bool(details.get(_STOPPED + name))
+
+
+def _tell(group: Group, qmgr: str, member: Member, told: Mapping[str, Any]) -> None:
+    changes = json.dumps(told)
+    if group.call(*member_state_call(group.keys, qmgr, member.incarnation, changes))[0]:
+        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", qmgr, "it has meanwhile ended or been restarted")
+    tell(group, [member.token])
