@@ -2,6 +2,8 @@
 
 # mypy: ignore-errors
 
+import time
+
 import ibmmq as mq
 from ibmmq import CMQC
 
@@ -61,6 +63,45 @@ def properties(qmgr, queue):
     assert (got.properties.get("color"), got.properties.get("number")) == ("blue", 5)
 
 
+def callbacks(qmgr, queue):
+    """Messages that come to a function, one of which stops the calls."""
+    got = []
+
+    def take(**arguments):
+        got.append(arguments["msg"])
+
+    descriptor, gmo = mq.CBD(), mq.GMO()
+    descriptor.CallbackFunction, gmo.Options = take, CMQC.MQGMO_NO_SYNCPOINT
+    queue.cb(operation=CMQC.MQOP_REGISTER, md=mq.MD(), gmo=gmo, cbd=descriptor)
+    qmgr.ctl(CMQC.MQOP_START, mq.CTLO())
+    other = mq.connect("QM1")
+    for number in range(20):
+        other.put1("Q", b"%d" % number)
+    while len(got) < 20:
+        time.sleep(0.001)
+    qmgr.ctl(CMQC.MQOP_STOP, mq.CTLO())
+    queue.cb(operation=CMQC.MQOP_DEREGISTER, cbd=descriptor)
+    other.put1("Q", b"after")
+    other.disconnect()
+    assert got == [b"%d" % number for number in range(20)]
+    assert queue.get() == b"after"
+
+
+def publications(qmgr):
+    """A managed subscription, and a publication for it."""
+    descriptor = mq.SD()
+    descriptor.Options = CMQC.MQSO_CREATE | CMQC.MQSO_MANAGED | CMQC.MQSO_NON_DURABLE
+    descriptor.set_vs("ObjectString", "prices/tea")
+    subscription = mq.Subscription(qmgr)
+    subscription.sub(sub_desc=descriptor)
+    topic = mq.Topic(qmgr, topic_string="prices/tea")
+    topic.open(open_opts=CMQC.MQOO_OUTPUT)
+    topic.pub(b"4.20")
+    assert subscription.get() == b"4.20"
+    topic.close()
+    subscription.close(close_sub_queue=True)
+
+
 def main():
     """Connect, work, disconnect."""
     qmgr = mq.connect("QM1")
@@ -68,6 +109,8 @@ def main():
     queue = mq.Queue(qmgr, "Q", options)
     messages(qmgr, queue)
     properties(qmgr, queue)
+    callbacks(qmgr, queue)
+    publications(qmgr)
     assert reason_of(mq.Queue(qmgr, "NONE.SUCH").put, b"") == CMQC.MQRC_UNKNOWN_OBJECT_NAME
     queue.close()
     qmgr.disconnect()
