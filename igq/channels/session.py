@@ -21,6 +21,7 @@ from sharedq.mqi.constants.callbacks import CallbackOperation
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import Q_MGR_NAME_LENGTH
 from sharedq.mqi.wire import CNO
+from sharedq.redis.deployment import DeploymentError
 from sharedq.session.connection import Connection
 
 _log = LibraryLogger(__name__)
@@ -115,6 +116,8 @@ class Session:
             numbers, blobs = self._called(frame)
         except MQIError as error:
             numbers, blobs = (int(error.comp_code), int(error.reason)), ()
+        except DeploymentError:
+            numbers, blobs = (int(MQCC.FAILED), int(MQRC.Q_MGR_NOT_AVAILABLE)), ()
         finally:
             self._canceled.discard(frame.id)
             self.current = 0

@@ -24,12 +24,15 @@ from igq.channels.frames import (
 from igq.channels.session import Session
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
+from sharedq.mqi.limits import MAX_MSG_LENGTH
 
 _log = LibraryLogger(__name__)
 _READ_BYTES: Final = 1 << 16
 #: Requests of one client that wait for their turn: nothing more is read while there are so many, or so many bytes.
 _REQUESTS_MAX: Final = 1_000
 _REQUEST_BYTES_MAX: Final = 4 << 20
+#: Bytes that a client may leave unread while it sends heartbeats, beside the reply to a call.
+_UNREAD_MAX: Final = MAX_MSG_LENGTH + ROOM_BESIDE_MESSAGE
 #: Seconds until a client has to be connected.
 _CONNECT_S: Final = 60.0
 _IN, _OUT, _GONE = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
@@ -171,6 +174,8 @@ class Client:
 
     def _take(self, frame: Frame) -> None:
         if frame.verb == Verb.HEARTBEAT:
+            if len(self._to_send) > _UNREAD_MAX:
+                raise FrameError("the replies are not read")
             if not frame.is_of_server:
                 self._send(packed(frame.id, Verb.HEARTBEAT))
         elif frame.verb == Verb.CANCEL:
