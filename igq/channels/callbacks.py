@@ -6,6 +6,7 @@ has answered it. Requests that come meanwhile are the function's, so the same th
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final, Protocol
@@ -54,10 +55,16 @@ class Events:
         self._last_id = SERVER_IDS - 1
         #: The id of the event that the client has not answered; 0: there is none. The hub's thread changes it.
         self._open = 0
-        self._inbox: SimpleQueue[Frame | None] = SimpleQueue()
+        #: Requests of the callback. Last comes where to tell how it has returned, or nothing: the client is gone.
+        self._inbox: SimpleQueue[Frame | SimpleQueue[int] | None] = SimpleQueue()
         self._is_gone = False
         #: The operation by which a callback has stopped all; 0: none has. It is done when the callback has returned.
         self._stop = 0
+        #: The thread of the callback that runs, or 0.
+        self._thread = 0
+        #: When the client has answered: whether there was a stop, and where the callback tells it when it returns.
+        #: Requests that came before the answer may not be done by then.
+        self._had_stop, self._returned = False, SimpleQueue[int]()
 
     # -- in the hub's thread -------------------------------------------------------------------------------------------
 
@@ -85,16 +92,22 @@ class Events:
         if frame.verb == Verb.EVENT:
             if frame.id != self._open:
                 raise FrameError(f"an answer to event {frame.id:#x}, which there is not")
-            self._close(frame)
+            self._had_stop, self._returned = self._stop != 0, SimpleQueue()
+            self._close(self._returned)
             return True
         if self._open:
             self._inbox.put(frame)
         return self._open != 0
 
-    def taken_stop(self) -> int:
-        """The operation by which the callback that has just returned has stopped all, or 0."""
-        operation, self._stop = self._stop, 0
-        return operation
+    @property
+    def had_stop(self) -> bool:
+        """Whether the callback whose event was just answered had stopped all, by the requests that were done."""
+        return self._had_stop
+
+    @property
+    def returned(self) -> SimpleQueue[int]:
+        """Gets the operation by which the callback whose event was just answered has stopped all, or 0."""
+        return self._returned
 
     def client_is_gone(self) -> None:
         """Let a callback return: nobody answers its event."""
@@ -102,7 +115,7 @@ class Events:
         if self._open:
             self._close(None)
 
-    def _close(self, last: Frame | None) -> None:
+    def _close(self, last: SimpleQueue[int] | None) -> None:
         self._open = 0
         self._inbox.put(last)
 
@@ -114,6 +127,7 @@ class Events:
         """Have the client's function called. It is the callback of every consumer, and returns when that one does."""
         sender = self._sender
         assert sender is not None
+        self._thread = threading.get_ident()
         self._last_id = self._last_id + 1 if self._last_id < 2 * SERVER_IDS - 1 else SERVER_IDS
         number = self._handles.number_of(context.hobj)
         blobs = (
@@ -123,11 +137,12 @@ class Events:
             body or b"",
         )
         sender.open_event(packed(self._last_id, Verb.EVENT, (number,), blobs))
-        while (frame := self._inbox.get()) is not None:
-            if frame.verb == Verb.EVENT:
-                return
+        while isinstance(frame := self._inbox.get(), Frame):
             sender.send_reply(self._answer(frame))
-        if connection.consumers is not None:
+        self._thread, operation, self._stop = 0, self._stop, 0
+        if frame is not None:
+            frame.put(operation)
+        elif connection.consumers is not None:
             # The client is gone: no further message may leave its queue.
             mqctl(connection, int(CallbackOperation.STOP))
 
@@ -156,6 +171,6 @@ class Events:
         ctlo = control_options(options) if options else None
         operation = _START if operation == _START_WAIT else operation
         outcome = mqctl(connection, operation, ctlo)
-        if self.is_open and outcome[0] != MQCC.FAILED:
+        if self._thread == threading.get_ident() and outcome[0] != MQCC.FAILED:
             self._stop = operation if operation in STOPPING else 0
         return outcome

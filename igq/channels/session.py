@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from queue import SimpleQueue
 from typing import Final
 
 from igq.channels.admission import Admission, Admitted
@@ -103,9 +104,10 @@ class Session:
         """Whether a call stops callbacks. The client itself waits for the end of a callback that runs."""
         return frame.verb == Verb.CTL and bool(frame.numbers) and frame.numbers[0] in STOPPING
 
-    def await_stop(self, operation: int) -> bytes:
-        """Wait until what a callback has stopped has ended."""
-        if self.connection is not None:
+    def await_stop(self, returned: SimpleQueue[int]) -> bytes:
+        """Wait until a callback has returned, and if it has stopped all, until that has ended."""
+        operation = returned.get()
+        if operation and self.connection is not None:
             mqctl(self.connection, operation)
         return b""
 

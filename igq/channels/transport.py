@@ -189,9 +189,10 @@ class Client:
                 self._request_bytes += length
             elif frame.verb != Verb.EVENT:
                 self._of_callback.append(length)
-            elif operation := self._session.events.taken_stop():
-                # Other calls of the client come after the stop.
-                self._stop = self._hub.in_thread(partial(self._session.await_stop, operation))
+            elif self._of_callback or self._session.events.had_stop:
+                # Other calls of the client come after the stop, which a request that is not done yet may be.
+                returned = self._session.events.returned
+                self._stop = self._hub.in_thread(partial(self._session.await_stop, returned))
 
     def _cancel(self, id_: int) -> None:
         if self._session.current == id_:

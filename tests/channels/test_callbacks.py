@@ -50,6 +50,15 @@ def answer(client: RawClient, event: Frame) -> None:
     client.socket.sendall(packed(event.id, Verb.EVENT))
 
 
+def with_the_answer(client: RawClient, event: Frame, verb: int, numbers: tuple[int, ...]) -> Frame:
+    """Send a request and the answer to an event at once. Returns the reply to the request."""
+    client.last_id += 1
+    client.socket.sendall(packed(client.last_id, verb, numbers) + packed(event.id, Verb.EVENT))
+    reply = client.receive()
+    assert (reply.id, reply.verb) == (client.last_id, verb), reply
+    return reply
+
+
 @pytest.fixture
 def consumer(connect: Connect) -> tuple[RawClient, int]:
     """A client with a registered consumer, and its queue."""
@@ -103,6 +112,34 @@ def test_other_calls_wait_for_no_callback(consumer: tuple[RawClient, int]) -> No
     assert client.get(handle).numbers[:2] == (2, MQRC.HCONN_ASYNC_ACTIVE)
     assert client.call(Verb.CTL, (STOP,)).numbers == (0, 0)
     assert client.get(handle).numbers[:2] == (2, MQRC.NO_MSG_AVAILABLE)
+
+
+def test_a_resume_that_comes_with_the_answer_takes_the_suspension_back(
+    connect: Connect, consumer: tuple[RawClient, int]
+) -> None:
+    """Another thread of the client resumes while the function that has suspended returns."""
+    client, _ = consumer
+    putter = connect()
+    putting = putter.open("Q", BOTH)
+    control(client, START)
+    for number in range(20):
+        putter.put(putting, b"%d" % number)
+        event = client.receive()
+        assert event_of(event)[2] == b"%d" % number
+        assert control(client, SUSPEND).numbers == (0, 0)
+        assert with_the_answer(client, event, Verb.CTL, (RESUME,)).numbers == (0, 0)
+
+
+def test_calls_come_after_a_stop_that_comes_with_the_answer(connect: Connect, consumer: tuple[RawClient, int]) -> None:
+    client, handle = consumer
+    putter = connect()
+    putting = putter.open("Q", BOTH)
+    for _ in range(20):
+        control(client, START)
+        putter.put(putting, b"one")
+        event = client.receive()
+        assert with_the_answer(client, event, Verb.CTL, (STOP,)).numbers == (0, 0)
+        assert client.get(handle).numbers[:2] == (2, MQRC.NO_MSG_AVAILABLE)
 
 
 def test_calls_tell_of_the_life_of_a_consumer(connect: Connect) -> None:
