@@ -91,7 +91,8 @@ def mqctl(connection: Connection, operation: int, ctlo: MQCTLO | None = None) ->
     """MQCTL: start, stop, suspend or resume the callbacks of a connection.
 
     While they are started, calls of other threads over this connection end with 2500. MQOP_START_WAIT returns when they
-    are stopped; the thread that calls it makes the callbacks.
+    are stopped (or suspended, 2521); the thread that calls it makes the callbacks. An operation that their state does
+    not allow is refused with 2534.
     """
     options = MQCTLO() if ctlo is None else ctlo
     try:
@@ -124,6 +125,9 @@ def mqctl(connection: Connection, operation: int, ctlo: MQCTLO | None = None) ->
             reason = MQRC.NONE
     except MQIError as error:
         return error.comp_code, error.reason
+    if reason == MQRC.CONNECTION_SUSPENDED:
+        # MQOP_START_WAIT has returned, and can go on by MQOP_RESUME.
+        return MQCC.WARNING, reason
     return (MQCC.FAILED, reason) if reason else (MQCC.OK, reason)
 
 

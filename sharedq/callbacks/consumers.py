@@ -39,6 +39,8 @@ _PASSES = frozenset(
 RETRY_S = 5.0
 #: A wait says that there is something, and the get finds nothing: then it is asked for again after so many seconds.
 _VAIN_PAUSE_S, _VAIN_PAUSE_MAX_S = 0.05, 5.0
+#: What MQOP_START_WAIT says by how the consumers ended.
+_AFTER_WAIT = {"none": MQRC.NO_CALLBACKS_ACTIVE, "suspend": MQRC.CONNECTION_SUSPENDED}
 _log = LibraryLogger(__name__)
 
 
@@ -170,20 +172,24 @@ class Consumers:
         """Call callbacks from now on: in a thread of its own, or (*waits*) in this one until they are stopped.
 
         Raises:
-            MQIError: 2446, 2500, 2521, 2528, 2009.
+            MQIError: 2446, 2500, 2528, 2534, 2009; 2012, a callback asks to wait.
         """
         connection = self._connection
         if self.is_in_callback:
             connection.check()
-            if waits or self._is_stopping:
+            if waits:
+                raise error_for(MQRC.ENVIRONMENT_ERROR, "MQCTL", connection.qmgr_name, "a callback calls")
+            if self._is_stopping:
                 raise error_for(MQRC.HCONN_ASYNC_ACTIVE, "MQCTL", connection.qmgr_name)
             # It takes back the stop of the same callback.
             self._ending = ""
             return MQRC.NONE
+        if waits and self.is_started:
+            raise self._not_allowed("its consumers are started")
         with connection.lock:
             connection.check()
             if self.is_suspended and not resumes:
-                raise error_for(MQRC.CONNECTION_SUSPENDED, "MQCTL", connection.qmgr_name)
+                raise self._not_allowed("its consumers are suspended")
             if waits and not self._active():
                 raise error_for(MQRC.NO_CALLBACKS_ACTIVE, "MQCTL", connection.qmgr_name)
             self._area = area if not resumes else self._area
@@ -195,7 +201,7 @@ class Consumers:
             connection.lock = self._held
         if waits:
             self._run(tells=not resumes, waits=True)
-            return MQRC.NO_CALLBACKS_ACTIVE if self._ending == "none" else MQRC.NONE
+            return _AFTER_WAIT.get(self._ending, MQRC.NONE)
         run = threading.Thread(target=self._run, kwargs={"tells": not resumes}, name="consumers", daemon=True)
         run.start()
         self._has_begun.wait()
@@ -213,15 +219,28 @@ class Consumers:
             self._tell_all(CallType.STOP_CALL, CallbackOption.STOP_CALL)
 
     def suspend(self) -> None:
-        """The same until they are resumed, and without a call that tells of it. Raises as `stop`."""
+        """The same until they are resumed, and without a call that tells of it. Raises as `stop`; 2534."""
         if self.is_started:
             self._end("suspend")
+        elif not self.is_suspended:
+            raise self._not_allowed("its consumers are stopped")
 
     def resume(self) -> MQRC:
         """Go on after `suspend`. Raises as `start`."""
-        if not self.is_suspended and not self.is_in_callback:
-            return MQRC.NONE
+        if not self.is_in_callback:
+            if self._ending:
+                # A callback has suspended them, and has not returned yet.
+                self._has_ended.wait()
+            if self.is_started:
+                return MQRC.NONE
+            if not self.is_suspended:
+                with self._connection.lock:
+                    self._connection.check()
+                raise self._not_allowed("its consumers are stopped")
         return self.start(None, waits=False, resumes=True)
+
+    def _not_allowed(self, why: str) -> MQIError:
+        return error_for(MQRC.OPERATION_NOT_ALLOWED, "MQCTL", self._connection.qmgr_name, why)
 
     def end(self) -> None:
         """Stop, and take the waiters out of the group, before a disconnect.

@@ -152,7 +152,8 @@ def test_calls_of_other_threads_are_refused(connection: QueueManagerConnection, 
     # Suspended: its calls are the program's again.
     putter.put(b"two")
     assert queue.get().body == b"two"
-    assert mqctl(connection.connection, Op.START) == failed(MQRC.CONNECTION_SUSPENDED)
+    for operation in (Op.START, Op.START_WAIT):
+        assert mqctl(connection.connection, operation) == failed(MQRC.OPERATION_NOT_ALLOWED)
     assert mqctl(connection.connection, Op.RESUME) == OK
     putter.put(b"three")
     heard.wait_for(2)
@@ -200,10 +201,63 @@ def test_start_wait_returns(connection: QueueManagerConnection, putter: Queue, h
     putter.put(b"one")
     putter.put(b"two")
     consume(queue, heard.callback(act=act))
-    expected = failed(MQRC.NO_CALLBACKS_ACTIVE) if how == Op.DEREGISTER else OK
-    assert mqctl(connection.connection, Op.START_WAIT) == expected
+    expected = {Op.DEREGISTER: failed(MQRC.NO_CALLBACKS_ACTIVE), Op.SUSPEND: (MQCC.WARNING, MQRC.CONNECTION_SUSPENDED)}
+    assert mqctl(connection.connection, Op.START_WAIT) == expected.get(how, OK)
     assert heard.bodies == [b"one"]
     assert queue.get().body == b"two"
+
+
+@pytest.mark.rule("mqi/callbacks", "MQCTL refuses what the state of the consumers does not allow (2534).")
+def test_what_is_stopped_is_neither_suspended_nor_resumed(connection: QueueManagerConnection, heard: Heard) -> None:
+    hconn, refused = connection.connection, failed(MQRC.OPERATION_NOT_ALLOWED)
+    for _ in range(2):
+        assert [mqctl(hconn, operation) for operation in (Op.SUSPEND, Op.RESUME)] == [refused, refused]
+        consume(connection.open("Q", BOTH), heard.callback())
+        assert [mqctl(hconn, operation) for operation in (Op.SUSPEND, Op.RESUME)] == [refused, refused]
+        assert mqctl(hconn, Op.START) == OK
+        assert mqctl(hconn, Op.START_WAIT) == refused
+        # A resume of what runs changes nothing, nor does another suspend of what is suspended.
+        assert [mqctl(hconn, operation) for operation in (Op.RESUME, Op.SUSPEND, Op.SUSPEND)] == [OK, OK, OK]
+        assert mqctl(hconn, Op.STOP) == OK
+        assert mqctl(hconn, Op.STOP) == OK
+
+
+class _Ends(threading.Event):
+    """An end of the consumers that says when somebody begins to wait for it."""
+
+    def __init__(self, awaited: threading.Event) -> None:
+        super().__init__()
+        self._awaited = awaited
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._awaited.set()
+        return super().wait(timeout)
+
+
+def test_a_resume_waits_for_the_callback_that_has_suspended(
+    connection: QueueManagerConnection, putter: Queue, heard: Heard
+) -> None:
+    hconn, outcomes, awaited = connection.connection, list[Any](), threading.Event()
+
+    def resume() -> None:
+        outcomes.append(mqctl(hconn, Op.RESUME))
+        awaited.set()
+
+    def act(_hconn: Connection, context: MQCBC) -> None:
+        if not outcomes and context.call_type == CallType.MSG_REMOVED:
+            outcomes.append(mqctl(hconn, Op.SUSPEND))
+            assert isinstance(hconn.consumers, Consumers)
+            hconn.consumers._has_ended = _Ends(awaited)
+            threading.Thread(target=resume).start()
+            awaited.wait()
+
+    consume(connection.open("Q", BOTH), heard.callback(act=act))
+    assert mqctl(hconn, Op.START) == OK
+    putter.put(b"one")
+    until(lambda: len(outcomes) == 2, "it was resumed", 60)
+    assert outcomes == [OK, OK]
+    putter.put(b"two")
+    heard.wait_for(2)
 
 
 def test_a_stop_at_the_start_is_told(connection: QueueManagerConnection, heard: Heard) -> None:
@@ -231,7 +285,7 @@ def test_a_callback_that_is_told_of_the_stop_starts_nothing(
     hconn = connection.connection
     assert mqctl(hconn, Op.START) == OK
     assert mqctl(hconn, Op.STOP) == OK
-    assert said == [failed(MQRC.HCONN_ASYNC_ACTIVE)]
+    assert said == [failed(MQRC.ENVIRONMENT_ERROR if operation == Op.START_WAIT else MQRC.HCONN_ASYNC_ACTIVE)]
     assert isinstance(hconn.consumers, Consumers)
     assert (hconn.consumers.is_started, hconn.consumers.is_suspended) == (False, False)
     # Nothing is left of that: it can be started again.
