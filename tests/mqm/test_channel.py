@@ -13,9 +13,10 @@ Compile = Callable[[str], Path]
 
 
 @pytest.mark.share
-def test_a_program_in_c_puts_gets_browses_inquires_and_commits(compiled: Compile, channel: Path) -> None:
+@pytest.mark.parametrize("program", ["work", "callbacks"])
+def test_a_program_in_c_works(compiled: Compile, channel: Path, program: str) -> None:
     env = {**os.environ, "IGQ_SOCKET": str(channel)}
-    done = subprocess.run([str(compiled("work"))], env=env, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([str(compiled(program))], env=env, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -230,6 +230,7 @@ void MQCTL(MQHCONN hconn, MQLONG operation, PMQVOID options, PMQLONG comp_code, 
     if (is_start && !is_done) connection->area = before;
     if (is_done) {
         connection->is_active = (operation & (MQOP_STOP | MQOP_SUSPEND)) == 0;
+        connection->is_suspended = (operation & MQOP_SUSPEND) != 0;
         pthread_cond_broadcast(&connection->changed);
         /* A stop is over when no function of the program runs. */
         if (!connection->is_active && !call.is_callback) callbacks_wait(connection);
@@ -241,7 +242,12 @@ void MQCTL(MQHCONN hconn, MQLONG operation, PMQVOID options, PMQLONG comp_code, 
         pthread_mutex_lock(&connection->lock);
         while (connection->is_active) pthread_cond_wait(&connection->changed, &connection->lock);
         callbacks_wait(connection);
-        if (connection->is_broken && !connection->is_closed) call_fail(&call, connection->reason);
+        if (connection->is_broken && !connection->is_closed) {
+            call_fail(&call, connection->reason);
+        } else if (connection->is_suspended) {
+            *call.comp_code = MQCC_WARNING;
+            *call.reason = MQRC_CONNECTION_SUSPENDED;
+        }
         pthread_mutex_unlock(&connection->lock);
         pthread_mutex_lock(&connection->call);
         call_end(&call);

@@ -128,7 +128,7 @@ typedef struct Connection {
     Consumer *consumers;
     Consumer handler;
     MQPTR area;
-    int has_thread, is_active, is_calling;
+    int has_thread, is_active, is_suspended, is_calling;
     pthread_t thread;
 } Connection;
 
