@@ -138,7 +138,6 @@ OPTION_FATES: Final[Mapping[str, tuple[str, ...]]] = {
         "OpenOption.PASS_ALL_CONTEXT",
         "OpenOption.SET_IDENTITY_CONTEXT",
     ),
-    "read one after the other, by iteration": ("PutRecordField.MSG_ID", "PutRecordField.FEEDBACK"),
     "no effect: there is no hierarchy of managers": ("PutOption.SCOPE_QMGR",),
     "no effect: reading ahead is for clients": (
         "OpenOption.READ_AHEAD",
@@ -179,7 +178,7 @@ FIELD_FATES: Final[Mapping[str, tuple[str, ...]]] = {
     "signals are refused with 2046": ("MQGMO.signal1", "MQGMO.signal2"),
     "not returned: DISPLAY CONN shows the connection": ("MQCNO.connection_id",),
     "no effect: values of properties are in the program's own representation": (
-        *("MQSMPO.value_encoding", "MQSMPO.value_ccsid", "MQIMPO.requested_encoding", "MQIMPO.requested_ccsid"),
+        *("MQIMPO.requested_encoding", "MQIMPO.requested_ccsid"),
     ),
 }
 _OF_CLIENTS: Final = """
@@ -216,7 +215,7 @@ There are no adapters, exits, CICS, IMS, address spaces or modules to load: ADAP
   XWAIT_ERROR PUBLISH_EXIT_ERROR ANOTHER_Q_MGR_CONNECTED CONN_ID_IN_USE DUPLICATE_RECOV_COORD
   CONNECTION_NOT_AUTHORIZED INSTALLATION_MISMATCH STANDBY_Q_MGR OPTION_ENVIRONMENT_ERROR
 There are no channels, and no TLS or authentication of the MQI's own: AIR_ERROR AUTH_INFO_CONN_NAME_ERROR
-  AUTH_INFO_REC_COUNT_ERROR AUTH_INFO_REC_ERROR AUTH_INFO_TYPE_ERROR CD_ERROR CHANNEL_NOT_AVAILABLE CLIENT_CONN_ERROR
+  AUTH_INFO_REC_COUNT_ERROR AUTH_INFO_REC_ERROR AUTH_INFO_TYPE_ERROR CD_ERROR CLIENT_CONN_ERROR
   CONNECTION_ERROR CONNECTION_NOT_AVAILABLE CRYPTO_HARDWARE_ERROR CSP_ERROR HOST_NOT_AVAILABLE KEY_REPOSITORY_ERROR
   LDAP_PASSWORD_ERROR LDAP_USER_NAME_ERROR LDAP_USER_NAME_LENGTH_ERR MAX_CONNS_LIMIT_REACHED SCO_ERROR
   SSL_INITIALIZATION_ERROR SSL_NOT_ALLOWED
@@ -230,8 +229,8 @@ Any match is found without an index of that type: Q_INDEX_TYPE_ERROR CORREL_ID_E
 Signals and grouped subscriptions are refused with 2046: SIGNAL1_ERROR SIGNAL_OUTSTANDING GROUPING_NOT_ALLOWED
   GROUPING_NOT_ALTERABLE SUB_JOIN_NOT_ALTERABLE MULTIPLE_INSTANCE_ERROR
 Python raises MemoryError, and its values know their lengths: STORAGE_NOT_AVAILABLE
-  CHAR_ATTRS_ERROR INT_ATTRS_ARRAY_ERROR INT_ATTR_COUNT_ERROR SELECTOR_COUNT_ERROR DATA_LENGTH_ERROR
-  SOURCE_BUFFER_ERROR TARGET_BUFFER_ERROR PROPERTY_NAME_TOO_BIG BO_ERROR
+  CHAR_ATTRS_ERROR INT_ATTRS_ARRAY_ERROR SELECTOR_COUNT_ERROR
+  SOURCE_BUFFER_ERROR TARGET_BUFFER_ERROR PROPERTY_NAME_TOO_BIG
 A put takes these headers as data; a get that converts reports 2110: CFH_ERROR CFIL_ERROR CFIN_ERROR CFSL_ERROR
   CFST_ERROR EPH_ERROR PCF_ERROR DH_ERROR HEADER_ERROR IIH_ERROR RMH_ERROR TMC_ERROR WIH_ERROR MISSING_WIH
   CONTENT_ERROR NO_DATA_AVAILABLE FORMAT_NOT_SUPPORTED

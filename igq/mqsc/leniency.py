@@ -21,6 +21,9 @@ _SUBJECTS = {
     "PROFILE": "igq has no such profile",
     "PRINCIPAL": "no message descriptor can name this user",
 }
+#: Parameters of a channel or listener that say of which kind it is.
+_KINDS = {("CHANNEL", "CHLTYPE"), ("CHANNEL", "TRPTYPE"), ("LISTENER", "TRPTYPE")}
+_CLIENTS_ONLY = "channels are for clients by TCP, because managers need none"
 _CHANGES = ("AUTHADD", "AUTHRMV")
 _NO_PARAMETER = "there is no such parameter here"
 
@@ -42,6 +45,9 @@ def pass_over(command: Command, error: MqscSyntaxError) -> PassedOver | None:
         what = f"{command.verb} {command.object_type} with {_shown(parameter)}"
         reason = _SUBJECTS[parameter.keyword]
         return PassedOver(messages.COMMAND_PASSED_OVER.format(parameter.line, what, reason), None)
+    if (command.object_type, parameter.keyword) in _KINDS and error.unacceptable is not None:
+        what = f"{command.verb} {command.object_type} with {_shown(parameter)}"
+        return PassedOver(messages.COMMAND_PASSED_OVER.format(parameter.line, what, _CLIENTS_ONLY), None)
     if error.unknown:
         # The values of a WHERE are not parameters.
         return _without(command, parameter, _NO_PARAMETER) if error.unknown == parameter.keyword else None

@@ -63,7 +63,7 @@ def test_it_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     (info,) = (top for top in tops if top.endswith(".dist-info"))
     assert tops == {"igq", "sharedq", "recovery", "pyspark_igq.py", "pyspark_igq_journal.py", info}
     suffixes = {Path(name).suffix for name in names if not name.startswith(info)}
-    assert suffixes == {".py", ".typed", ".lua", ".html", ".css", ".js", ".svg", ".properties"}
+    assert suffixes == {".py", ".typed", ".lua", ".html", ".css", ".js", ".svg", ".properties", ".c", ".h"}
     typed = {f"{package}/py.typed" for package in ("igq", "sharedq", "recovery")}
     assert {*typed, "sharedq/lua/structure/put.lua", "igq/pipeline/templates/report.html"} <= set(names)
     assert "igq/web/console/static/console.js" in names

@@ -51,14 +51,14 @@ def test_every_line_of_dmpmqcfg_is_loaded_or_warned_of(group: TestGroup) -> None
     assert status == 0, lines
     assert warnings(lines) == [
         *of("ALTER QMGR", {17: "ADVCAP(DISABLED)"}),
-        *("108 DEFINE AUTHINFO", "112 DEFINE CHANNEL", "118 DEFINE LISTENER"),
+        "108 DEFINE AUTHINFO",
         *("137 SET AUTHREC with GROUP(mqm)", "144 SET AUTHREC: AUTHADD(BROWSE,GET,INQ)"),
         *("149 SET AUTHREC with AUTHADD(BROWSE,GET)", "152 SET AUTHREC with GROUP(payments)", "155 SET CHLAUTH"),
     ]
     assert lines[-4:] == [
         "17 MQSC commands read.",
         "No MQSC commands with a syntax error.",
-        "7 MQSC commands passed over.",
+        "5 MQSC commands passed over.",
         "All valid MQSC commands were processed.",
     ]
 
@@ -90,7 +90,7 @@ def test_every_line_of_makedef_is_loaded_or_warned_of(group: TestGroup) -> None:
     assert warnings(lines) == [
         "9 DEFINE STGCLASS",
         *of(f"DEFINE QLOCAL({long_name})", {26: "TPIPE( )"}),
-        *("31 DEFINE CHANNEL", "36 SET CHLAUTH"),
+        *("32 DEFINE CHANNEL with CHLTYPE(SDR)", "36 SET CHLAUTH"),
     ]
     repository = group.repository("QM1")
     shared = repository.lookup(long_name)
@@ -157,7 +157,7 @@ def test_strictly_the_same_text_is_refused(group: TestGroup, name: str) -> None:
 
     assert status == 10
     assert warnings(lines) == []
-    assert any("DEFINE CHANNEL is not supported here" in line for line in lines)
+    assert any("is not supported here" in line for line in lines)
 
 
 INERT = re.compile(r"IGQ1011W: Line \d+: (.*) is kept and shown, and does nothing here: .*\.")

@@ -98,7 +98,7 @@ def test_profiles_may_be_generic(group: TestGroup, mqsc: Callable[..., str]) -> 
 
 
 def test_the_user_of_the_program(group: TestGroup, mqsc: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sharedq.calls.topics.authority.user_identifier", lambda: b"bob")
+    monkeypatch.setattr("sharedq.session.connection.user_identifier", lambda: b"bob")
     give(mqsc, "SYSTEM.BASE.TOPIC", "bob", "PUB,SUB")
     connection = group.connect()
     subscription = connection.subscribe("a")
