@@ -74,7 +74,8 @@ def _run(qmgr: str, file: Path | None, commands: list[str], lenient: bool | None
         raise CommandError("FILE and -c exclude each other")
     settings = load_settings()
     is_lenient = settings.mqsc_lenient if lenient is None else lenient
-    lines: Iterable[str] | None = commands
+    # A command may have several lines, as in a file.
+    lines: Iterable[str] | None = [line for command in commands for line in command.split("\n")]
     if not commands:
         lines = typed_lines() if file is None else io.StringIO(read_commands(file))
     run = run_trial if is_dry_run else run_session
