@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +22,9 @@ from tests.support.channel_client import bound_to
 from tests.support.members import TestGroup
 
 PROGRAMS = Path(__file__).parent / "programs"
+#: The version that the tests were written for.
+IBMMQ = "ibmmq==2.1.2"
+PythonWith = Callable[..., str]
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
 
 
@@ -59,6 +64,38 @@ def compiled(gcc: str, built: Path) -> Callable[[str], Path]:
         return binary
 
     return compile_
+
+
+@pytest.fixture(scope="session")
+def plain(gcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library and its headers without sanitizers, which a foreign program does not have."""
+    folder = tmp_path_factory.mktemp("plain")
+    library.build(folder, compiler=gcc)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def python_with(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> PythonWith:
+    """A Python that has ibmmq and other packages, unmodified from the registry.
+
+    It is the one that IGQ_NAME_PYTHON names, with the first package's name, or a new environment.
+    """
+
+    def with_packages(name: str, *others: str) -> str:
+        if named := os.environ.get(f"IGQ_{name.upper()}_PYTHON"):
+            return named
+        folder = tmp_path_factory.mktemp(name)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
+        python = str(folder / "bin" / "python")
+        # Built here: a wheel would bring IBM's library.
+        install = [python, "-m", "pip", "install", "--quiet", "--no-binary", "ibmmq", IBMMQ, *others]
+        env = os.environ | {"MQ_FILE_PATH": str(plain)}
+        done = subprocess.run(install, env=env, capture_output=True, text=True, check=False, timeout=900)
+        if done.returncode:
+            pytest.skip(f"{(IBMMQ, *others)} cannot be installed: {done.stderr.strip()[-200:]}")
+        return python
+
+    return with_packages
 
 
 @pytest.fixture

@@ -4,46 +4,21 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from igq.mqm import library
 from tests.cli.conftest import new_shell
-
-PROGRAMS = Path(__file__).parent / "programs"
-#: The version that the tests were written for.
-PACKAGE = "ibmmq==2.1.2"
+from tests.mqm.conftest import PROGRAMS, PythonWith
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def plain(gcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library and its headers without sanitizers, which a foreign program does not have."""
-    folder = tmp_path_factory.mktemp("plain")
-    library.build(folder, compiler=gcc)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def python(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python that has the package: the one that IGQ_IBMMQ_PYTHON names, or a new environment."""
-    if named := os.environ.get("IGQ_IBMMQ_PYTHON"):
-        return named
-    folder = tmp_path_factory.mktemp("ibmmq")
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
-    installed = folder / "bin" / "python"
-    # Built here: a wheel would bring IBM's library.
-    words = [str(installed), "-m", "pip", "install", "--quiet", "--no-binary", "ibmmq", PACKAGE]
-    done = subprocess.run(
-        words, env=os.environ | {"MQ_FILE_PATH": str(plain)}, capture_output=True, text=True, check=False, timeout=600
-    )
-    if done.returncode:
-        pytest.skip(f"{PACKAGE} cannot be installed: {done.stderr.strip()[-200:]}")
-    return str(installed)
+def python(python_with: PythonWith) -> str:
+    """A Python that has the package."""
+    return python_with("ibmmq")
 
 
 def run(python: str, plain: Path, program: str, **variables: str) -> subprocess.CompletedProcess[str]:
