@@ -306,6 +306,9 @@ def test_attributes_are_inquired_and_set(qmgr: pymqi.QueueManager) -> None:
 
     queue.set(CMQC.MQCA_TRIGGER_DATA, b"wake the batch")
     assert queue.inquire(CMQC.MQCA_TRIGGER_DATA) == b"wake the batch".ljust(64)
+    # Node's package copies what lies after a text in memory.
+    queue.set(CMQC.MQCA_TRIGGER_DATA, b"next\0\xff\x01".ljust(64, b"\xfe"))
+    assert queue.inquire(CMQC.MQCA_TRIGGER_DATA) == b"next".ljust(64)
     for attribute, value in ((CMQC.MQIA_INHIBIT_PUT, b"no"), (CMQC.MQCA_TRIGGER_DATA, 1)):
         with pytest.raises(pymqi.PYIFError):
             queue.set(attribute, value)

@@ -214,7 +214,11 @@ def _checked(attribute: Attribute, value: int | bytes, reason: MQRC, name: str) 
     if not isinstance(value, int | bytes):
         raise error_for(reason, "MQSET", name, f"a value is {type(value).__name__}, must be int or bytes")
     try:
-        found = value.rstrip(b" \0").decode() if isinstance(value, bytes) else attribute.from_number(value)
+        # A null ends the text, as for a program in C: what comes after it may be anything.
+        if isinstance(value, bytes):
+            found: str | int = value.split(b"\0", 1)[0].rstrip(b" ").decode()
+        else:
+            found = attribute.from_number(value)
         _ANY_QUEUE.with_changes({attribute.field: found})
     except ValueError as error:
         raise error_for(reason, "MQSET", name, str(error)) from None
