@@ -39,7 +39,7 @@ _PASSES = frozenset(
 RETRY_S = 5.0
 #: A wait says that there is something, and the get finds nothing: then it is asked for again after so many seconds.
 _VAIN_PAUSE_S, _VAIN_PAUSE_MAX_S = 0.05, 5.0
-#: What MQOP_START_WAIT says by how the consumers ended.
+#: The reason of MQOP_START_WAIT, by how the consumers ended.
 _AFTER_WAIT = {"none": MQRC.NO_CALLBACKS_ACTIVE, "suspend": MQRC.CONNECTION_SUSPENDED}
 _log = LibraryLogger(__name__)
 

@@ -18,7 +18,7 @@ from tests.support.topologies import free_ports
 
 pytestmark = pytest.mark.slow
 
-#: What IBM's tests and the packages expect: the objects of IBM's configuration for developers, an object with IBM's
+#: IBM's tests and the packages expect these: the objects of IBM's configuration for developers, an object with IBM's
 #: description, and one that their search for leftovers finds. (On z/OS a search that finds none is 3200, not 2085.)
 OBJECTS = """
 DEFINE CHANNEL(DEV.ADMIN.SVRCONN) CHLTYPE(SVRCONN) MCAUSER('admin')
