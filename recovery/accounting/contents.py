@@ -34,8 +34,20 @@ TYPES = {
 ADMIN_TYPES = {
     **dict.fromkeys(
         (
-            *("group", "members", "procs", "own", "fence", "tags", "decisions", "prepared", "recoveries", "agents"),
-            *("structures", "failures", "qmgr", "aut", "auttopic", "dir", "prc", "nl"),
+            *(
+                "group",
+                "members",
+                "procs",
+                "own",
+                "dead",
+                "fence",
+                "tags",
+                "decisions",
+                "prepared",
+                "recoveries",
+                "agents",
+            ),
+            *("structures", "failures", "qmgr", "aut", "auttopic", "dir", "prc", "nl", "chl", "lstr"),
             *("topics", "subs", "subnames", "subtree", "subheld", "subput", "orphans"),
         ),
         "hash",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 import redis
 
 from recovery.accounting.account import account
+from recovery.accounting.contents import ADMIN_TYPES, TYPES
 from recovery.accounting.finding import Kind
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
+from sharedq.redis.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from tests.recovery.scene import Scene
 from tests.support.members import TestGroup
 
@@ -25,6 +28,16 @@ Plant = Callable[[redis.Redis, TestGroup], object]
 def found(group: TestGroup) -> list[tuple[Kind, str]]:
     """Kind and field of each finding."""
     return [(finding.kind, finding.name) for finding in account(group.group)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "types"), [(admin_keys("G"), ADMIN_TYPES), (structure_keys("G", "S"), TYPES)], ids=["admin", "structure"]
+)
+def test_each_key_of_a_structure_has_a_type(keys: AdminKeys | StructureKeys, types: Mapping[str, str]) -> None:
+    named = [getattr(keys, each.name) for each in dataclasses.fields(keys)]
+    kinds = [text.removeprefix(f"{keys.tag}:") for text in named if text.startswith(f"{keys.tag}:")]
+    assert len(kinds) >= 17
+    assert [kind for kind in kinds if kind not in types] == []
 
 
 def key(group: TestGroup, kind: str) -> str:
