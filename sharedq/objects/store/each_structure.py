@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError, error_for
@@ -13,6 +13,7 @@ from sharedq.redis.outage import PASSING
 T = TypeVar("T")
 #: Structures of a Cluster that cannot be reached now, by name, with the reasons.
 Away = dict[str, MQIError]
+_OTHERS_TOLD: Final = "all other structures were told; repeat the command later"
 
 
 def in_each(group: Group, names: Iterable[str], call: Callable[[str], T], away: Away) -> dict[str, T]:
@@ -39,4 +40,6 @@ def require_all(away: Away, verb: str = "") -> None:
     """Raise the first reason, with the names of all structures that are away, unless there are none."""
     if away:
         first = next(iter(away.values()))
-        raise error_for(first.reason, verb, ", ".join(away), "all other structures were told; repeat the command later")
+        raise error_for(
+            first.reason, verb, ", ".join(away), f"{first.detail}; {_OTHERS_TOLD}" if first.detail else _OTHERS_TOLD
+        )
