@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from igq.operations.listeners import told_of
 from igq.pcf.processor import Processor
 from sharedq.messages.context import user_identifier
 from sharedq.mqi.constants import MQRC, CharSelector
@@ -24,6 +26,7 @@ from sharedq.mqi.pcf.structures import (
 )
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQMD
+from sharedq.scripts.members import member_state_call
 from tests.support.members import TestGroup
 
 Values = Mapping[int, Any]
@@ -100,6 +103,14 @@ def plain(one: Parameter) -> Any:
 def answer_of(message: PCFMessage) -> dict[int, Any]:
     """A response's parameters by number."""
     return {each.parameter: plain(each) for each in message.parameters}
+
+
+def tell_of_listener(group: TestGroup, name: str) -> None:
+    """Let the group know of QM1 that this listener could not start."""
+    member = group.group.member("QM1")
+    assert member is not None
+    told = json.dumps(told_of({name: {"state": "STOPPED"}}))
+    assert group.group.call(*member_state_call(group.group.keys, "QM1", member.incarnation, told))[0] == 0
 
 
 class Asked:

@@ -21,7 +21,7 @@ from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.store.authorities import Authorities
 from tests.support.backups import mqsc
-from tests.support.pcf import Asked, answer_of, descriptor, request
+from tests.support.pcf import Asked, answer_of, descriptor, request, tell_of_listener
 
 pytestmark = pytest.mark.share
 
@@ -210,6 +210,7 @@ def test_every_object_is_inquired_by_a_list_of_attributes(asked: Asked) -> None:
     asked.items(PCFCommand.CREATE_NAMELIST, {Char.NAMELIST_NAME: "N"})
     asked.items(PCFCommand.CREATE_CHANNEL, {Param.CHANNEL_NAME: "C", Param.CHANNEL_TYPE: 7})
     asked.items(PCFCommand.CREATE_LISTENER, {Param.LISTENER_NAME: "L", Param.XMIT_PROTOCOL_TYPE: 2})
+    tell_of_listener(group, "L")
     asked.items(PCFCommand.SET_AUTH_REC, _AUTHORITY)
     assert mqsc(group, "ALTER CFSTRUCT(APPL1) OFFLOAD(SMDS) DSGROUP('A.*')\n")[0] == 0
     connection = group.connect()

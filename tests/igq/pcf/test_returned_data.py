@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from igq.mqsc.language.words import COMMANDS
+from igq.operations.listeners import switch_channel
 from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.pymqi import CMQC, CMQCFC
 from tests.support.backups import mqsc
-from tests.support.pcf import Asked
+from tests.support.pcf import Asked, tell_of_listener
 
 
 def number(name: str) -> int:
@@ -130,6 +131,27 @@ INQUIRIES = {
         "MQCACH_CHANNEL_NAMES MQIACH_CHANNEL_TYPES MQIACF_QSG_DISPS",
         {"MQCACH_CHANNEL_NAME": "*"},
         {"MQIACH_CHANNEL_TYPES": "there is one type"},
+    ),
+    "status of channels": Inquiry(
+        "MQCMD_INQUIRE_CHANNEL_STATUS",
+        "MQCACH_CHANNEL_NAME MQIACH_CHANNEL_TYPE MQCACH_CONNECTION_NAME MQIACH_CHANNEL_STATUS MQCACH_MCA_USER_ID "
+        "MQCACH_REMOTE_APPL_TAG MQCACH_CHANNEL_START_DATE MQCACH_CHANNEL_START_TIME MQIACH_MSGS MQIACH_BYTES_SENT "
+        "MQIACH_BYTES_RECEIVED MQIACH_CHANNEL_SUBSTATE MQIACH_CURRENT_SHARING_CONVS",
+        {"MQCACH_CHANNEL_NAME": "CHANNEL"},
+        dict.fromkeys(
+            (
+                *("MQCACH_CHANNEL_START_DATE", "MQCACH_CHANNEL_START_TIME", "MQIACH_MSGS", "MQIACH_BYTES_SENT"),
+                *("MQIACH_BYTES_RECEIVED", "MQIACH_CHANNEL_SUBSTATE", "MQIACH_CURRENT_SHARING_CONVS"),
+            ),
+            _NOT_KEPT,
+        ),
+    ),
+    "status of listeners": Inquiry(
+        "MQCMD_INQUIRE_LISTENER_STATUS",
+        "MQCACH_LISTENER_NAME MQIACH_LISTENER_STATUS MQIACF_PROCESS_ID MQCACH_LISTENER_START_DATE "
+        "MQCACH_LISTENER_START_TIME MQCACH_LISTENER_DESC MQIACH_LISTENER_CONTROL MQIACH_BACKLOG MQCACH_IP_ADDRESS "
+        "MQIACH_PORT MQIACH_XMIT_PROTOCOL_TYPE",
+        {"MQCACH_LISTENER_NAME": "LISTENER"},
     ),
     "listener": Inquiry(
         "MQCMD_INQUIRE_LISTENER",
@@ -345,6 +367,8 @@ def world(asked: Asked) -> Iterator[Asked]:
     )
     for command in commands:
         assert mqsc(group, command + "\n")[0] == 0, command
+    switch_channel(group.group, "QM1", "CHANNEL", is_stopped=True)
+    tell_of_listener(group, "LISTENER")
     connection = group.connect()
     queue = connection.open("Q", OpenOption.INPUT_SHARED | OpenOption.OUTPUT)
     queue.put(b"1", options=PutOption.SYNCPOINT)

@@ -145,7 +145,7 @@ def test_cmdscope_runs_a_command_at_another_member(group: TestGroup) -> None:
         ("DEFINE SERVICE(TO.X) CONTROL(QMGR)", "DEFINE SERVICE"),
         ("reset chl(X) seqnum(1)", "RESET CHL"),
         ("RESET SMDS(*) ACCESS(ENABLED)", "RESET SMDS"),
-        ("STOP LISTENER(X)", "STOP LISTENER"),
+        ("STOP SERVICE(X)", "STOP SERVICE"),
         ("REFRESH SECURITY", "REFRESH SECURITY"),
         ("ARCHIVE", "ARCHIVE"),
     ],
