@@ -203,7 +203,9 @@ class QueueManager:
         attributes: QueueManagerAttributes,
     ) -> None:
         # First, because a failure here repeats the whole step.
-        membership.tell(state="RUNNING", igq=attributes.igq)
+        listeners = Repository(self._group, self.name).listeners.all()
+        wanted = wanted_by(each for each in listeners if each.control != "MANUAL")
+        membership.tell(state="RUNNING", igq=attributes.igq, **wanted)
         worker, interval_s = incarnation.worker, attributes.expiry_interval_s or EXPIRY_SCAN_S
         jobs = [(worker.discard_expired, interval_s)]
         if interval_s > EXPIRY_SCAN_S:
@@ -230,9 +232,8 @@ class QueueManager:
         # It stays when the manager loses its place: what it shows is the group.
         self._console = self._console or start_console(self._settings, self._say)
         self._channels = self._channels or start_channels(self._settings, self.name, self._say)
-        listeners = Repository(self._group, self.name).listeners.all()
-        if at_start := wanted_by(each for each in listeners if each.control != "MANUAL"):
-            membership.tell(**at_start)
+        # This incarnation begins without listeners: those of an incarnation that has lost its lease end.
+        self._listen({})
         notify(f"{self.name} runs, incarnation {membership.incarnation}", READY="1")
 
     def _tell_deployment(self) -> None:

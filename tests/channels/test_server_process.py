@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from igq.channels.frames import Verb
+from igq.operations.listeners import listener_states
 from igq.processes.interpreter import python_command
+from recovery.resolution import recover
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from tests.igq.mqsc.test_channels import mqsc
 from tests.support.channel_client import RawClient
@@ -122,3 +124,36 @@ def test_a_channel_is_stopped_and_started(group: TestGroup, tmp_path: Path) -> N
     assert come()[1] == (0, 0)
     assert "takes connections already" in mqsc(group, "START CHANNEL(APP)", qmgr="QM2")
     assert "was not found" in mqsc(group, "STOP CHANNEL(NONE)", qmgr="QM2", status=10)
+
+
+def test_a_manager_that_joins_again_has_the_listeners_that_start_with_it(
+    group: TestGroup, manager: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    until((tmp_path / "channels" / "QM2.sock").exists, "the manager listens", 60)
+    mqsc(group, "DEFINE CHANNEL(APP) CHLTYPE(SVRCONN) MCAUSER('app')")
+    for name, control in (("OWN", "MANUAL"), ("ALWAYS", "QMGR")):
+        define = f"DEFINE LISTENER({name}) TRPTYPE(TCP) PORT(0) CONTROL({control})"
+        mqsc(group, define, f"START LISTENER({name})", qmgr="QM2")
+    until(lambda: running(group) == {"OWN", "ALWAYS"}, "both listen", 30)
+    before, peer = incarnation(group), group.connect().connection
+    manager.send_signal(signal.SIGSTOP)
+    try:
+        recover(group.group, peer, f"QM2.{before}", force=True)
+    finally:
+        manager.send_signal(signal.SIGCONT)
+    until(lambda: incarnation(group) > before and running(group) == {"ALWAYS"}, "it has joined again", 60)
+    port = int(mqsc(group, "DISPLAY LSSTATUS(ALWAYS)", qmgr="QM2").partition("PORT(")[2].partition(")")[0])
+    until(lambda: RawClient(port).connect(channel="APP").numbers[:2] == (0, 0), "it takes programs", 60)
+
+
+def running(group: TestGroup) -> set[str]:
+    """The listeners of QM2 that run."""
+    member = group.group.member("QM2")
+    states = {} if member is None else listener_states(member)
+    return {name for name, state in states.items() if state["state"] == "RUNNING"}
+
+
+def incarnation(group: TestGroup) -> int:
+    member = group.group.member("QM2")
+    assert member is not None
+    return member.incarnation
