@@ -72,6 +72,9 @@ class Admission:
     def leave(self, admitted: Admitted) -> None:
         """Count a client no longer."""
         self._instances.subtract(admitted.counted)
+        for name in admitted.counted:
+            if not self._instances[name]:
+                del self._instances[name]
 
     def _channel(self, client: Client) -> Channel | None:
         if not client.channel and client.is_local:

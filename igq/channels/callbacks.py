@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import Final, Protocol
 
 from igq.channels.frames import SERVER_IDS, Frame, FrameError, Verb, packed
-from igq.channels.handles import Handles
+from igq.channels.handles import UNUSABLE, Handles
 from igq.channels.structures import Given, callback_descriptor, control_options, packed_context
 from sharedq.callbacks.calls import mqcb, mqctl
 from sharedq.callbacks.structures import MQCBC
@@ -29,7 +30,7 @@ _START, _START_WAIT = int(CallbackOperation.START), int(CallbackOperation.START_
 #: After these operations no callback is called any more.
 STOPPING: Final = frozenset({int(CallbackOperation.STOP), int(CallbackOperation.SUSPEND)})
 #: MQHO_UNUSABLE_HOBJ, MQHO_NONE.
-_NO_HANDLES: Final = (-1, 0)
+_NO_HANDLES: Final = (UNUSABLE, 0)
 
 
 class Sender(Protocol):
@@ -122,14 +123,24 @@ class Events:
     # -- in the thread of the callbacks --------------------------------------------------------------------------------
 
     def call_back(
-        self, connection: Connection, md: MQMD | None, gmo: MQGMO | None, body: bytes | None, context: MQCBC
+        self,
+        number: int,
+        connection: Connection,
+        md: MQMD | None,
+        gmo: MQGMO | None,
+        body: bytes | None,
+        context: MQCBC,
     ) -> None:
-        """Have the client's function called. It is the callback of every consumer, and returns when that one does."""
+        """Have the client's function called. Returns after the function has returned.
+
+        Args:
+            number: the client's handle of the queue, if the call is about a queue.
+        """
         sender = self._sender
         assert sender is not None
         self._thread = threading.get_ident()
         self._last_id = self._last_id + 1 if self._last_id < 2 * SERVER_IDS - 1 else SERVER_IDS
-        number = self._handles.number_of(context.hobj)
+        number = UNUSABLE if context.hobj is None else number
         blobs = (
             packed_context(context, number),
             b"" if md is None else MD.pack(md),
@@ -153,7 +164,7 @@ class Events:
     ) -> Outcome:
         """MQCB. *blobs* are its MQCBD, MQMD and MQGMO."""
         descriptor, md, gmo = blobs
-        cbd = callback_descriptor(descriptor, self.call_back) if descriptor else None
+        cbd = callback_descriptor(descriptor, partial(self.call_back, number)) if descriptor else None
         handle = None if number in _NO_HANDLES else self._handles.any(number)
         if handle is not None and not isinstance(handle, Handle):
             raise error_for(MQRC.HOBJ_ERROR, "MQCB", "", f"handle {number} is no queue")

@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from typing import Final
 
 from igq.channels.frames import Verb
-from igq.channels.handles import Handles
+from igq.channels.handles import UNUSABLE, Handles
 from igq.channels.structures import (
     Given,
     in_utf_8,
@@ -62,8 +62,8 @@ MESSAGE_HANDLES_MAX: Final = 10_000
 _FIRST_OF_CHARACTERS: Final = 2001
 #: MQCA_TRIGGER_DATA, the one attribute of characters that MQSET sets, and its length.
 _SETTABLE_CHARACTERS: Final = {2023: 64}
-#: MQHO_UNUSABLE_HOBJ, MQHO_NONE.
-UNUSABLE, _NO_HANDLE = -1, 0
+#: MQHO_NONE.
+_NO_HANDLE: Final = 0
 #: Destinations of a distribution list whose responses are told, at most.
 _RESPONSES_MAX: Final = 65_536
 

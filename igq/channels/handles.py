@@ -12,8 +12,8 @@ from sharedq.verbs import AnyHandle
 
 #: Handles of one client, at most. MAXHANDS limits queues before; this limits what exists in this process only.
 HANDLES_MAX: Final = 65_536
-#: MQHO_UNUSABLE_HOBJ.
-_UNUSABLE: Final = -1
+#: MQHOUNUSABLE_HOBJ.
+UNUSABLE: Final = -1
 
 
 class Handles:
@@ -29,9 +29,9 @@ class Handles:
             raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "", "", f"{HANDLES_MAX} handles")
 
     def add(self, handle: AnyHandle | SubscriptionHandle | None) -> int:
-        """Return a number for what a call has opened, or MQHO_UNUSABLE_HOBJ if it has opened nothing."""
+        """Return a number for what a call has opened, or MQHOUNUSABLE_HOBJ if it has opened nothing."""
         if handle is None:
-            return _UNUSABLE
+            return UNUSABLE
         self._last += 1
         self._by_number[self._last] = handle
         return self._last
@@ -60,7 +60,3 @@ class Handles:
         if not isinstance(found, Handle):
             raise error_for(MQRC.HOBJ_ERROR, "", "", f"handle {number} is no queue")
         return found
-
-    def number_of(self, handle: AnyHandle | None) -> int:
-        """The number of an open object, or MQHO_UNUSABLE_HOBJ."""
-        return next((number for number, each in self._by_number.items() if each is handle), _UNUSABLE)

@@ -28,8 +28,8 @@ from sharedq.session.connection import Connection
 _log = LibraryLogger(__name__)
 
 _OK: Final = (int(MQCC.OK), int(MQRC.NONE))
-#: Verbs after which there is one handle more, perhaps.
 _PUTTING: Final = frozenset({int(Verb.PUT), int(Verb.PUT1), int(Verb.PUT_ASYNC)})
+#: Verbs after which there is one handle more, perhaps.
 _OPENING: Final = frozenset({int(Verb.OPEN), int(Verb.SUB)})
 
 
@@ -164,11 +164,11 @@ class Session:
             raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONNX", name, f"this is a channel of {self._qmgr}")
         appl_name = padded_name(cno.appl_name) or program
         admitted = self._admission.admit(self._client.named(pid, channel))
+        self.admitted = admitted
         made, comp_code, reason = verbs.mqconnx(self._group, self._qmgr, cno, appl_name, admitted.client.program())
         if made is None:
-            self._admission.leave(admitted)
+            self.leave()
             return (comp_code, reason), ()
-        self.admitted = admitted
         made.is_wait_canceled = self._is_canceled
         self.connection = made
         numbers = (comp_code, reason, admitted.heartbeat_s, admitted.max_message)
@@ -182,11 +182,15 @@ class Session:
         self.is_over = connection.is_disconnected or connection.is_ended
         return codes
 
+    def leave(self) -> None:
+        """Count the client no longer. The hub's thread calls this, as it lets clients in."""
+        admitted, self.admitted = self.admitted, None
+        if admitted is not None:
+            self._admission.leave(admitted)
+
     def end(self) -> None:
         """End the connection of a client that is gone: what it has not committed is backed out."""
         connection, self.connection = self.connection, None
-        if self.admitted is not None:
-            self._admission.leave(self.admitted)
         if connection is None or connection.is_disconnected:
             return
         self.current = 0

@@ -92,8 +92,9 @@ class Client:
         self._reader = FrameReader()
         self._requests: deque[tuple[Frame, int]] = deque()
         self._request_bytes = 0
-        #: The lengths of requests that a callback has not answered yet.
+        #: The lengths of requests that a callback has not answered yet, and their sum.
         self._of_callback: deque[int] = deque()
+        self._callback_bytes = 0
         self._to_send = bytearray()
         self._began_s = self._heard_s = time.monotonic()
         #: Seconds without a word after which the client counts as gone; 0: it may be silent for ever.
@@ -189,6 +190,7 @@ class Client:
                 self._request_bytes += length
             elif frame.verb != Verb.EVENT:
                 self._of_callback.append(length)
+                self._callback_bytes += length
             elif self._of_callback or self._session.events.had_stop:
                 # Other calls of the client come after the stop, which a request that is not done yet may be.
                 returned = self._session.events.returned
@@ -204,7 +206,7 @@ class Client:
     @property
     def _is_full(self) -> bool:
         count = len(self._requests) + len(self._of_callback)
-        return count >= _REQUESTS_MAX or self._request_bytes + sum(self._of_callback) >= _REQUEST_BYTES_MAX
+        return count >= _REQUESTS_MAX or self._request_bytes + self._callback_bytes >= _REQUEST_BYTES_MAX
 
     def _end_now(self) -> None:
         """Go on without a client that is gone, or has to go. Its worker backs out what it has begun."""
@@ -233,7 +235,7 @@ class Client:
             except BlockingIOError:
                 sent = 0
             except OSError:
-                # It is gone, which an event tells.
+                # The client is gone, and an event tells so.
                 return
             if sent == len(data):
                 return
@@ -271,7 +273,7 @@ class Client:
 
     def _send_reply(self, frame: bytes) -> None:
         was_full = self._is_full
-        self._of_callback.popleft()
+        self._callback_bytes -= self._of_callback.popleft()
         if self._is_over:
             return
         self._send(frame)
@@ -366,5 +368,6 @@ class Client:
                 self._session.end()
         except Exception as error:  # noqa: BLE001 - the same
             _log.warning("channel_client_not_ended", error=repr(error))
+        self._session.leave()
         self._hub.forget(self._socket.fileno())
         self._socket.close()

@@ -114,7 +114,7 @@ def _bound_to_port(address: str, port: int, backlog: int) -> socket.socket:
 
 def _bound(path: Path) -> socket.socket:
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    # One that is left of an earlier run: two managers of this name never run at once.
+    # A socket that an earlier run has left goes: two managers of this name never run at once.
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     # The name of a socket has at most 107 bytes; the folder's descriptor stands for the rest of the path.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import json
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -111,11 +110,9 @@ def test_hundreds_of_waiting_clients_cost_no_thread(connect: Connect) -> None:
     clients = [connect() for _ in range(100)]
     for client in clients:
         client.send_get(client.open("Q", BOTH), WAIT, -1)
-    began_s = time.monotonic()
     assert threading.active_count() <= before + 3
     putter = connect()
     handle = putter.open("Q", BOTH)
     for number in range(100):
         putter.put(handle, b"%d" % number)
     assert {client.receive().blobs[2] for client in clients} == {b"%d" % number for number in range(100)}
-    assert time.monotonic() - began_s < 30
