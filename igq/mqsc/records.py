@@ -6,13 +6,16 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from igq.mqsc.language.attribute_values import meant_by
+from igq.mqsc import messages
+from igq.mqsc.language.attribute_values import find_parameter, meant_by
 from igq.mqsc.language.parameters import has_items, shown_by
 from igq.mqsc.language.parser import Command, Parameter
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.base import ObjectDefinition
-from sharedq.objects.definitions.names import matches
+from sharedq.objects.definitions.names import is_generic, matches
 
 _COLUMN = 40
 _INDENT = "   "
@@ -35,6 +38,17 @@ _ITEMS: dict[str, Callable[[list[str], str], bool]] = {
     "CTG": lambda items, pattern: any(matches(pattern, item) for item in items),
     "EXG": lambda items, pattern: not any(matches(pattern, item) for item in items),
 }
+
+
+def found_or_nothing(lines: list[str], command: Command) -> list[str]:
+    """Return the answer of a DISPLAY. A pattern or a filter may match nothing.
+
+    Raises:
+        MQIError: 2085, nothing has this name.
+    """
+    if not lines and not is_generic(command.name) and find_parameter(command, "WHERE") is None:
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
+    return lines or [messages.NOTHING_FOUND.format(command.object_type)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,18 @@ from typing import Any
 
 from igq.mqsc import messages
 from igq.mqsc.actions.connections import end_connection
-from igq.mqsc.language.attribute_values import find_parameter, read_choice
+from igq.mqsc.language.attribute_values import read_choice
 from igq.mqsc.language.parameters import keywords
 from igq.mqsc.language.parser import Command
-from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
+from igq.mqsc.records import Shown, found_or_nothing, read_request, shown, shown_attributes, two_columns
 from igq.operations.command_service import running_member
 from igq.operations.listeners import is_channel_stopped, listener_states, start_listener, stop_listener, switch_channel
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.definitions.names import is_generic, matches
+from sharedq.objects.definitions.names import matches
 from sharedq.objects.definitions.server_channels import Channel, Listener
 from sharedq.objects.repository import Repository
-from sharedq.objects.store.connections import ConnectionInfo, connections_of
+from sharedq.objects.store.connections import ConnectionInfo, told_connections
 
 _SCOPES = ("CMDSCOPE",)
 
@@ -64,7 +64,7 @@ def stop_channel(command: Command, repository: Repository) -> list[str]:
     if status == "STOPPED":
         switch_channel(group, qmgr, channel.name, is_stopped=True)
     lines: list[str] = []
-    for each in connections_of(group, qmgr, {}):
+    for each in told_connections(group, qmgr):
         if each.channel == channel.name:
             lines += end_connection(group, qmgr, each)
     return lines
@@ -84,7 +84,7 @@ def display_channel_status(command: Command, repository: Repository) -> list[str
     group, qmgr = repository.group, repository.qmgr or ""
     details = running_member(group, qmgr).details
     stopped = [each.name for each in repository.channels.all() if is_channel_stopped(details, each.name)]
-    running = [each for each in connections_of(group, qmgr, {}) if each.channel]
+    running = [each for each in told_connections(group, qmgr) if each.channel]
     records = [
         *(_channel_record(name, "STOPPED", qmgr) for name in stopped),
         *(_channel_record(each.channel, "RUNNING", qmgr, each) for each in running),
@@ -113,11 +113,7 @@ def _displayed(command: Command, records: Iterable[Iterator[Shown]]) -> list[str
     for record in map(list, records):
         if matches(command.name, str(record[0].value)) and request.where(record):
             lines += [messages.details(command), *two_columns(request.select(record, always=1))]
-    if lines:
-        return lines
-    if not is_generic(command.name) and find_parameter(command, "WHERE") is None:
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
-    return [messages.NOTHING_FOUND.format(kind)]
+    return found_or_nothing(lines, command)
 
 
 def _listener_record(name: str, state: Mapping[str, Any], defined: Listener | None, qmgr: str) -> Iterator[Shown]:

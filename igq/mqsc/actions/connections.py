@@ -24,6 +24,7 @@ from sharedq.objects.store.connections import (
     ConnectionInfo,
     connections_of,
     handles_of,
+    told_connections,
 )
 from sharedq.objects.store.each_structure import Away
 
@@ -144,7 +145,7 @@ def stop_connection(command: Command, repository: Repository) -> list[str]:
     """
     command.check_keywords(("EXTCONN", "CMDSCOPE"))
     group, qmgr = repository.group, repository.qmgr or ""
-    found = next((each for each in connections_of(group, qmgr, {}) if each.token == command.name), None)
+    found = next((each for each in told_connections(group, qmgr) if each.token == command.name), None)
     if found is None:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name, f"{qmgr} has no such connection")
     if found.is_own:

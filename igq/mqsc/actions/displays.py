@@ -15,7 +15,7 @@ from igq.mqsc.actions.in_doubt import display_in_doubt
 from igq.mqsc.language.attribute_values import find_parameter, read_choice
 from igq.mqsc.language.parameters import AREAS, keywords
 from igq.mqsc.language.parser import Command
-from igq.mqsc.records import Request, Shown, read_request, shown, shown_attributes, two_columns
+from igq.mqsc.records import Request, Shown, found_or_nothing, read_request, shown, shown_attributes, two_columns
 from igq.operations.command_service import state_of
 from igq.operations.queue_figures import FIGURES, figures_of
 from sharedq.members.group import Group
@@ -27,7 +27,7 @@ from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttribute
 from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
-from sharedq.objects.store.connections import connections_of, facts_of_owners
+from sharedq.objects.store.connections import connections_of, facts_of_owners, told_connections
 from sharedq.objects.store.each_structure import Away
 from sharedq.reading.activity import QueueActivity, read_activity
 from sharedq.redis.keys import qmgr_of
@@ -217,7 +217,7 @@ def display_qmgr_status(command: Command, repository: Repository) -> list[str]:
         shown("STATUS", member.state if member else "RUNNING"),
         shown("CHINIT", "STOPPED"),
         shown("CMDSERV", state_of(member) if member else "RUNNING"),
-        shown("CONNS", sum(not each.is_own for each in connections_of(group, qmgr, {}))),
+        shown("CONNS", sum(not each.is_own for each in told_connections(group, qmgr))),
         shown("HOSTNAME", member.host if member else ""),
         shown("QSGNAME", group.name),
     ]
@@ -249,13 +249,9 @@ def _found(
         queues: given if the name is a queue's, which may exist in a structure that has failed.
         left_out: queues that exist and cannot be shown.
     """
-    if lines:
-        return [*lines, *messages.left_out(left_out)]
-    if not is_generic(command.name) and find_parameter(command, "WHERE") is None:
-        if queues is not None:
-            queues.lookup(command.name)
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
-    return [messages.NOTHING_FOUND.format(command.object_type), *messages.left_out(left_out)]
+    if not lines and queues is not None and not is_generic(command.name) and find_parameter(command, "WHERE") is None:
+        queues.lookup(command.name)
+    return [*found_or_nothing(lines, command), *messages.left_out(left_out)]
 
 
 def _figures(queue: DisplayedQueue, serving: list[ServingHandle], *keywords: str) -> Iterator[Shown]:

@@ -13,9 +13,7 @@ from igq.mqsc import messages
 from igq.mqsc.language.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.language.parameters import keywords
 from igq.mqsc.language.parser import Command
-from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
-from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
+from igq.mqsc.records import Shown, found_or_nothing, read_request, shown, shown_attributes, two_columns
 from sharedq.objects.configuration_notes import noting
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.base import NamedObject, parse_definition
@@ -67,11 +65,7 @@ def display_named(command: Command, repository: Repository) -> list[str]:
         record = sorted(_record(definition), key=lambda each: each.keywords[0] != kind)
         if matches(command.name, definition.name) and request.where(record):
             lines += [messages.details(command), *two_columns(request.select(record, always=1))]
-    if lines:
-        return lines
-    if not is_generic(command.name) and find_parameter(command, "WHERE") is None:
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
-    return [messages.NOTHING_FOUND.format(kind)]
+    return found_or_nothing(lines, command)
 
 
 def _record(definition: NamedObject) -> Iterator[Shown]:

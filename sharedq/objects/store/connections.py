@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -66,36 +66,37 @@ def _owners(group: Group) -> Iterator[tuple[str, dict[str, Any]]]:
         yield token.decode(), json.loads(text)
 
 
+def told_connections(group: Group, qmgr: str) -> list[ConnectionInfo]:
+    """Return the connections to *qmgr*, by token, as each has told of itself. Nobody asks for their units of work."""
+    found = [
+        ConnectionInfo(
+            token=token,
+            qmgr=qmgr,
+            appl_name=str(info.get("appl", "")),
+            pid=int(info.get("pid", 0)),
+            tag=str(info.get("tag", "")),
+            has_unit_of_work=False,
+            user=str(info.get("user", "")),
+            is_own="own" in info,
+            channel=str(info.get("channel", "")),
+            address=str(info.get("conname", "")),
+        )
+        for token, info in facts_of_owners(group).items()
+        if qmgr_of(token) == qmgr
+    ]
+    return sorted(found, key=lambda connection: connection.token)
+
+
 def connections_of(group: Group, qmgr: str, away: Away) -> list[ConnectionInfo]:
     """Return the connections to *qmgr*, by token. Units of work in structures that go to *away* are not seen."""
-    owners = group.keys.owners
-    flat = group.command(owners, "HGETALL", owners)
-    told = {raw.decode(): text for raw, text in zip(flat[::2], flat[1::2], strict=True)}
-    tokens = [token for token in told if qmgr_of(token) == qmgr]
+    told = told_connections(group, qmgr)
 
     def working_in(structure: str) -> list[str]:
         unit = group.structure(structure).unit_of_work
-        return [token for token in tokens if group.command(unit + token, "EXISTS", unit + token)]
+        return [each.token for each in told if group.command(unit + each.token, "EXISTS", unit + each.token)]
 
     working = {token for its in in_each(group, group.structure_names(), working_in, away).values() for token in its}
-    found = []
-    for token in tokens:
-        info = json.loads(told[token])
-        found.append(
-            ConnectionInfo(
-                token=token,
-                qmgr=qmgr,
-                appl_name=str(info.get("appl", "")),
-                pid=int(info.get("pid", 0)),
-                tag=str(info.get("tag", "")),
-                has_unit_of_work=token in working,
-                user=str(info.get("user", "")),
-                is_own="own" in info,
-                channel=str(info.get("channel", "")),
-                address=str(info.get("conname", "")),
-            )
-        )
-    return sorted(found, key=lambda connection: connection.token)
+    return [replace(each, has_unit_of_work=each.token in working) for each in told]
 
 
 def handles_of(group: Group, token: str, away: Away) -> list[ConnectionHandle]:
