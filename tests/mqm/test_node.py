@@ -39,7 +39,7 @@ def test_node_puts_browses_gets_and_consumes(modules: Path, plain: Path, channel
     env = {"PATH": os.environ["PATH"], "NODE_PATH": str(modules), "IGQ_SOCKET": str(channel)}
     env["LD_LIBRARY_PATH"] = str(plain / "lib64")
     if starts == "the package":
-        # It asks then by MQCTL whether consumers run, and starts them.
+        # The package asks then by MQCTL whether consumers run, and starts them.
         env["MQIJS_NOUSECTL"] = "1"
     done = subprocess.run(
         ["node", str(PROGRAMS / "with_node.js")], env=env, capture_output=True, text=True, check=False, timeout=120

@@ -70,7 +70,7 @@ def own_tests(tmp_path: Path, plain: Path) -> Path:
     if named := os.environ.get("IGQ_IBMMQ_SOURCES"):
         return Path(named) / "code" / "tests"
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", IBMMQ]
-    # It looks for the headers even so.
+    # The build looks for the headers even so.
     env = os.environ | {"MQ_FILE_PATH": str(plain)}
     done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=600)
     archives = list(tmp_path.glob("ibmmq-*.tar.gz"))
