@@ -12,6 +12,8 @@ from igq.mqsc import messages
 from igq.mqsc.actions.authority import AUTHORITIES
 from igq.mqsc.language.attribute_values import find_parameter
 from igq.mqsc.language.parser import Command, MqscSyntaxError, Parameter
+from sharedq.objects.definitions.attributes import by_keyword
+from sharedq.objects.definitions.inert_attributes import MODELS
 
 #: Without these parameters of an authority record the command would be about something else: the parameter -> why.
 _USERS_ONLY = "only authority records of users for queues and topics are supported here"
@@ -48,12 +50,19 @@ def pass_over(command: Command, error: MqscSyntaxError) -> PassedOver | None:
     if (command.object_type, parameter.keyword) in _KINDS and error.unacceptable is not None:
         what = f"{command.verb} {command.object_type} with {_shown(parameter)}"
         return PassedOver(messages.COMMAND_PASSED_OVER.format(parameter.line, what, _CLIENTS_ONLY), None)
+    if refused := _why_refused(command.object_type, parameter.keyword):
+        return _without(command, parameter, refused)
     if error.unknown:
         # The values of a WHERE are not parameters.
         return _without(command, parameter, _NO_PARAMETER) if error.unknown == parameter.keyword else None
     if parameter.keyword in _CHANGES and command.object_type == "AUTHREC":
         return _without_authorities(command, parameter)
     return None
+
+
+def _why_refused(kind: str, keyword: str) -> str:
+    attribute = by_keyword(MODELS[kind]).get(keyword) if kind in MODELS else None
+    return attribute.mqsc.refused if attribute is not None else ""
 
 
 def _without(command: Command, parameter: Parameter, reason: str) -> PassedOver:

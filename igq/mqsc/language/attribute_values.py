@@ -48,7 +48,8 @@ def read_values(command: Command, model: type[BaseModel], options: Iterable[str]
             listed = ",".join(each.strip() for each in parameter.values if each.strip())
             values[attribute.field] = attribute.parse(listed if attribute.mqsc.is_list else parameter.value)
         except ValueError:
-            raise command.error(parameter, f"{parameter.keyword}({attribute.expected})") from None
+            why = f", because {attribute.mqsc.refused}" if attribute.mqsc.refused else ""
+            raise command.error(parameter, f"{parameter.keyword}({attribute.expected}){why}") from None
     return values
 
 

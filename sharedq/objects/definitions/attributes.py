@@ -40,6 +40,7 @@ class Mqsc:
         is_hex: PCF has bytes, MQSC has their hexadecimal digits.
         instead: what is done instead, in one clause, where the attribute is kept and shown and does nothing here.
         done: values of such an attribute, besides its default, that say what is done anyway.
+        refused: why it has to be blank, in one clause, where nobody may believe that another value is obeyed.
     """
 
     keyword: str
@@ -52,6 +53,7 @@ class Mqsc:
     is_hex: bool = False
     instead: str = ""
     done: tuple[str | int, ...] = ()
+    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ class Attribute:
     @property
     def expected(self) -> str:
         """The allowed values, for error messages. The model checks the range."""
+        if self.mqsc.refused:
+            return "' '"
         words = list(self.words)
         number = f"a number from {self.limits[0]} to {self.limits[1]}" if self.limits else "a number"
         return " or ".join([number, *words] if self.is_number else words or ["text"])
@@ -106,6 +110,8 @@ class Attribute:
             if not _NUMBER.fullmatch(text):
                 raise ValueError(f"{self.keyword}({text}): {self.expected} expected")
             return int(text)
+        if self.mqsc.refused and text.strip():
+            raise ValueError(f"{self.keyword}({text}): {self.expected} expected")
         if not self.mqsc.words:
             return text.rstrip(" ")
         if not set(text.split(",") if self.mqsc.is_list else [text]) <= set(self.words):

@@ -84,7 +84,8 @@ def _idle_fields(definition: ObjectDefinition) -> set[str]:
     return {
         each.field
         for each in attributes_of(type(definition))
-        if each.mqsc.instead and getattr(definition, each.field) == type(definition).model_fields[each.field].default
+        if (each.mqsc.instead or each.mqsc.refused)
+        and getattr(definition, each.field) == type(definition).model_fields[each.field].default
     }
 
 

@@ -11,18 +11,47 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from sharedq.mqi.constants import CharSelector as Char
+from sharedq.mqi.constants import IntSelector as Int
 from sharedq.mqi.constants.pcf import PCFParameter as Param
+from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Mqsc
 from sharedq.objects.definitions.base import Description, NamedObject
 from sharedq.objects.definitions.names import check_object_name
-from sharedq.objects.definitions.queues import Name
+from sharedq.objects.definitions.queues import Monitoring, Name
 
 _CHANNEL_NAME_MAX: Final = 20
 _TRANSPORT: Final = MappingProxyType({"TCP": 2})
 _CHANNEL_TYPE: Final = MappingProxyType({"SVRCONN": 7})
 _CONTROL: Final = MappingProxyType({"QMGR": 0, "STARTONLY": 1, "MANUAL": 2})
+_DISPOSITION: Final = MappingProxyType({"PRIVATE": 4, "SHARED": 2, "FIXSHARED": 5})
+_AUTHORITY: Final = MappingProxyType({"DEF": 1, "CTX": 2, "ONLYMCA": 3, "ALTMCA": 4})
+_CLIENT_CERTIFICATE: Final = MappingProxyType({"REQUIRED": 0, "OPTIONAL": 1})
+_HEADERS: Final = MappingProxyType({"NONE": 0, "SYSTEM": 8})
+_DATA: Final = MappingProxyType(
+    {"NONE": 0, "RLE": 1, "ZLIBFAST": 2, "ZLIBHIGH": 4, "LZ4FAST": 16, "LZ4HIGH": 32, "ANY": 0x0FFFFFFF}
+)
+_AUTO: Final = MappingProxyType({"AUTO": -1})
 _SHARES: Final = "each connection has a socket of its own"
+_PLAIN: Final = "nothing is compressed"
+_NO_EXITS: Final = "channels call no exits"
+_NO_TLS: Final = "channels have no TLS"
+_UNCHECKED: Final = "no exit would be called, so clients would not be checked as it says"
+_UNENCRYPTED: Final = "channels have no TLS, so nothing would be encrypted"
+_UNPROVED: Final = "channels have no TLS, so no client would be refused"
 _Instances = Annotated[int, Field(ge=0, le=999_999_999)]
+#: The name of an exit, and what it is given. Of several exits there are several, with commas between them.
+_EXIT_LENGTH, _EXIT_DATA_LENGTH, _EXITS_MAX = 128, 32, 8
+
+
+def _check_exit_data(listed: str) -> str:
+    given = listed.split(",")
+    if len(given) > _EXITS_MAX or any(len(each) > _EXIT_DATA_LENGTH for each in given):
+        raise ValueError(f"at most {_EXITS_MAX} texts of {_EXIT_DATA_LENGTH} characters expected")
+    return listed
+
+
+_ExitData = Annotated[str, AfterValidator(_check_exit_data)]
 
 
 def _check_channel_name(name: str) -> str:
@@ -63,6 +92,65 @@ class Channel(NamedObject):
     #: The user of every connection. Empty: the user that runs the program, as the socket says.
     user: Annotated[str, Field(max_length=64), Mqsc("MCAUSER", Param.MCA_USER_ID, length=64)] = ""
     conversations: Annotated[_Instances, Mqsc("SHARECNV", Param.SHARING_CONVERSATIONS, instead=_SHARES)] = 10
+    header_compression: Annotated[
+        str, Mqsc("COMPHDR", Param.HDR_COMPRESSION, _HEADERS, is_list=True, instead=_PLAIN)
+    ] = "NONE"
+    data_compression: Annotated[str, Mqsc("COMPMSG", Param.MSG_COMPRESSION, _DATA, is_list=True, instead=_PLAIN)] = (
+        "NONE"
+    )
+    inactive_after_s: Annotated[
+        int,
+        Field(ge=0, le=999_999),
+        Mqsc("DISCINT", Param.DISC_INTERVAL, instead="a client may be idle for ever; see HBINT"),
+    ] = 0
+    keep_alive_s: Annotated[
+        int,
+        Field(ge=-1, le=99_999),
+        Mqsc("KAINT", Param.KEEP_ALIVE_INTERVAL, _AUTO, instead="heartbeats tell that a client is gone; see HBINT"),
+    ] = -1
+    figures_level: Annotated[
+        Monitoring,
+        Mqsc("MONCHL", Int.MONITORING_CHANNEL, words.MONITORING, instead="the figures of channels are always there"),
+    ] = "QMGR"
+    default_disposition: Annotated[
+        Literal["PRIVATE", "FIXSHARED", "SHARED"],
+        Mqsc("DEFCDISP", Param.DEF_CHANNEL_DISP, _DISPOSITION, instead="a channel runs at the manager of its listener"),
+    ] = "PRIVATE"
+    put_authority: Annotated[
+        Literal["DEF", "CTX", "ONLYMCA", "ALTMCA"],
+        Mqsc("PUTAUT", Param.PUT_AUTHORITY, _AUTHORITY, instead="a client acts as MCAUSER", done=("ONLYMCA",)),
+    ] = "DEF"
+    security_exit: Annotated[
+        Literal[""], Mqsc("SCYEXIT", Param.SEC_EXIT_NAME, length=_EXIT_LENGTH, refused=_UNCHECKED)
+    ] = ""
+    security_exit_data: Annotated[
+        str,
+        Field(max_length=_EXIT_DATA_LENGTH),
+        Mqsc("SCYDATA", Param.SEC_EXIT_USER_DATA, length=_EXIT_DATA_LENGTH, instead=_NO_EXITS),
+    ] = ""
+    send_exits: Annotated[
+        Literal[""], Mqsc("SENDEXIT", Param.SEND_EXIT_NAME, length=_EXIT_LENGTH, is_list=True, refused=_NO_EXITS)
+    ] = ""
+    send_exit_data: Annotated[
+        _ExitData,
+        Mqsc("SENDDATA", Param.SEND_EXIT_USER_DATA, length=_EXIT_DATA_LENGTH, is_list=True, instead=_NO_EXITS),
+    ] = ""
+    receive_exits: Annotated[
+        Literal[""], Mqsc("RCVEXIT", Param.RCV_EXIT_NAME, length=_EXIT_LENGTH, is_list=True, refused=_NO_EXITS)
+    ] = ""
+    receive_exit_data: Annotated[
+        _ExitData,
+        Mqsc("RCVDATA", Param.RCV_EXIT_USER_DATA, length=_EXIT_DATA_LENGTH, is_list=True, instead=_NO_EXITS),
+    ] = ""
+    tls_cipher: Annotated[Literal[""], Mqsc("SSLCIPH", Param.SSL_CIPHER_SPEC, length=32, refused=_UNENCRYPTED)] = ""
+    tls_client_certificate: Annotated[
+        Literal["REQUIRED", "OPTIONAL"],
+        Mqsc("SSLCAUTH", Param.SSL_CLIENT_AUTH, _CLIENT_CERTIFICATE, instead=_NO_TLS),
+    ] = "REQUIRED"
+    tls_peer: Annotated[Literal[""], Mqsc("SSLPEER", Param.SSL_PEER_NAME, length=1024, refused=_UNPROVED)] = ""
+    tls_certificate: Annotated[
+        str, Field(max_length=64), Mqsc("CERTLABL", Char.CERT_LABEL, length=64, instead=_NO_TLS)
+    ] = ""
 
 
 class Listener(NamedObject):

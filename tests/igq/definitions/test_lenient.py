@@ -173,6 +173,7 @@ INERT = re.compile(r"IGQ1011W: Line \d+: (.*) is kept and shown, and does nothin
                 *("DSGROUP(CSQ1.*)", "OFFLOAD(SMDS)"),
                 *("DEFREADA(YES)", "STREAMQ(PAY.COPY)", "CLUSTER(PAYCLUS)", "STGCLASS(PAYMENTS)"),
                 *("DEFBIND(NOTFIXED)", "CLUSTER(PAYCLUS)"),
+                *("COMPMSG(RLE,ZLIBFAST)", "DISCINT(600)", "KAINT(360)", "MONCHL(MEDIUM)", "SENDDATA(ONE,TWO)"),
             ],
         ),
         (
@@ -181,6 +182,7 @@ INERT = re.compile(r"IGQ1011W: Line \d+: (.*) is kept and shown, and does nothin
                 *("CERTLABL(ibmwebspheremqpay1)", "CHLAUTH(ENABLED)", "CONNAUTH(SYSTEM.DEFAULT.AUTHINFO.IDPWOS)"),
                 *("IMGSCHED(AUTO)", "SSLKEYR(/var/mqm/qmgrs/PAY1/ssl/key)", "STATMQI(ON)"),
                 *("CLWLRANK(5)", "IMGRCOVQ(NO)", "MAXFSIZE(1024)", "NPMCLASS(HIGH)", "STATQ(ON)"),
+                *("COMPHDR(NONE,SYSTEM)", "SSLCAUTH(OPTIONAL)"),
             ],
         ),
     ],
@@ -211,6 +213,36 @@ def test_the_dumps_have_every_attribute_of_every_kind() -> None:
     }
     # IBM MQ has no SPREAD.
     assert missing == {kind: ["SPREAD"] if kind == "QALIAS" else [] for kind in MODELS}
+
+
+#: Attributes of a channel by which it would seem to be safe, and is not.
+REFUSED = {
+    "SSLCIPH": ("TLS_AES_256_GCM_SHA384", "nothing would be encrypted"),
+    "SSLPEER": ("CN=pay", "no client would be refused"),
+    "SCYEXIT": ("scy(main)", "clients would not be checked"),
+    "SENDEXIT": ("one(a),two(b)", "channels call no exits"),
+    "RCVEXIT": ("one(a)", "channels call no exits"),
+}
+
+
+@pytest.mark.parametrize("keyword", REFUSED)
+def test_a_channel_seems_no_safer_than_it_is(group: TestGroup, keyword: str) -> None:
+    value, why = REFUSED[keyword]
+    text = "'" + value.replace(",", "','") + "'"
+    command = f"DEFINE CHANNEL(A) CHLTYPE(SVRCONN) {keyword}({text}) MAXINST(5)\n"
+
+    status, lines = load(group, command, is_lenient=False)
+    assert status == 10
+    assert any(f"expected: {keyword}(' '), because" in line and why in line for line in lines), lines
+    assert group.repository("QM1").channels.all() == []
+
+    status, lines = load(group, command)
+    assert status == 0
+    assert warnings(lines) == [f"1 DEFINE CHANNEL(A): {keyword}({value})"]
+    assert why in lines[0]
+    (channel,) = group.repository("QM1").channels.all()
+    assert channel.max_instances == 5
+    assert load(group, f"ALTER CHANNEL(A) CHLTYPE(SVRCONN) {keyword}({text})\n", is_lenient=False)[0] == 10
 
 
 def test_authority_records_that_cannot_be_kept_are_passed_over(group: TestGroup) -> None:

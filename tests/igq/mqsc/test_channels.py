@@ -12,7 +12,7 @@ from igq.definitions.comparison import compare
 from igq.definitions.export import Selection, export
 from igq.mqsc.executor import run
 from igq.mqsc.session import SessionRepository
-from sharedq.mqi.constants.pcf import PCFCommand
+from sharedq.mqi.constants.pcf import MQRCCF, PCFCommand
 from sharedq.mqi.constants.pcf import PCFParameter as Param
 from tests.support.members import TestGroup
 from tests.support.pcf import Asked
@@ -79,6 +79,53 @@ def test_an_export_makes_the_same_definitions(group: TestGroup) -> None:
     mqsc(group, *lines)
     after = [*repository.channels.all(), *repository.listeners.all()]
     assert [each.is_same_as(other) for each, other in zip(before, after, strict=True)] == [True] * 3
+
+
+INERT = (
+    "CERTLABL(SOME)", "COMPHDR(SYSTEM)", "COMPMSG(RLE,LZ4FAST)", "DEFCDISP(SHARED)", "DISCINT(60)", "KAINT(10)",
+    "MONCHL(HIGH)", "PUTAUT(CTX)", "RCVDATA(A,B)", "SCYDATA(C)", "SENDDATA(D)", "SSLCAUTH(OPTIONAL)",
+)  # fmt: skip
+
+
+def test_attributes_that_do_nothing_are_kept_shown_and_exported(group: TestGroup) -> None:
+    said = mqsc(group, f"DEFINE CHANNEL(C) CHLTYPE(SVRCONN) {' '.join(INERT)}")
+    assert [each for each in INERT if f"{each} is kept" not in said] == []
+    shown = mqsc(group, "DISPLAY CHANNEL(C) ALL")
+    blank = ("RCVEXIT( )", "SCYEXIT( )", "SENDEXIT( )", "SSLCIPH( )", "SSLPEER( )")
+    assert [each for each in (*INERT, *blank) if each not in shown] == []
+    (before,) = group.repository("QM1").channels.all()
+    lines = export(group.group, read_catalog(group.group), Selection(kinds=("CHANNEL",))).lines
+    mqsc(group, "DELETE CHANNEL(C)")
+    mqsc(group, *lines)
+    (after,) = group.repository("QM1").channels.all()
+    assert after.is_same_as(before)
+
+
+def test_pcf_has_attributes_that_do_nothing_and_refuses_others(group: TestGroup) -> None:
+    asked = Asked(group)
+    name: dict[int, Any] = {Param.CHANNEL_NAME: "C"}
+    values = {Param.MSG_COMPRESSION: [1, 2], Param.KEEP_ALIVE_INTERVAL: -1, Param.SEND_EXIT_USER_DATA: ["A", "B"]}
+    blank = {Param.SSL_CIPHER_SPEC: "", Param.RCV_EXIT_NAME: "", Param.SEC_EXIT_NAME: ""}
+    asked.items(PCFCommand.CREATE_CHANNEL, name | {Param.CHANNEL_TYPE: 7} | values | blank)
+    (shown,) = asked.items(PCFCommand.INQUIRE_CHANNEL, name)
+    assert {key: shown[key] for key in values} == values
+    assert (shown[Param.SSL_CIPHER_SPEC], shown[Param.RCV_EXIT_NAME]) == ("", [])
+    wanted = name | {Param.CHANNEL_TYPE: 7, Param.SSL_CIPHER_SPEC: "ANY_TLS12"}
+    reason, about = asked.reason(PCFCommand.CHANGE_CHANNEL, wanted)
+    assert (reason, about) == (MQRCCF.PARM_VALUE_ERROR, Param.SSL_CIPHER_SPEC)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *("COMPMSG(GZIP)", "COMPHDR(RLE)", "KAINT(-2)", "KAINT(100000)", "DISCINT(1000000)", "SSLCAUTH(YES)"),
+        *("DEFCDISP(ALL)", "PUTAUT(ALL)", "MONCHL(YES)", f"SCYDATA({'A' * 33})", f"CERTLABL({'A' * 65})"),
+        *(f"SENDDATA(A,{'B' * 33})", "RCVDATA(1,2,3,4,5,6,7,8,9)"),
+    ],
+)
+def test_attributes_that_do_nothing_are_checked(group: TestGroup, wrong: str) -> None:
+    mqsc(group, f"DEFINE CHANNEL(A) CHLTYPE(SVRCONN) {wrong}", status=10)
+    assert group.repository("QM1").channels.all() == []
 
 
 def test_pcf_has_the_same_commands(group: TestGroup) -> None:
