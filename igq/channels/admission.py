@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from igq.channels.client import Client
+from igq.channels.figures import Served
 from igq.operations.listeners import is_channel_stopped
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -34,9 +35,14 @@ class Admitted:
 
 
 class Admission:
-    """Of one server, with the instances of channels that it has."""
+    """Of one server, with the instances of channels that it has.
+
+    Attributes:
+        served: what its clients do.
+    """
 
     def __init__(self, group: Group, qmgr: str) -> None:
+        self.served = Served()
         self._group, self._qmgr = group, qmgr
         self._own: Final = os.geteuid()
         self._instances: Counter[str] = Counter()

@@ -39,10 +39,14 @@ class Hub:
     Args:
         make: makes a client of a socket that was accepted.
         clients_max: more are refused.
+
+    Attributes:
+        on_look: called about once a second, with the time of `time.monotonic`.
     """
 
     def __init__(self, make: Callable[[Hub, socket.socket], Client], clients_max: int) -> None:
         self._make, self._clients_max = make, clients_max
+        self.on_look: Callable[[float], None] = lambda _: None
         self._greenlet, self._thread = getcurrent(), threading.get_ident()
         self._epoll = select.epoll()
         self._known: set[int] = set()
@@ -194,6 +198,7 @@ class Hub:
                 waiting.switch()
         for client in list(self._clients.values()):
             client.look(now_s)
+        self.on_look(now_s)
 
     def _stop(self) -> None:
         self._stops_at_s = time.monotonic() + _STOP_S

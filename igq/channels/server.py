@@ -9,6 +9,7 @@ from typing import Final
 
 from igq.channels.admission import Admission
 from igq.channels.client import client_of
+from igq.channels.figures import Teller
 from igq.channels.hub import Hub
 from igq.channels.session import Session
 from igq.channels.transport import Client
@@ -20,12 +21,15 @@ CLIENTS_MAX: Final = 10_000
 _DESCRIPTORS: Final = 4
 
 
-def serve(group: Group, qmgr: str, listening: socket.socket, on_start: Callable[[Hub], object]) -> None:
+def serve(
+    group: Group, qmgr: str, listening: socket.socket, on_start: Callable[[Hub], object], listener: str = ""
+) -> None:
     """Serve until the hub is stopped.
 
     Args:
         on_start: called with the hub before it runs.
         listening: where clients connect; the manager has it, too, and waits there when no server runs.
+        listener: the listener that this is; empty for the unix socket.
     """
     _allow_descriptors()
     admission = Admission(group, qmgr)
@@ -37,6 +41,7 @@ def serve(group: Group, qmgr: str, listening: socket.socket, on_start: Callable[
         return Client(hub, accepted, Session(group, qmgr, client_of(accepted), admission))
 
     hub = Hub(make, CLIENTS_MAX)
+    hub.on_look = Teller(group, qmgr, listener, admission.served, hub.aside).look
     group.wait_of_connections = hub.wait
     hub.listen(listening)
     on_start(hub)

@@ -10,6 +10,7 @@ from igq.channels.admission import Admission, Admitted
 from igq.channels.callbacks import STOPPING, Events
 from igq.channels.calls import CALLS, Arguments, Reply
 from igq.channels.client import Client
+from igq.channels.figures import ClientFigures
 from igq.channels.frames import Frame, Verb, packed
 from igq.channels.handles import Handles
 from igq.channels.structures import Given, padded_name
@@ -43,16 +44,19 @@ class Session:
     Attributes:
         is_over: the client has disconnected.
         admitted: the client's limits, after it has connected.
+        figures: what it does.
     """
 
     def __init__(self, group: Group, qmgr: str, client: Client, admission: Admission) -> None:
         self._group, self._qmgr, self._client, self._admission = group, qmgr, client, admission
         self.admitted: Admitted | None = None
+        self.figures = ClientFigures()
         self._handles = Handles()
         self.events = Events(self._handles, self.answer)
         self.connection: Connection | None = None
         self.is_over = False
         self._is_gone = False
+        self._token = ""
         #: The id of the request that is under way; 0: none is.
         self.current = 0
         self._canceled: set[int] = set()
@@ -114,6 +118,7 @@ class Session:
     def answer(self, frame: Frame) -> bytes:
         """Make the call of a request. Returns its reply, or nothing for a verb without one."""
         self.current = frame.id
+        self.figures.is_getting = frame.verb == Verb.GET
         try:
             numbers, blobs = self._called(frame)
         except MQIError as error:
@@ -123,6 +128,7 @@ class Session:
         finally:
             self._canceled.discard(frame.id)
             self.current = 0
+            self.figures.called()
         if frame.verb == Verb.PUT_ASYNC:
             return b""
         return packed(frame.id, frame.verb, [int(number) for number in numbers], blobs)
@@ -171,6 +177,9 @@ class Session:
             return (comp_code, reason), ()
         made.is_wait_canceled = self._is_canceled
         self.connection = made
+        self.figures.channel = admitted.client.channel
+        self._token = made.token
+        self._admission.served.begin(made.token, self.figures)
         numbers = (comp_code, reason, admitted.heartbeat_s, admitted.max_message)
         return numbers, (options.returned(), made.qmgr_name.encode().ljust(Q_MGR_NAME_LENGTH))
 
@@ -187,6 +196,7 @@ class Session:
         admitted, self.admitted = self.admitted, None
         if admitted is not None:
             self._admission.leave(admitted)
+            self._admission.served.end(self._token)
 
     def end(self) -> None:
         """End the connection of a client that is gone: what it has not committed is backed out."""

@@ -150,6 +150,7 @@ class Client:
             self._end_now()
             return
         self._heard_s = time.monotonic()
+        self._session.figures.received += len(data)
         self._reader.feed(data)
         self._take_frames()
 
@@ -229,6 +230,7 @@ class Client:
     # -- sending -------------------------------------------------------------------------------------------------------
 
     def _send(self, data: bytes) -> None:
+        self._session.figures.sent += len(data)
         if not self._to_send:
             try:
                 sent = self._socket.send(data)

@@ -24,9 +24,9 @@ _LOOPBACK: Final = "127.0.0.1"
 class _Door:
     """A listening socket, and the server that is started when somebody connects there."""
 
-    def __init__(self, listening: socket.socket, qmgr: str, say: Callable[..., None]) -> None:
+    def __init__(self, listening: socket.socket, qmgr: str, say: Callable[..., None], listener: str = "") -> None:
         self.listening = listening
-        words = python_command("igq.channels", qmgr, str(os.getpid()))
+        words = python_command("igq.channels", qmgr, str(os.getpid()), listener)
         self._server = KeptChild("channels", words, say, "IGQ0110E", _DELAYS_S, listening)
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class Channels:
             self._say("IGQ0112E", listener=name, port=place["port"], error=why)
             self._listeners[name] = dict(place), None
             return {"state": "STOPPED", "error": why}
-        self._listeners[name] = dict(place), _Door(listening, self._qmgr, self._say)
+        self._listeners[name] = dict(place), _Door(listening, self._qmgr, self._say, name)
         address, port = listening.getsockname()[:2]
         self._say("IGQ0113I", listener=name, address=address, port=port)
         since = datetime.now(UTC).strftime("%Y-%m-%d %H.%M.%S")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from igq.agent.queues.tags import serving_among
 from igq.monitoring.metrics import METRICS
+from igq.operations.listeners import channel_figures
 from igq.operations.queue_figures import FIGURES, figures_of
 from igq.operations.status import structure_state_of
 from recovery.report import from_record, in_order
@@ -78,6 +79,7 @@ class GroupCollector:
         figures = self._reader.read()
         _queues(figures, self._group.name, add)
         self._managers(figures, add)
+        self._channels(figures, add)
         self._work(figures, add)
         _recoveries(figures, add)
         _leases(figures, add)
@@ -143,6 +145,17 @@ class GroupCollector:
             if member.state in _STATUS:
                 add("igq_qmgr_lease_seconds", name, figures.lease_left_ms(member) / 1000)
             self._agent(figures, member, state in _STATUS, add)
+
+    def _channels(self, figures: GroupFigures, add: _Add) -> None:
+        running = [each for each in figures.members if figures.state_of(each) in _STATUS]
+        for each in channel_figures(self._group, running):
+            labels = (each.qmgr, each.listener, each.channel)
+            add("ibmmq_channel_cur_inst", labels, each.current)
+            add("igq_channel_connections_total", labels, each.clients)
+            add("igq_channel_calls_total", labels, each.calls)
+            add("igq_channel_sent_bytes_total", labels, each.sent)
+            add("igq_channel_received_bytes_total", labels, each.received)
+            add("igq_channel_waiting_gets", labels, each.waiting)
 
     def _agent(self, figures: GroupFigures, member: Member, is_up: bool, add: _Add) -> None:
         reported, name = figures.agents.get(member.name, {}), (member.name,)

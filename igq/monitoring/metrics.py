@@ -18,6 +18,8 @@ QMGR = ("group", "qmgr")
 MOVER = ("group", "qmgr", "queue")
 STRUCTURE = ("group", "structure")
 NODE = ("group", "node")
+#: An empty listener is the unix socket, where a client may come without a channel.
+CHANNEL = ("group", "qmgr", "listener", "channel")
 GROUP = ("group",)
 
 
@@ -68,6 +70,12 @@ _ALL = (
     Metric("igq_mover_state", (*MOVER, "state"), "1 for the state of a mover: STARTING, RUNNING, STANDBY or RETRY"),
     Metric("igq_mover_next_retry_seconds", MOVER, "Seconds to the mover's next retry; absent if it is not in RETRY"),
     Metric("igq_mover_delivered_total", MOVER, "Messages that the mover delivered since it started"),
+    Metric("ibmmq_channel_cur_inst", CHANNEL, "Clients that are connected by the channel"),
+    Metric("igq_channel_connections_total", CHANNEL, "Clients that have connected since the channel server started"),
+    Metric("igq_channel_calls_total", CHANNEL, "Calls of the MQI that they made"),
+    Metric("igq_channel_sent_bytes_total", CHANNEL, "Bytes that were sent to them"),
+    Metric("igq_channel_received_bytes_total", CHANNEL, "Bytes that they sent"),
+    Metric("igq_channel_waiting_gets", CHANNEL, "Gets of theirs that wait for a message"),
     Metric("igq_hop_latency_seconds", GROUP, "Mean time between put and hop of the latest hops in the journals"),
     Metric("igq_hop_latency_max_seconds", GROUP, "The longest of them"),
     Metric("igq_units_of_work", QMGR, "Units of work that are open"),

@@ -1,14 +1,16 @@
-"""START and STOP of listeners and channels, and how they stand: asks a running manager through the group.
+"""START and STOP of listeners and channels, how they stand, and figures of their clients (`igq.channels.figures`).
 
-The manager is told, and learns it with its next renewal at the latest. A manager that starts starts the listeners whose
-CONTROL says so, and all channels. A channel server asks the group whether a channel is stopped.
+START and STOP tell a running manager through the group, and it learns that with its next renewal at the latest. A
+manager that starts starts the listeners whose CONTROL says so, and all channels. A channel server asks the group
+whether a channel is stopped.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from igq.operations.command_service import running_member
 from sharedq.members.group import Group, Member
@@ -17,11 +19,44 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.server_channels import Listener
 from sharedq.scripts.members import member_state_call
+from sharedq.scripts.reads import figures_of_channels
 
 #: The group knows of a manager, for each listener, where it shall listen (nothing: it shall not), and its state.
 _WANTED, _TOLD = "listener_wanted:", "listener:"
 #: The group knows of a manager which channels take no connections.
 _STOPPED = "channel_stopped:"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelFigures:
+    """A channel at one listener of a manager, since its server started.
+
+    Attributes:
+        listener: empty for the unix socket. ``channel``: empty for its clients that have named none.
+        clients: so far. ``current``: of these, those that are there.
+        waiting: gets that wait for a message.
+    """
+
+    qmgr: str
+    listener: str
+    channel: str
+    clients: int
+    current: int
+    calls: int
+    sent: int
+    received: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionFigures:
+    """A connection by a channel. ``last_ms``: when its latest call had ended; 0: it has made none."""
+
+    calls: int = 0
+    sent: int = 0
+    received: int = 0
+    began_ms: int = 0
+    last_ms: int = 0
 
 
 def wanted_by(listeners: Iterable[Listener]) -> dict[str, Any]:
@@ -91,3 +126,26 @@ def _tell(group: Group, qmgr: str, member: Member, told: Mapping[str, Any]) -> N
     if group.call(*member_state_call(group.keys, qmgr, member.incarnation, changes))[0]:
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", qmgr, "it has meanwhile ended or been restarted")
     tell(group, [member.token])
+
+
+def channel_figures(group: Group, members: Iterable[Member]) -> list[ChannelFigures]:
+    """Return the figures of the channels of these managers. Raises MQIError: 2009."""
+    return [
+        ChannelFigures(qmgr, listener, channel, *numbers)
+        for qmgr, listener, told in _figures(group, members, "channels")
+        for channel, numbers in sorted(told.items())
+    ]
+
+
+def connection_figures(group: Group, member: Member) -> dict[str, ConnectionFigures]:
+    """Return the figures of a manager's connections by channels, by token. Raises MQIError: 2009."""
+    told = _figures(group, [member], "connections")
+    return {token: ConnectionFigures(*numbers) for _, _, its in told for token, numbers in its.items()}
+
+
+def _figures(
+    group: Group, members: Iterable[Member], field: Literal["channels", "connections"]
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    servers = [(each.name, listener) for each in members for listener in ("", *listener_states(each))]
+    for (qmgr, listener), text in zip(servers, figures_of_channels(group, group.keys, servers, field), strict=True):
+        yield qmgr, listener, json.loads(text) if text else {}

@@ -110,6 +110,12 @@ class AdminKeys:
     listeners: str
     #: Prefix: the token of a manager's incarnation or of a process is appended.
     news: str
+    #: Prefix: a manager and one of its listeners are appended, with a blank between.
+    served: str
+
+    def served_at(self, qmgr: str, listener: str) -> str:
+        """Return the key of the figures of a channel server; *listener* is empty for that of the unix socket."""
+        return f"{self.served}{qmgr} {listener}"
 
 
 @lru_cache(maxsize=1024)
@@ -202,4 +208,5 @@ def admin_keys(group: str) -> AdminKeys:
         channels=f"{tag}:chl",
         listeners=f"{tag}:lstr",
         news=f"{tag}:news:",
+        served=f"{tag}:served:",
     )

@@ -86,6 +86,14 @@ def agent_state_call(keys: AdminKeys, process: str, state: str) -> ScriptCall:
     return "admin/agent_state", (keys.agents, keys.processes, keys.fence), (process, state)
 
 
+def channel_figures_call(
+    keys: AdminKeys, qmgr: str, listener: str, incarnation: int, channels: str, connections: str, *, kept_s: int
+) -> ScriptCall:
+    """Record the figures of a channel server, for people to see: JSON for each channel, and for each connection."""
+    script_keys = (keys.served_at(qmgr, listener), keys.fence)
+    return "admin/channel_figures", script_keys, (qmgr, incarnation, channels, connections, kept_s)
+
+
 def claim_job_call(keys: AdminKeys, job: str, interval_ms: int) -> ScriptCall:
     """Ask for a job of the whole group that no other manager has done within *interval_ms*."""
     return "admin/claim_job", (keys.group,), (job, interval_ms)

@@ -87,6 +87,17 @@ def agent_states(reader: Reader, keys: AdminKeys) -> dict[bytes, bytes]:
     return _hash(reader, keys.agents)
 
 
+def figures_of_channels(
+    reader: ManyReader,
+    keys: AdminKeys,
+    servers: Sequence[tuple[str, str]],
+    field: Literal["channels", "connections"],
+) -> list[bytes | None]:
+    """Return what channel servers tell of their channels, or connections, JSON. A server: a manager and a listener."""
+    commands = [(b"HGET", keys.served_at(*server).encode(), field.encode()) for server in servers]
+    return reader.commands(keys.members, commands)
+
+
 def owner_entries(reader: Reader, keys: AdminKeys) -> dict[bytes, bytes]:
     """Return what the group knows of each connection, JSON by its token."""
     return _hash(reader, keys.owners)

@@ -7,6 +7,7 @@ Source: IBM MQ reference, "START LISTENER", "STOP LISTENER", "DISPLAY LSSTATUS",
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from igq.mqsc import messages
@@ -16,7 +17,15 @@ from igq.mqsc.language.parameters import keywords
 from igq.mqsc.language.parser import Command
 from igq.mqsc.records import Shown, found_or_nothing, read_request, shown, shown_attributes, two_columns
 from igq.operations.command_service import running_member
-from igq.operations.listeners import is_channel_stopped, listener_states, start_listener, stop_listener, switch_channel
+from igq.operations.listeners import (
+    ConnectionFigures,
+    connection_figures,
+    is_channel_stopped,
+    listener_states,
+    start_listener,
+    stop_listener,
+    switch_channel,
+)
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.names import matches
@@ -25,6 +34,8 @@ from sharedq.objects.repository import Repository
 from sharedq.objects.store.connections import ConnectionInfo, told_connections
 
 _SCOPES = ("CMDSCOPE",)
+#: IBM MQ shows no greater number.
+_MOST = 999_999_999
 
 
 def start(command: Command, repository: Repository) -> list[str]:
@@ -82,12 +93,13 @@ def display_listener_status(command: Command, repository: Repository) -> list[st
 def display_channel_status(command: Command, repository: Repository) -> list[str]:
     """DISPLAY CHSTATUS: a record for each connection of a program by a channel, and one for each that is stopped."""
     group, qmgr = repository.group, repository.qmgr or ""
-    details = running_member(group, qmgr).details
-    stopped = [each.name for each in repository.channels.all() if is_channel_stopped(details, each.name)]
+    member = running_member(group, qmgr)
+    figures = connection_figures(group, member)
+    stopped = [each.name for each in repository.channels.all() if is_channel_stopped(member.details, each.name)]
     running = [each for each in told_connections(group, qmgr) if each.channel]
     records = [
-        *(_channel_record(name, "STOPPED", qmgr) for name in stopped),
-        *(_channel_record(each.channel, "RUNNING", qmgr, each) for each in running),
+        *(_stopped_record(qmgr, name) for name in stopped),
+        *(_running_record(qmgr, each, figures.get(each.token, ConnectionFigures())) for each in running),
     ]
     return _displayed(command, records)
 
@@ -130,12 +142,28 @@ def _listener_record(name: str, state: Mapping[str, Any], defined: Listener | No
     yield shown("QMNAME", qmgr)
 
 
-def _channel_record(name: str, status: str, qmgr: str, of: ConnectionInfo | None = None) -> Iterator[Shown]:
+def _stopped_record(qmgr: str, name: str) -> Iterator[Shown]:
     yield shown("CHSTATUS", name)
     yield shown("CHLTYPE", "SVRCONN")
-    yield shown("CONNAME", of.address if of else "")
-    yield shown("STATUS", status)
-    yield shown("MCAUSER", of.user if of else "")
-    yield shown("RAPPLTAG", of.appl_name if of else "")
-    yield shown("CONN", of.token if of else "")
+    yield shown("STATUS", "STOPPED")
+    yield shown("QMNAME", qmgr)
+
+
+def _running_record(qmgr: str, of: ConnectionInfo, figures: ConnectionFigures) -> Iterator[Shown]:
+    yield shown("CHSTATUS", of.channel)
+    yield shown("CHLTYPE", "SVRCONN")
+    yield shown("CONNAME", of.address)
+    yield shown("STATUS", "RUNNING")
+    yield shown("MCAUSER", of.user)
+    yield shown("RAPPLTAG", of.appl_name)
+    yield shown("CONN", of.token)
+    for keyword, number in (("MSGS", figures.calls), ("BYTSSENT", figures.sent), ("BYTSRCVD", figures.received)):
+        yield shown(keyword, min(number, _MOST))
+    for keywords_of, at_ms in ((("CHSTADA", "CHSTATI"), figures.began_ms), (("LSTMSGDA", "LSTMSGTI"), figures.last_ms)):
+        at = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H.%M.%S") if at_ms else " "
+        for keyword, text in zip(keywords_of, at.split(" "), strict=True):
+            yield shown(keyword, text)
+    # Each connection has a socket of its own.
+    yield shown("CURSHCNV", 1)
+    yield shown("MAXSHCNV", 1)
     yield shown("QMNAME", qmgr)

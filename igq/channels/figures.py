@@ -1,0 +1,148 @@
+"""The figures of the clients of a channel server: counted in memory, and told to the group at most once a second.
+
+A call costs no round trip more. A report has an entry for each channel, and one for each client that is there.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from sharedq.members.group import Group
+from sharedq.mqi.errors import MQIError
+from sharedq.redis.deployment import DeploymentError
+from sharedq.scripts.members import channel_figures_call
+
+#: The shortest time between two reports; with many clients it is longer, by as much for each of these.
+PERIOD_S: Final = 1.0
+_CLIENTS_A_PERIOD: Final = 500
+#: Figures that do not change are told again after this time, and are forgotten after that one.
+_REFRESH_S: Final = 20.0
+_KEPT_S: Final = 60
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+@dataclass(slots=True)
+class ClientFigures:
+    """The figures of one client. ``last_ms``: when its latest call had ended; 0: it has made none.
+
+    Attributes:
+        channel: empty for a client of the unix socket that has named none.
+    """
+
+    channel: str = ""
+    calls: int = 0
+    sent: int = 0
+    received: int = 0
+    began_ms: int = field(default_factory=_now_ms)
+    last_ms: int = 0
+    is_getting: bool = False
+
+    def called(self) -> None:
+        """Note that a call has ended."""
+        self.calls += 1
+        self.last_ms = _now_ms()
+        self.is_getting = False
+
+
+@dataclass(slots=True)
+class _Gone:
+    """The figures of the clients of a channel that are there no more."""
+
+    clients: int = 0
+    calls: int = 0
+    sent: int = 0
+    received: int = 0
+
+
+class Served:
+    """The figures of one server. The hub's thread uses them."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, ClientFigures] = {}
+        self._gone: dict[str, _Gone] = {}
+
+    def begin(self, token: str, figures: ClientFigures) -> None:
+        """Count the connection *token*."""
+        self._clients[token] = figures
+
+    def end(self, token: str) -> None:
+        """Keep what a connection has done, for its channel."""
+        figures = self._clients.pop(token, None)
+        if figures is not None:
+            gone = self._gone.setdefault(figures.channel, _Gone())
+            gone.clients += 1
+            gone.calls += figures.calls
+            gone.sent += figures.sent
+            gone.received += figures.received
+
+    def channels(self) -> dict[str, list[int]]:
+        """For each channel: clients so far, and now, calls, bytes sent and received, and gets that wait now."""
+        found = {name: [its.clients, 0, its.calls, its.sent, its.received, 0] for name, its in self._gone.items()}
+        for each in self._clients.values():
+            its = found.setdefault(each.channel, [0] * 6)
+            for position, more in enumerate((1, 1, each.calls, each.sent, each.received, each.is_getting)):
+                its[position] += more
+        return found
+
+    def connections(self) -> dict[str, list[int]]:
+        """For each connection by a channel: calls, bytes sent and received, when it began, and its latest call."""
+        return {
+            token: [each.calls, each.sent, each.received, each.began_ms, each.last_ms]
+            for token, each in self._clients.items()
+            if each.channel
+        }
+
+
+class Teller:
+    """Tells the group the figures of one server.
+
+    Args:
+        listener: the listener whose server this is; empty for that of the unix socket.
+        aside: does a task in another thread.
+    """
+
+    def __init__(
+        self, group: Group, qmgr: str, listener: str, served: Served, aside: Callable[[Callable[[], None]], None]
+    ) -> None:
+        self._group, self._qmgr, self._listener, self._served, self._aside = group, qmgr, listener, served, aside
+        self._told: tuple[str, str] | None = None
+        self._next_s = self._refresh_s = 0.0
+        self._is_telling = False
+        #: Of the manager; 0: not known.
+        self._incarnation = 0
+
+    def look(self, now_s: float) -> None:
+        """Tell what has changed, if it is time. The hub's thread calls this."""
+        if self._is_telling or now_s < self._next_s:
+            return
+        connections = self._served.connections()
+        self._next_s = now_s + PERIOD_S * (1 + len(connections) // _CLIENTS_A_PERIOD)
+        figures = json.dumps(self._served.channels()), json.dumps(connections)
+        if figures != self._told or now_s >= self._refresh_s:
+            self._is_telling = True
+            self._refresh_s = now_s + _REFRESH_S
+            self._aside(partial(self._tell, figures))
+
+    def _tell(self, figures: tuple[str, str]) -> None:
+        try:
+            member = None if self._incarnation else self._group.member(self._qmgr)
+            incarnation = member.incarnation if member is not None else self._incarnation
+            call = channel_figures_call(
+                self._group.keys, self._qmgr, self._listener, incarnation, *figures, kept_s=_KEPT_S
+            )
+            is_told = not self._group.call(*call)[0]
+            self._incarnation = incarnation if is_told else 0
+            self._told = figures if is_told else None
+        except (MQIError, DeploymentError):
+            # The next look tries again, and the calls of clients notice what is wrong with Redis.
+            self._told = None
+        finally:
+            self._is_telling = False
