@@ -6,10 +6,13 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from igq.errors import CommandError
+from igq.manager.channel_child import socket_path
 from igq.rehearsal.load.processes.children import CONSUMER, PUTTER, Child, Manager, Program
 from igq.rehearsal.load.processes.forked import ProgramStarter
 from igq.rehearsal.load.processes.watch import Watch
@@ -24,6 +27,8 @@ from igq.rehearsal.load.view import Backlog, read_backlog
 from sharedq.members.group import Group
 from sharedq.settings.values import Settings
 
+#: The load programs of a manager: kind, and queue.
+PROGRAMS = ((CONSUMER, PRIVATE_QUEUE), (CONSUMER, SHARED_QUEUE), (PUTTER, ""))
 AnyChild = TypeVar("AnyChild", bound=Child)
 
 _START_TIMEOUT_S = 90.0
@@ -86,6 +91,9 @@ class Scene:
         self._children: list[Child] = []
         #: By manager; one for all if they share a machine.
         self._starters: dict[str, ProgramStarter] = {}
+        #: The names of programs that connect through channels, and what starts them.
+        self._clients: Collection[str] = ()
+        self._client_starter: ProgramStarter | None = None
 
     def __enter__(self) -> Scene:
         return self
@@ -106,13 +114,13 @@ class Scene:
             raise CommandError(
                 f"group {self.settings.group} already exists in this Redis; set IGQ_GROUP to a name not in use"
             )
-        errors = self.directory / "programs.err"
         with interrupts_held():
             if self.machines is None:
-                self._starters = dict.fromkeys(QMGRS, ProgramStarter(self.environment, errors))
+                self._starters = dict.fromkeys(QMGRS, ProgramStarter(self.environment, self._program_errors))
             else:
                 for name in QMGRS:
-                    self._starters[name] = ProgramStarter(self.environment, errors, self.machines.enter(name))
+                    enter = self.machines.enter(name)
+                    self._starters[name] = ProgramStarter(self.environment, self._program_errors, enter)
 
     def start_managers(self, names: Iterable[str] = QMGRS) -> None:
         """Start managers together and wait until they are ready."""
@@ -140,21 +148,31 @@ class Scene:
         """Define the queues of the run. *shared* names another structure, for the queue that all managers drain."""
         define_queues(self.group, self.settings.default_structure, shared)
 
-    def start_load(self) -> None:
-        """Start a putter and two consumers on every manager."""
+    def start_load(self, clients: Collection[str] = ()) -> None:
+        """Start a putter and two consumers on every manager. *clients* names those that connect through its channel."""
+        self._clients = clients
+        if clients:
+            with interrupts_held():
+                # They know neither where Redis is nor where its URL could be read.
+                self._client_starter = ProgramStarter(_environment_without_settings(), self._program_errors)
         for qmgr in QMGRS:
             self.start_programs(qmgr)
 
     def start_programs(self, qmgr: str) -> None:
         """Start the load programs of one manager that are not running."""
-        for kind, queue_name in ((CONSUMER, PRIVATE_QUEUE), (CONSUMER, SHARED_QUEUE), (PUTTER, "")):
-            name = f"{qmgr}-{queue_name or kind}"
+        for kind, queue_name in PROGRAMS:
+            name = program_name(qmgr, kind, queue_name)
             running = self.programs.get(name)
             if name in self.watch.finished or (running is not None and running.is_running):
                 continue
             options = Options(name, qmgr, self.directory, self.source, queue_name, self._is_history_kept)
+            starter = self._starters[qmgr]
+            if name in self._clients:
+                assert self._client_starter is not None
+                starter = self._client_starter
+                options = replace(options, channel=str(socket_path(self.settings, qmgr)))
             with interrupts_held():
-                self.programs[name] = self._own(Program(kind, options, self._starters[qmgr], self.watch.events))
+                self.programs[name] = self._own(Program(kind, options, starter, self.watch.events))
             self._send_pace(self.programs[name])
 
     # -- watching ------------------------------------------------------------------------------------------------
@@ -296,12 +314,17 @@ class Scene:
                 child.kill()
             for child in self._children:
                 child.wait()
-            for starter in set(self._starters.values()):
-                starter.close()
+            for starter in {*self._starters.values(), self._client_starter}:
+                if starter is not None:
+                    starter.close()
             self.timeline.close()
             self.group.leave()
 
     # -- inside --------------------------------------------------------------------------------------------------
+
+    @property
+    def _program_errors(self) -> Path:
+        return self.directory / "programs.err"
 
     def _send_pace(self, program: Program) -> None:
         if program.kind == PUTTER:
@@ -312,14 +335,23 @@ class Scene:
         return child
 
 
+def program_name(qmgr: str, kind: str, queue_name: str) -> str:
+    """Return the name of a load program."""
+    return f"{qmgr}-{queue_name or kind}"
+
+
 def environment_of(settings: Settings) -> dict[str, str]:
     """Return the environment that gives children exactly *settings*, whatever the runner's environment says."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("IGQ_")}
+    env = _environment_without_settings()
     for name in type(settings).model_fields:
         value = getattr(settings, name)
         if value is not None:
             env[f"IGQ_{name.upper()}"] = str(value).lower() if isinstance(value, bool) else str(value)
     return env
+
+
+def _environment_without_settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("IGQ_")}
 
 
 @contextlib.contextmanager

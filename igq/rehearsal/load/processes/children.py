@@ -28,6 +28,8 @@ from igq.rehearsal.load.programs.program import Options
 PUTTER, CONSUMER = "putter", "consumer"
 #: The line with which a manager says that it is ready.
 _READY_ID = "CSQ9022I"
+#: In the command line of a channel server.
+_CHANNELS_MODULE = b"igq.channels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +131,32 @@ class Manager(Child):
 
         super().__init__(name, start, directory, events)
 
+    def channel_servers(self) -> list[int]:
+        """Return the process ids of its channel servers, which are its children. On Linux only."""
+        found = []
+        for path in Path(f"/proc/{self.pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += [int(pid) for pid in path.read_text("ascii").split()]
+        return [pid for pid in found if _is_channel_server(pid)]
+
+    def signal_channel_servers(self, number: int) -> list[int]:
+        """Send a signal to its channel servers. Returns their process ids."""
+        pids = self.channel_servers()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        return pids
+
     def _hear(self, line: str) -> None:
         if _READY_ID in line:
             self._events.put(Event(self, "ready", {"line": line}))
+
+
+def _is_channel_server(pid: int) -> bool:
+    try:
+        return _CHANNELS_MODULE in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 class Program(Child):
@@ -139,16 +164,23 @@ class Program(Child):
 
     Attributes:
         kind: putter or consumer.
-        owner: token of its connection, once there is one.
+        owner: token of its connection, once there is one; empty for one that connects through a channel.
+        attached: how many times it has connected.
         progress: its last report.
     """
 
     def __init__(self, kind: str, options: Options, starter: ProgramStarter, events: Events) -> None:
         self.kind, self.options = kind, options
         self.owner = ""
+        self.attached = 0
         self.progress: Mapping[str, int] = {}
         start = partial(starter.start, kind, options.arguments())
         super().__init__(options.name, start, options.directory, events)
+
+    @property
+    def is_client(self) -> bool:
+        """Whether the program connects through its manager's channel."""
+        return bool(self.options.channel)
 
     @property
     def qmgr(self) -> str:
@@ -164,6 +196,7 @@ class Program(Child):
             return
         if kind == "attached":
             self.owner = details["owner"]
+            self.attached += 1
         elif kind == "progress":
             self.progress = details
         self._events.put(Event(self, kind, details))

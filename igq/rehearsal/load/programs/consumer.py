@@ -9,15 +9,24 @@ from __future__ import annotations
 import random
 import time
 
-from igq.rehearsal.load.programs.attachment import STRUCTURE_FAILED, attached, is_passing, pause
+from igq.rehearsal.load.programs.attachment import (
+    STRUCTURE_FAILED,
+    AnyConnection,
+    AnyMessage,
+    AnyQueue,
+    attached,
+    is_passing,
+    owner_of,
+    pause,
+    unit_of,
+)
+from igq.rehearsal.load.programs.channel import ClientQueue
 from igq.rehearsal.load.programs.control import Control
 from igq.rehearsal.load.programs.program import Options
 from igq.rehearsal.load.programs.whole_groups import is_last, wholeness
 from igq.rehearsal.load.records import LineFile, last_row, now_ms
 from igq.rehearsal.load.rows.plan import IGQ, PRIVATE_QUEUE, SHARED, UNIT_DEPARTURES, correl_id
 from sharedq import MQIError
-from sharedq.api import Queue, QueueManagerConnection
-from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
@@ -57,7 +66,7 @@ class Consumer:
         while True:
             try:
                 # With its tag, this consumer waits until its predecessor's gets are back in their places.
-                with attached(self._options.qmgr, self._options.name, is_serialized=self._is_private) as connection:
+                with attached(self._options, is_serialized=self._is_private) as connection:
                     self._drain(connection)
                 self._control.progress(is_last=True, got=self._got)
                 self._control.tell("finished")
@@ -69,8 +78,8 @@ class Consumer:
                 if error.reason in STRUCTURE_FAILED:
                     pause()
 
-    def _drain(self, connection: QueueManagerConnection) -> None:
-        self._control.tell("attached", owner=connection.connection.token)
+    def _drain(self, connection: AnyConnection) -> None:
+        self._control.tell("attached", owner=owner_of(connection))
         options = OpenOption.INPUT_EXCLUSIVE if self._is_private else OpenOption.INPUT_SHARED
         queue = connection.open(self._options.queue, options)
         while True:
@@ -90,16 +99,22 @@ class Consumer:
             self._control.checkpoint(puts=0, gets=len(messages))
             self._commit(connection, messages)
 
-    def _get_batch(self, queue: Queue) -> list[Message]:
+    def _get_batch(self, queue: AnyQueue) -> list[AnyMessage]:
         with self._history.call("MQGET", queue=queue.name) as result:
-            messages = queue.get_many(BATCH, GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=_WAIT_MS)
+            options = GetOption.SYNCPOINT | GetOption.WAIT
+            messages: list[AnyMessage] = []
+            if isinstance(queue, ClientQueue) and not self._is_private:
+                # It gets one message after the other, and other consumers would get some between them.
+                messages += queue.get_groups(BATCH, options, wait_ms=_WAIT_MS, rest_ms=_REST_MS)
+            else:
+                messages += queue.get_many(BATCH, options, wait_ms=_WAIT_MS)
             result["messages"] = len(messages)
         return messages
 
-    def _make_whole(self, queue: Queue, messages: list[Message]) -> bool:
+    def _make_whole(self, queue: AnyQueue, messages: list[AnyMessage]) -> bool:
         """Get the missing messages of the batch's groups. False if that is impossible now."""
         found = wholeness(message.md for message in messages)
-        if found.is_headless:
+        if found.is_headless or (found.missing and isinstance(queue, ClientQueue)):
             return False
         for group, first in found.missing:
             seq = first
@@ -116,7 +131,7 @@ class Consumer:
                 seq += 1
         return True
 
-    def _get_member(self, queue: Queue, group: bytes, seq: int) -> Message:
+    def _get_member(self, queue: AnyQueue, group: bytes, seq: int) -> AnyMessage:
         with self._history.call("MQGET by CorrelId", queue=queue.name, seq=seq):
             return queue.get(
                 GetOption.SYNCPOINT | GetOption.WAIT,
@@ -125,15 +140,15 @@ class Consumer:
                 match_options=MatchOption.MATCH_CORREL_ID,
             )
 
-    def _give_back(self, connection: QueueManagerConnection) -> None:
+    def _give_back(self, connection: AnyConnection) -> None:
         with self._history.call("MQBACK"):
             connection.backout()
         self._given_back += 1
         longest_s = min(_PAUSE_MAX_S, 0.02 * 2**self._given_back)
         time.sleep(longest_s * (0.5 + random.random() / 2))
 
-    def _commit(self, connection: QueueManagerConnection, messages: list[Message]) -> None:
-        unit = connection.connection.unit.id
+    def _commit(self, connection: AnyConnection, messages: list[AnyMessage]) -> None:
+        unit = unit_of(connection)
         try:
             with self._history.call(
                 "MQCMIT",
@@ -149,7 +164,7 @@ class Consumer:
         self._got += len(messages)
         self._control.progress(got=self._got)
 
-    def _record(self, messages: list[Message], outcome: str) -> None:
+    def _record(self, messages: list[AnyMessage], outcome: str) -> None:
         at_ms, options, first = now_ms(), self._options, self._order + 1
         self._records.write(
             {
@@ -168,7 +183,7 @@ class Consumer:
         self._order += len(messages)
 
 
-def _identifiers(messages: list[Message]) -> list[tuple[str, str]]:
+def _identifiers(messages: list[AnyMessage]) -> list[tuple[str, str]]:
     """Return CorrelId and MsgId of each message, for the history."""
     return [(message.md.correl_id.hex(), message.md.msg_id.hex()) for message in messages]
 

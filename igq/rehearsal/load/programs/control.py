@@ -15,6 +15,7 @@ import threading
 import time
 from typing import Any
 
+from igq.rehearsal.load.programs.attachment import AnyConnection
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.errors import MQIError
 
@@ -59,13 +60,13 @@ class Control:
             self.tell("holding", puts=puts, gets=gets)
             self._may_go.wait()
 
-    def commit(self, connection: QueueManagerConnection) -> None:
+    def commit(self, connection: AnyConnection) -> None:
         """Commit. If told to prepare, prepare, report that, wait to be released or killed, and commit what is in doubt.
 
         Raises:
             MQIError: as the call does.
         """
-        if not self._prepares.is_set():
+        if not (self._prepares.is_set() and isinstance(connection, QueueManagerConnection)):
             connection.commit()
             return
         self._prepares.clear()

@@ -26,6 +26,7 @@ class Options:
         directory: of the run.
         queue: the queue that a consumer drains.
         is_history_kept: write every call to history-NAME.jsonl.
+        channel: the unix socket of the manager's channel by which the program connects; empty: it uses Redis itself.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Options:
     source: Source
     queue: str
     is_history_kept: bool
+    channel: str = ""
 
     def history(self) -> History:
         """The program's history."""
@@ -43,13 +45,14 @@ class Options:
     def arguments(self) -> list[str]:
         """Return the command line that `run_program` reads."""
         given = ["--name", self.name, "--qmgr", self.qmgr, "--run", str(self.directory), "--source", str(self.source)]
-        return [*given, "--queue", self.queue, *(["--history"] if self.is_history_kept else [])]
+        given += ["--queue", self.queue, "--channel", self.channel]
+        return [*given, *(["--history"] if self.is_history_kept else [])]
 
 
 def run_program(main: Callable[[Options], None], arguments: Sequence[str]) -> int:
     """Parse the command line and run. Reports an error in one line. Returns the exit status."""
     parser = argparse.ArgumentParser(description="A program of igq's demo and drills; they start it themselves.")
-    for option in ("--name", "--qmgr", "--run", "--source", "--queue"):
+    for option in ("--name", "--qmgr", "--run", "--source", "--queue", "--channel"):
         parser.add_argument(option, default="")
     parser.add_argument("--history", action="store_true")
     given = parser.parse_args(arguments)
@@ -58,7 +61,7 @@ def run_program(main: Callable[[Options], None], arguments: Sequence[str]) -> in
     # Ctrl-C is for the runner, which ends its programs in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source = Source.parse(given.source)
-    options = Options(given.name, given.qmgr, Path(given.run), source, given.queue, given.history)
+    options = Options(given.name, given.qmgr, Path(given.run), source, given.queue, given.history, given.channel)
     try:
         main(options)
     except (MQIError, DeploymentError, CommandError) as error:

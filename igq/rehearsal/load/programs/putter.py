@@ -12,14 +12,22 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from igq.rehearsal.load.programs.attachment import STRUCTURE_FAILED, attached, is_passing, pause
+from igq.rehearsal.load.programs.attachment import (
+    STRUCTURE_FAILED,
+    AnyConnection,
+    AnyQueue,
+    attached,
+    is_passing,
+    owner_of,
+    pause,
+    unit_of,
+)
 from igq.rehearsal.load.programs.control import Control
 from igq.rehearsal.load.programs.program import Options
 from igq.rehearsal.load.records import LineFile, last_row, now_ms
 from igq.rehearsal.load.rows.departures import NEXT_QMGR
 from igq.rehearsal.load.rows.plan import IGQ, PRIVATE_QUEUE, SHARED, SHARED_QUEUE, Copy, units_of_work
 from sharedq import MQIError
-from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, Persistence, PutOption
 from sharedq.mqi.structures import MQMD
 
@@ -48,7 +56,7 @@ class Putter:
         """
         while True:
             try:
-                with attached(self._options.qmgr, self._options.name, is_serialized=True) as connection:
+                with attached(self._options, is_serialized=True) as connection:
                     self._put_rest(connection)
                 self._control.progress(is_last=True, put=self._put)
                 self._control.tell("finished")
@@ -60,10 +68,10 @@ class Putter:
                 if error.reason in _TRY_AGAIN:
                     pause()
 
-    def _put_rest(self, connection: QueueManagerConnection) -> None:
+    def _put_rest(self, connection: AnyConnection) -> None:
         qmgr = self._options.qmgr
         target = NEXT_QMGR[qmgr]
-        self._control.tell("attached", owner=connection.connection.token)
+        self._control.tell("attached", owner=owner_of(connection))
         status = connection.open(STATUS_QUEUE, OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE)
         departures = connection.open(PRIVATE_QUEUE, OpenOption.OUTPUT, qmgr_name=target)
         flights = connection.open(SHARED_QUEUE, OpenOption.OUTPUT)
@@ -85,11 +93,11 @@ class Putter:
 
     def _put_unit(
         self,
-        connection: QueueManagerConnection,
+        connection: AnyConnection,
         number: int,
         copies: list[Copy],
         bodies: list[bytes],
-        queues: tuple[Queue, Queue, Queue],
+        queues: tuple[AnyQueue, AnyQueue, AnyQueue],
     ) -> None:
         departures, flights, status = queues
         call = self._history.call
@@ -103,7 +111,7 @@ class Putter:
             self._put_status(status, number)
         self._control.checkpoint(puts=len(copies) + 1, gets=int(number > 1))
         try:
-            with call("MQCMIT", unit=number, unit_of_work=connection.connection.unit.id):
+            with call("MQCMIT", unit=number, unit_of_work=unit_of(connection)):
                 self._control.commit(connection)
         except MQIError as error:
             if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.OUTCOME_MIXED):
@@ -114,7 +122,7 @@ class Putter:
     def _status_selection(self) -> MQMD:
         return MQMD(correl_id=self._options.name.encode().ljust(24, b"\0"))
 
-    def _read_status(self, status: Queue) -> int:
+    def _read_status(self, status: AnyQueue) -> int:
         try:
             with self._history.call("MQGET browse", queue=STATUS_QUEUE):
                 found = status.get(
@@ -126,11 +134,11 @@ class Putter:
             return 0
         return int(json.loads(found.body)["units_done"])
 
-    def _take_status(self, status: Queue, *, is_expected: bool) -> None:
+    def _take_status(self, status: AnyQueue, *, is_expected: bool) -> None:
         if is_expected:
             status.get(GetOption.SYNCPOINT, match=self._status_selection(), match_options=MatchOption.MATCH_CORREL_ID)
 
-    def _put_status(self, status: Queue, number: int) -> None:
+    def _put_status(self, status: AnyQueue, number: int) -> None:
         md = self._status_selection()
         md.persistence = int(Persistence.PERSISTENT)
         status.put(json.dumps({"units_done": number}).encode(), md, options=PutOption.SYNCPOINT)

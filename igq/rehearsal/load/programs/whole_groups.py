@@ -42,6 +42,11 @@ def wholeness(batch: Iterable[MQMD]) -> Wholeness:
     return Wholeness(is_headless=False, missing=tuple((group, seq) for group, seq in next_seq.items() if seq))
 
 
+def is_within(md: MQMD) -> bool:
+    """Whether more messages of its group follow."""
+    return md.group_id != NULL_ID and not is_last(md)
+
+
 def is_last(md: MQMD) -> bool:
     """Whether the message ends its group."""
     return bool(md.msg_flags & _LAST)
