@@ -7,6 +7,9 @@ import random
 from igq.rehearsal.drills import incidents, steps
 from igq.rehearsal.drills.incidents import Steps
 from igq.rehearsal.drills.scenario import Role, Scenario, Step
+from igq.rehearsal.load.processes.children import CONSUMER, PUTTER
+from igq.rehearsal.load.rows.departures import QMGRS
+from igq.rehearsal.load.scene import PROGRAMS, program_name
 
 _CUTS: tuple[Steps, ...] = (
     (steps.wait_for_agent(), *incidents.CUT_IN_COMMITS),
@@ -31,6 +34,9 @@ _BLOCKS: tuple[Steps, ...] = (
     (steps.wait_for_agent(), *incidents.AGENT_HUNG),
     incidents.PROGRAMS_KILLED,
     incidents.PROGRAMS_PAUSED,
+    incidents.CHANNEL_KILLED,
+    incidents.CHANNEL_KILLED_IN_CALLS,
+    incidents.CLIENTS_KILLED,
     incidents.EVERYTHING_PAUSED,
     (steps.flush_scripts(20),),
     incidents.IGQ_TOGGLED,
@@ -39,6 +45,19 @@ _BLOCKS: tuple[Steps, ...] = (
 )
 #: Faults of a random drill. While one lasts the putters slow down, so that they still work at the next one.
 _FAULTS, _PACE_S = 4, 0.5
+#: The part of the putters that connect through channels.
+_PUTS_THROUGH_CHANNEL = 0.5
+
+
+def _clients(generator: random.Random) -> tuple[str, ...]:
+    """Draw the programs that connect through channels: a consumer of each manager, and perhaps its putter."""
+    drawn: list[str] = []
+    for qmgr in QMGRS:
+        consumers = [program_name(qmgr, kind, queue) for kind, queue in PROGRAMS if kind == CONSUMER]
+        drawn.append(generator.choice(consumers))
+        if generator.random() < _PUTS_THROUGH_CHANNEL:
+            drawn.append(program_name(qmgr, PUTTER, ""))
+    return tuple(drawn)
 
 
 def random_scenario(seed: int, *, may_cut: bool = True) -> Scenario:
@@ -49,7 +68,8 @@ def random_scenario(seed: int, *, may_cut: bool = True) -> Scenario:
     """
     generator = random.Random(seed)
     drawn = [generator.choice(_BLOCKS) for _ in range(_FAULTS)]
-    drawn_steps: list[Step] = [steps.start_group(), steps.wait_for_agent(), steps.start_load()]
+    load = steps.start_load(_clients(generator))
+    drawn_steps: list[Step] = [steps.start_group(), steps.wait_for_agent(), load]
     for number, block in enumerate(drawn):
         # The later victims are the same with or without it.
         drawn_steps += [

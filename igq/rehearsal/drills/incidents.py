@@ -51,6 +51,28 @@ PROGRAMS_KILLED: Steps = (
     steps.wait_until_recovered(Role.PROGRAMS),
     steps.start(Role.PROGRAMS),
 )
+CHANNEL_KILLED: Steps = (
+    steps.hold(),
+    steps.kill(Role.CHANNEL),
+    steps.wait_until_recovered(Role.CHANNEL),
+    steps.release(),
+    steps.wait_for_refusal(_CONNECTION_BROKEN, is_certain=True),
+    steps.expect_in_log("IGQ0110E"),
+    steps.wait_for_clients(),
+)
+#: In the middle of any calls of its clients.
+CHANNEL_KILLED_IN_CALLS: Steps = (
+    steps.kill(Role.CHANNEL),
+    steps.wait_for_refusal(_CONNECTION_BROKEN, is_certain=True),
+    steps.wait_until_recovered(Role.CHANNEL),
+    steps.wait_for_clients(),
+)
+CLIENTS_KILLED: Steps = (
+    steps.hold(who=Role.CLIENTS),
+    steps.kill(Role.CLIENTS),
+    steps.wait_until_backed_out(),
+    steps.start(Role.CLIENTS),
+)
 PROGRAMS_PAUSED: Steps = (
     steps.hold(),
     steps.pause(Role.PROGRAMS),

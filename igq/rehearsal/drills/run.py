@@ -17,6 +17,7 @@ from rich.text import Text
 
 from igq.errors import CommandError
 from igq.rehearsal.drills.check import Position, Verdict, check
+from igq.rehearsal.drills.claims import with_units
 from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.promise import check_promise
 from igq.rehearsal.drills.scenario import Scenario
@@ -35,7 +36,7 @@ from igq.rehearsal.load.scene import Scene, environment_of
 from sharedq.display.terminal import Terminal
 from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError
-from sharedq.reading.journal import read_entries
+from sharedq.reading.journal import expand, read_entries
 from sharedq.settings.values import Settings
 
 #: Departures in a drill's load. Each is two messages.
@@ -188,10 +189,14 @@ def _run_on(
                 where = f"step {number} of {len(scenario.steps)} ({step.name.replace('_', ' ')})"
                 raise CommandError(f"drill {scenario.name}, seed {seed}, {where}: {error}") from error
         commits = commit_positions(scene.group)
+        history = list(_history(directory))
+        if any(program.is_client for program in scene.programs.values()):
+            got = messages_got(scene.group)
+            history = with_units(history, {unit: correls for unit, correls in got.items() if unit in commits})
         if not scenario.loses_structure:
-            return check(_copies(source), _history(directory), commits)
+            return check(_copies(source), history, commits)
         stage.structure.record(directory)
-        return check_promise(_copies(source), list(_history(directory)), commits, stage.structure.told())
+        return check_promise(_copies(source), history, commits, stage.structure.told())
 
 
 def commit_positions(group: Group) -> dict[str, Position]:
@@ -206,6 +211,22 @@ def commit_positions(group: Group) -> dict[str, Position]:
             if entry.fields.get(b"e") == b"commit":
                 at_ms, _, sequence = entry.stream_id.partition("-")
                 found.setdefault(entry.fields[b"u"].decode(), (int(at_ms), int(sequence)))
+    return found
+
+
+def messages_got(group: Group) -> dict[str, set[str]]:
+    """Return every unit of work that got messages, with their CorrelIds."""
+    found: dict[str, set[str]] = {}
+    client = group.client()
+    for name in group.structure_names():
+        number = group.structure_number(name)
+        correls: dict[str | None, str | None] = {}
+        for entry in read_entries(client, group.structure(name)):
+            for row in expand(entry, name, number):
+                if row.event == "put":
+                    correls[row.message_id] = row.correl_id
+                elif row.event == "get" and row.unit_of_work:
+                    found.setdefault(row.unit_of_work, set()).add(correls.get(row.message_id) or "")
     return found
 
 

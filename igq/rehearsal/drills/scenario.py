@@ -16,6 +16,8 @@ class Role(Enum):
     PROGRAMS = "the putter and the consumers attached to it"
     PUTTER = "the putter attached to it"
     DRAINERS = "the consumers of the shared queue, at every manager"
+    CHANNEL = "its channel server"
+    CLIENTS = "the programs that are clients of its channel"
     EVERYTHING = "the manager, its agent and the programs attached to it"
     RECOVERER = "the manager that recovers it"
 

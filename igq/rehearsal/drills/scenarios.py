@@ -10,6 +10,9 @@ from igq.rehearsal.drills.incidents import (
     AGENT_KILLED,
     AGENT_PAUSED,
     ALL_MANAGERS_KILLED,
+    CHANNEL_KILLED,
+    CHANNEL_KILLED_IN_CALLS,
+    CLIENTS_KILLED,
     CUT_BEFORE_COMMITS,
     CUT_IN_COMMITS,
     EVERYTHING_KILLED,
@@ -23,8 +26,14 @@ from igq.rehearsal.drills.incidents import (
     TWO_MANAGERS_KILLED,
 )
 from igq.rehearsal.drills.scenario import Role, Scenario, Step
+from igq.rehearsal.load.rows.departures import QMGRS
+from igq.rehearsal.load.scene import PROGRAMS, program_name
 from sharedq.mqi.constants import MQRC
 
+#: The names of all load programs.
+EVERY_PROGRAM = tuple(program_name(qmgr, kind, queue) for qmgr in QMGRS for kind, queue in PROGRAMS)
+#: While a fault lasts the putters slow down, so that they still work at the next one.
+_PACE_S = 0.5
 #: Uncommitted messages whose recovery takes long enough to be interrupted.
 _BULK = 30_000
 #: A manager dies with units of work so large that its peer is still at work when the next step comes.
@@ -159,6 +168,45 @@ _ALL = (
             steps.start_load(),
             steps.wait_for_puts(0.4),
             *PROGRAMS_KILLED,
+            steps.drain(),
+        ),
+    ),
+    Scenario(
+        "kill-channel",
+        "All programs are clients of channels. The channel server of a manager is killed again and again, in the "
+        "middle of their units of work and of their calls. The manager starts it again, and its clients get 2009, "
+        "connect again and go on.",
+        (
+            steps.start_group(),
+            steps.start_load(EVERY_PROGRAM),
+            steps.wait_for_puts(0.2, _PACE_S),
+            *CHANNEL_KILLED,
+            steps.draw(),
+            steps.wait_for_puts(0.4, _PACE_S),
+            *CHANNEL_KILLED_IN_CALLS,
+            steps.draw(),
+            steps.wait_for_puts(0.6, _PACE_S),
+            *CHANNEL_KILLED,
+            *CHANNEL_KILLED_IN_CALLS,
+            steps.drain(),
+        ),
+    ),
+    Scenario(
+        "kill-channel-client",
+        "All programs are clients of channels. Those of one manager are killed with uncommitted puts and gets, again "
+        "and again. The channel server backs their work out at once, because their sockets close.",
+        (
+            steps.start_group(),
+            steps.start_load(EVERY_PROGRAM),
+            steps.wait_for_puts(0.2, _PACE_S),
+            *CLIENTS_KILLED,
+            steps.draw(),
+            steps.wait_for_puts(0.4, _PACE_S),
+            *CLIENTS_KILLED,
+            steps.draw(),
+            steps.wait_for_puts(0.6, _PACE_S),
+            *CLIENTS_KILLED,
+            steps.expect_backed_out_soon(),
             steps.drain(),
         ),
     ),

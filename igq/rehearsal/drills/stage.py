@@ -15,6 +15,11 @@ from igq.rehearsal.load.rows.plan import SHARED_QUEUE
 from igq.rehearsal.load.scene import Scene
 
 
+def process_of(token: str) -> str:
+    """The token of the process that has a connection with this token."""
+    return token.rpartition(".")[0]
+
+
 class Stage:
     """One run of a scenario.
 
@@ -30,6 +35,15 @@ class Stage:
         self.recoverer = ""
         self.incarnations: dict[str, str] = {}
         self.owners: list[str] = []
+        #: Of each client of a channel, at the latest kill: the token of its connection, how many it has made.
+        self.clients: dict[str, str] = {}
+        self.attached: dict[str, int] = {}
+        #: The clients of them that held work.
+        self.held_clients: list[str] = []
+        #: Redis' time before the latest kill of clients.
+        self.killed_ms = 0
+        #: Milliseconds until the work of each killed client was backed out.
+        self.backed_out_ms: list[int] = []
         self.agents: dict[str, int] = {}
         #: Agents that are dead: another process takes the place of each.
         self.replaced: dict[str, int] = {}
@@ -68,12 +82,17 @@ class Stage:
     def remember(self, managers: int, *, is_agent_replaced: bool) -> None:
         """Remember what later steps must know about processes that will be gone."""
         scene = self.scene
-        self.owners = []
+        self.owners, self.clients, self.held_clients = [], {}, []
         for qmgr in self.drawn[:managers]:
             self.incarnations[qmgr] = scene.incarnation(qmgr)
             # The unit of work of a held program is recovered under the token of its process.
-            programs = [program for program in scene.programs_of(qmgr) if program.name in scene.watch.holding]
-            self.owners += [program.owner.rpartition(".")[0] for program in programs]
+            programs = scene.programs_of(qmgr)
+            held = [program for program in programs if program.name in scene.watch.holding]
+            self.owners += [process_of(program.owner) for program in held if not program.is_client]
+            self.held_clients += [program.name for program in held if program.is_client]
+            clients = [program for program in programs if program.is_client]
+            self.clients |= view.tokens_of(scene.group, clients)
+            self.attached |= {client.name: client.attached for client in clients}
             self.agents[qmgr] = view.working_agent(scene.group, qmgr) or self.agents.get(qmgr, 0)
             if is_agent_replaced:
                 self.replaced[qmgr] = self.agents[qmgr]
@@ -90,7 +109,8 @@ class Stage:
             return self.scene.consumers_of(SHARED_QUEUE)
         if who is Role.PUTTER:
             return [self.putter()]
-        return [program for qmgr in self.drawn[:managers] for program in self.scene.programs_of(qmgr)]
+        every = [program for qmgr in self.drawn[:managers] for program in self.scene.programs_of(qmgr)]
+        return [program for program in every if program.is_client] if who is Role.CLIENTS else every
 
     def children(self, who: Role, managers: int) -> list[Child]:
         """Return the child processes that *who* means."""
@@ -102,7 +122,7 @@ class Stage:
                 found.append(self.scene.managers[qmgr])
             if who in (Role.PROGRAMS, Role.EVERYTHING):
                 found.extend(self.scene.programs_of(qmgr))
-        return found
+        return [*found, *self.programs(who, managers)] if who is Role.CLIENTS else found
 
     def signal(self, who: Role, managers: int, number: int) -> None:
         """Send a signal to the processes that *who* means."""
@@ -111,6 +131,9 @@ class Stage:
         if who in (Role.AGENT, Role.EVERYTHING):
             for qmgr in self.drawn[:managers]:
                 self.scene.signal_agent(self.agents[qmgr], number)
+        if who in (Role.CHANNEL, Role.EVERYTHING):
+            for qmgr in self.drawn[:managers]:
+                self.scene.managers[qmgr].signal_channel_servers(number)
 
     def tell(self, event: str, detail: str = "", managers: int = 1) -> None:
         """Add an event to the timeline, and say it."""

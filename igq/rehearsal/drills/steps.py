@@ -6,20 +6,28 @@ import inspect
 import signal
 from collections.abc import Callable
 from functools import wraps
+from statistics import median
 from typing import Concatenate, ParamSpec
 
 from igq.errors import CommandError
+from igq.output.plural import counted
 from igq.rehearsal.drills.scenario import Role, Step
-from igq.rehearsal.drills.stage import Stage
+from igq.rehearsal.drills.stage import Stage, process_of
 from igq.rehearsal.drills.troubles import doubt, faults
 from igq.rehearsal.drills.troubles.bulk import Bulk
 from igq.rehearsal.drills.troubles.losses import CUTS, LostStructure
 from igq.rehearsal.load import view, waits
 from igq.rehearsal.load.rows.departures import QMGRS
+from recovery.accounting.account import account
 from sharedq.members.group import Group
 from sharedq.reading.journal import read_entries
+from sharedq.scripts.reads import server_ms
 
 _RETRY_TIMEOUT_S = 60.0
+#: Findings of `igq fsck` that an error shows.
+_SHOWN = 3
+#: Milliseconds from the kill of a client until its work is backed out, at most; for half of the clients.
+BACKED_OUT_MS = 100
 _P = ParamSpec("_P")
 
 
@@ -53,10 +61,10 @@ def start_group(stage: Stage, shared: str = "") -> None:
 
 
 @step
-def start_load(stage: Stage) -> None:
-    """Start a putter and two consumers on every manager."""
-    stage.scene.start_load()
-    stage.tell("load_started")
+def start_load(stage: Stage, clients: tuple[str, ...] = ()) -> None:
+    """Start a putter and two consumers on every manager. *clients* names those that connect through its channel."""
+    stage.scene.start_load(clients)
+    stage.tell("load_started", f"{len(clients)} programs through channels" if clients else "")
 
 
 @step
@@ -110,7 +118,9 @@ def release(stage: Stage, who: Role = Role.PROGRAMS) -> None:
 @step
 def prepare(stage: Stage) -> None:
     """Make the victim's held programs prepare their work as for an external coordinator, so that it is in doubt."""
-    stage.in_doubt = stage.scene.prepare(stage.programs(Role.PROGRAMS))
+    # A channel has no call for it.
+    programs = [program for program in stage.programs(Role.PROGRAMS) if not program.is_client]
+    stage.in_doubt = stage.scene.prepare(programs)
     stage.tell("prepared", f"{len(stage.in_doubt)} units of work")
 
 
@@ -165,7 +175,12 @@ def kill(stage: Stage, who: Role, managers: int = 1) -> None:
     stage.tell("killed", who.value, managers)
     if who is Role.AGENT:
         stage.scene.signal_agent(stage.agents[stage.victim], signal.SIGKILL)
+    elif who is Role.CHANNEL:
+        stage.note_interruptions()
+        faults.kill_channel_server(stage.scene, stage.victim)
     else:
+        if who is Role.CLIENTS:
+            stage.killed_ms = server_ms(stage.scene.group, stage.scene.group.keys.group)
         # The kernel ends the agent when its manager ends.
         stage.scene.kill(children)
 
@@ -206,7 +221,7 @@ def start(stage: Stage, who: Role, managers: int = 1) -> None:
     if who in (Role.MANAGER, Role.EVERYTHING, Role.RECOVERER):
         # A manager that was not killed is still running.
         stage.scene.start_managers([qmgr for qmgr in qmgrs if not stage.scene.managers[qmgr].is_running])
-    if who in (Role.PROGRAMS, Role.EVERYTHING):
+    if who in (Role.PROGRAMS, Role.CLIENTS, Role.EVERYTHING):
         for qmgr in qmgrs:
             stage.scene.start_programs(qmgr)
     stage.tell("restarted", who.value, managers)
@@ -349,10 +364,54 @@ def wait_until_recovered(stage: Stage, who: Role, managers: int = 1) -> None:
     owners = [stage.incarnations[qmgr] for qmgr in stage.drawn[:managers]]
     if who is Role.PROGRAMS:
         owners = stage.owners
+    elif who is Role.CHANNEL:
+        # All its clients are one process.
+        owners = sorted({process_of(token) for token in stage.clients.values()})
     elif who is Role.RECOVERER:
         owners = [stage.incarnations[stage.recoverer]]
     for owner in owners:
         waits.wait_until_recovered(stage.scene, owner)
+
+
+@step
+def wait_until_backed_out(stage: Stage) -> None:
+    """Wait until the work of killed clients is backed out: their sockets tell the channel server at once."""
+    scene = stage.scene
+    for name in stage.held_clients:
+        at_ms = waits.wait_until_backed_out(scene, stage.clients[name], stage.killed_ms)
+        stage.backed_out_ms.append(at_ms - stage.killed_ms)
+        detail = f"{name}, {stage.backed_out_ms[-1]} ms after the kill"
+        scene.timeline.add("backed_out", stage.victim, by="channel server", detail=detail, t_ms=at_ms)
+        stage.say(stage.victim, f"backed out: {detail}")
+
+
+@step
+def expect_backed_out_soon(stage: Stage) -> None:
+    """Expect that half of the clients that this run has killed, or more, were backed out within 0.1 s.
+
+    The others may be late because the processor was busy.
+    """
+    if not stage.backed_out_ms:
+        raise CommandError("no client had work when it was killed")
+    typical_ms = median(stage.backed_out_ms)
+    if typical_ms > BACKED_OUT_MS:
+        raise CommandError(f"killed clients were backed out after {typical_ms:g} ms, not within {BACKED_OUT_MS} ms")
+    stage.tell("backed_out_soon", f"{len(stage.backed_out_ms)} clients, half of them within {typical_ms:g} ms")
+
+
+@step
+def wait_for_clients(stage: Stage) -> None:
+    """Wait until every client of the victim's channel has connected again since its latest kill."""
+    scene = stage.scene
+    clients = stage.programs(Role.CLIENTS)
+
+    def are_back() -> bool:
+        return all(
+            client.attached > stage.attached[client.name] or client.name in scene.watch.finished for client in clients
+        )
+
+    scene.watch.wait(are_back, f"the clients of {stage.victim} to connect again", _RETRY_TIMEOUT_S)
+    stage.tell("connected", f"{len(clients)} clients, again")
 
 
 @step
@@ -437,6 +496,12 @@ def drain(stage: Stage) -> None:
     scene.finish_load()
     stage.tell("drained")
     scene.stop_managers()
+    # Its own key is beside those of the structure that it has lost.
+    findings = [each for each in account(scene.group) if stage.lost is None or each.key != stage.lost.kept_aside]
+    if findings:
+        shown = "; ".join(map(str, findings[:_SHOWN]))
+        raise CommandError(f"igq fsck finds {counted(len(findings), 'thing')} that nothing explains: {shown}")
+    stage.tell("accounted", "igq fsck finds nothing", len(QMGRS))
 
 
 def deeds_since(group: Group, incarnation: str, since_ms: int) -> list[str]:

@@ -9,7 +9,7 @@ import time
 
 from igq.errors import CommandError
 from igq.rehearsal.load.scene import Scene
-from igq.rehearsal.load.view import recovery_of, working_agent
+from igq.rehearsal.load.view import backouts_of, has_work, recovery_of, working_agent
 from recovery.report import Recovery
 from sharedq.redis.keys import qmgr_of
 
@@ -83,6 +83,18 @@ def wait_until_recovered(scene: Scene, owner: str) -> Recovery:
             name.replace(" ", "_"), qmgr, by=recovery.by, detail=detail if is_end else recovery.failed, t_ms=at_ms
         )
     return recovery
+
+
+def wait_until_backed_out(scene: Scene, token: str, since_ms: int) -> int:
+    """Wait until what a connection has done is backed out everywhere. Returns when that was, by Redis' clock, in ms."""
+    found: list[int] = []
+
+    def is_backed_out() -> bool:
+        found[:] = backouts_of(scene.group, token, since_ms)
+        return bool(found) and not has_work(scene.group, token)
+
+    scene.watch.wait(is_backed_out, f"the backout of {token}", _RECOVERY_TIMEOUT_S, asks_group=True)
+    return max(found)
 
 
 def catch_recoverer(scene: Scene, owner: str) -> Recovery:

@@ -8,6 +8,7 @@ import random
 import re
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -21,10 +22,11 @@ from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.promise import AGAIN, LOST
 from igq.rehearsal.drills.run import RANDOM, drill, run_once
 from igq.rehearsal.drills.scenario import Role, Scenario, Step
-from igq.rehearsal.drills.scenarios import SCENARIOS
+from igq.rehearsal.drills.scenarios import EVERY_PROGRAM, SCENARIOS
 from igq.rehearsal.drills.stage import Stage
 from igq.rehearsal.drills.troubles.faults import alter_igq
 from igq.rehearsal.load.records import read_timeline
+from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.scene import Scene
 from sharedq.display.terminal import Terminal
 from sharedq.mqi.constants import MQRC
@@ -33,7 +35,7 @@ from sharedq.settings.values import Settings
 from tests.support.partitions import network_or_skip
 
 #: Drills that restart no manager: each takes some seconds, most of it for the group's start.
-QUICK = ("script-flush", "igq-toggle", "memory-full", "kill-redis")
+QUICK = ("script-flush", "igq-toggle", "memory-full", "kill-redis", "kill-channel")
 #: Drills that need their own machines.
 PARTED = [name for name, scenario in SCENARIOS.items() if scenario.has_machines]
 
@@ -41,6 +43,7 @@ PARTED = [name for name, scenario in SCENARIOS.items() if scenario.has_machines]
 def test_the_drills_that_are_promised_are_there() -> None:
     wanted = "kill-manager kill-several-managers kill-recoverer last-manager slow-recovery pause-manager kill-agent "
     wanted += "hang-agent pause-agent kill-application pause-application kill-redis script-flush igq-toggle memory-full"
+    wanted += " kill-channel kill-channel-client"
     wanted += " in-doubt lose-structure lose-logged-structure partition late-partition short-partition"
     assert set(wanted.split()) <= SCENARIOS.keys()
 
@@ -252,6 +255,19 @@ def test_a_random_drill_says_that_it_goes_without_cuts(
     assert capsys.readouterr().out.count("random: without cuts of the network, because network namespaces cannot") == 1
 
 
+def test_a_random_drill_has_a_client_at_each_manager_and_kills_channels() -> None:
+    drills = [random_scenario(seed) for seed in range(30)]
+    kills = {dict(step.arguments)["who"] for each in drills for step in each.steps if step.name == "kill"}
+    assert kills >= {Role.CHANNEL, Role.CLIENTS}
+    for each in drills:
+        (load,) = (step for step in each.steps if step.name == "start_load")
+        clients = dict(load.arguments)["clients"]
+        assert set(clients) < set(EVERY_PROGRAM)
+        for qmgr in QMGRS:
+            # One that works until the end: a putter may be done before.
+            assert any(name.startswith(f"{qmgr}-") and not name.endswith("putter") for name in clients)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_a_random_drill_leaves_everything_at_work(seed: int) -> None:
     listed = random_scenario(seed).steps
@@ -263,8 +279,8 @@ def test_a_random_drill_leaves_everything_at_work(seed: int) -> None:
     limits = [dict(step.arguments)["is_lifted"] for step in listed if step.name == "limit_memory"]
     assert limits == [False, True] * (len(limits) // 2)
     for position, step in enumerate(listed):
-        # An agent is started again by its manager.
-        if step.name == "kill" and dict(step.arguments)["who"].name != "AGENT":
+        # A manager starts its agent and its channel server again.
+        if step.name == "kill" and dict(step.arguments)["who"].name not in ("AGENT", "CHANNEL"):
             assert steps.start(dict(step.arguments)["who"], dict(step.arguments)["managers"]) in listed[position:]
 
 
@@ -361,6 +377,44 @@ def test_the_audit_judges_what_it_could_not_without_the_records(
     if name == "lose-structure":
         told = re.findall(r"as the backup promises, .*: (\d+)", capfd.readouterr().out)
         assert sum(verdict["counts"][f"promised_{what}"] for what in ("gone", "again")) == sum(map(int, told)) > 0
+
+
+@pytest.mark.invariant(1, 8)
+@pytest.mark.faults
+def test_the_work_of_killed_clients_is_backed_out_by_their_channel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The machine of the test may be busy.
+    monkeypatch.setattr(steps, "BACKED_OUT_MS", 60_000)
+    settings = Settings(data_dir=tmp_path)
+    verdict = run_once(SCENARIOS["kill-channel-client"], settings, seed=1, console=Terminal(quiet=True), departures=300)
+    assert verdict.problems == {kind: [] for kind in verdict.problems}
+    assert verdict.delivered == verdict.expected > 0
+    told = [row for row in read_timeline(tmp_path) if row["event"] == "backed_out"]
+    # At least the putters': they have work in hand whenever they are held.
+    assert len(told) >= 3
+    assert {row["by"] for row in told} == {"channel server"}
+    # Nobody has to recover a client, because its channel server lives.
+    assert not [row for row in read_timeline(tmp_path) if row["event"] == "resolved"]
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "why"),
+    [((20, 30, 500), ""), ((20, 101, 500), "after 101 ms, not within 100 ms"), ((), "no client had work")],
+)
+def test_clients_that_are_backed_out_late_fail_the_drill(times_ms: tuple[int, ...], why: str) -> None:
+    stage = Stage(MagicMock(), random.Random(1), 100, lambda *_: None)
+    stage.backed_out_ms += times_ms
+    with pytest.raises(CommandError, match=why) if why else nullcontext():
+        steps.expect_backed_out_soon().perform(stage)
+
+
+def test_a_drill_that_leaves_what_nothing_explains_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "account", lambda _: ["a lock of nobody's"])
+    monkeypatch.setattr("igq.rehearsal.load.waits.wait_until_delivered", lambda _: None)
+    stage = Stage(MagicMock(), random.Random(1), 100, lambda *_: None)
+    with pytest.raises(CommandError, match="igq fsck finds 1 thing that nothing explains: a lock of nobody's"):
+        steps.drain().perform(stage)
 
 
 @pytest.mark.invariant(1, 8, 9)

@@ -38,6 +38,18 @@ def kill_server(scene: Scene) -> int:
     return pid
 
 
+def kill_channel_server(scene: Scene, qmgr: str) -> None:
+    """Send SIGKILL to a manager's channel server, as soon as there is one. Returns after its end.
+
+    Raises:
+        CommandError: there is none.
+    """
+    manager = scene.managers[qmgr]
+    scene.watch.wait(lambda: bool(manager.channel_servers()), f"a channel server of {qmgr}", _BACK_TIMEOUT_S)
+    killed = set(manager.signal_channel_servers(signal.SIGKILL))
+    scene.watch.wait(lambda: not killed & set(manager.channel_servers()), "its end", _BACK_TIMEOUT_S)
+
+
 def flush_scripts(scene: Scene, times: int) -> None:
     """Make Redis forget its scripts, again and again."""
     key = scene.group.keys.group

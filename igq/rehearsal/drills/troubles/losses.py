@@ -139,6 +139,11 @@ class LostStructure:
         return Loss(self._rows(self._before), self._backup, self._rows(self._keys))
 
     @property
+    def kept_aside(self) -> str:
+        """The key of the journal from before the loss."""
+        return self._before.journal
+
+    @property
     def _before(self) -> StructureKeys:
         # In the slot of the structure, but not one of its keys.
         return replace(self._keys, journal=f"{self._keys.tag}lost:journal")
