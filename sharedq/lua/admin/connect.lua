@@ -38,12 +38,27 @@ if ARGV[7] ~= "1" and member and cjson.decode(member).state == "QUIESCING" then
 end
 local qmgr = redis.call("HGET", KEYS[6], ARGV[2])
 local attributes = qmgr and cjson.decode(qmgr).attributes
+-- Whether two connections are of one program, by what they have told of themselves: its process, and where that is.
+local function are_one_program(info, other_info)
+    local one, other = cjson.decode(info), cjson.decode(other_info)
+    local host, other_host = string.match(one.conname or "", "^[^(]*"), string.match(other.conname or "", "^[^(]*")
+    -- A client need not tell its process.
+    return one.pid == other.pid and one.pid ~= 0 and host == other_host
+end
+
+-- Whether a token's connection is the caller's program. The clients of a channel are connections of one process.
+local function is_same_program(token)
+    if string.sub(token, 1, #process + 1) ~= process .. "." then return false end
+    local info = redis.call("HGET", own, token)
+    return not info or are_one_program(info, ARGV[5])
+end
+
 -- Of the users of a tag, one that keeps the caller from using it.
 local function in_the_way(users, scope, is_shared)
     for letter, token in string.gmatch(users, "(%a)(%S+)") do
         local is_counted = scope == "g" or string.match(token, "^[^.]+") == ARGV[2]
-        local is_same_process = string.sub(token, 1, #process + 1) == process .. "."
-        if is_counted and not (is_shared and letter == string.lower(letter) and is_same_process) then return token end
+        local may_share = is_shared and letter == string.lower(letter) and is_same_program(token)
+        if is_counted and not may_share then return token end
     end
 end
 

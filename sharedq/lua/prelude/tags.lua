@@ -1,6 +1,6 @@
 --[[
 Connection tags. tags[tag] lists who uses it: a letter and an owner token each, blanks between them. The letter says
-what was asked for: G or Q, nobody else in the group or at the manager; g or q, nobody but the same process.
+what was asked for: G or Q, nobody else in the group or at the manager; g or q, nobody but the same program.
 A prepared unit of work uses the tag of its connection by itself, under its own id, until it has ended.
 ]]
 -- The users of a tag without those that are gone; nil when nobody is left.

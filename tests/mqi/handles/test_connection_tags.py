@@ -15,6 +15,7 @@ from sharedq import MQIError, verbs
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.connect import tag_argument
 from sharedq.members.process import Process
+from sharedq.messages.context import Program
 from sharedq.mqi.constants import MQCC, MQRC, ConnectOption, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQCNO
@@ -110,6 +111,50 @@ def test_the_same_tag_is_serialized_at_each_manager_separately(pair: TestGroup) 
     at_second.disconnect()
     assert refusal(pair, SERIAL_QMGR, second) is None
     assert refusal(pair, SERIAL_QMGR, first) == IN_USE
+
+
+@pytest.mark.rule(
+    "igq/serialization", "A restricted tag is shared by the connections of one program, also if they come by a channel."
+)
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (Program("u", 7), MQRC.NONE),
+        (Program("other", 7, "CHANNEL"), MQRC.NONE),
+        (Program("u", 8), IN_USE),
+        (Program("u", 7, "", "10.0.0.1(5)"), IN_USE),
+        # This process, as the channel server itself.
+        (None, IN_USE),
+    ],
+)
+@pytest.mark.parametrize("option", [SHARED_QSG, SHARED_QMGR])
+def test_programs_that_come_by_one_channel_share_no_tag(
+    pair: TestGroup, option: ConnectOption, other: Program | None, reason: MQRC
+) -> None:
+    cno = MQCNO(version=3, conn_tag=TAG, options=int(option))
+    made = [verbs.mqconnx(pair.group, "QM1", cno, "", program) for program in (Program("u", 7), other)]
+    assert [each[2] for each in made] == [MQRC.NONE, reason]
+    for connection, _, _ in made:
+        if connection is not None:
+            verbs.mqdisc(connection)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        (Program("u", 7, "C", "10.0.0.1(5)"), Program("u", 7, "C", "10.0.0.1(6)"), MQRC.NONE),
+        (Program("u", 7, "C", "10.0.0.1(5)"), Program("u", 7, "C", "10.0.0.10(5)"), IN_USE),
+        # A program that does not tell its process may be any.
+        (Program("u", 0, "C", "10.0.0.1(5)"), Program("u", 0, "C", "10.0.0.1(5)"), IN_USE),
+    ],
+)
+def test_programs_of_other_machines_share_no_tag(pair: TestGroup, one: Program, other: Program, reason: MQRC) -> None:
+    cno = MQCNO(version=3, conn_tag=TAG, options=int(SHARED_QSG))
+    made = [verbs.mqconnx(pair.group, "QM1", cno, "", program) for program in (one, other)]
+    assert [each[2] for each in made] == [MQRC.NONE, reason]
+    for connection, _, _ in made:
+        if connection is not None:
+            verbs.mqdisc(connection)
 
 
 @pytest.mark.rule("igq/serialization", "MQCONNX takes one of the tag options at a time; more are 2046.")
