@@ -25,6 +25,7 @@ from sharedq.mqi.limits import Q_MGR_NAME_LENGTH
 from sharedq.mqi.wire import CNO
 from sharedq.redis.deployment import DeploymentError
 from sharedq.session.connection import Connection
+from sharedq.session.refusals import note_refused_connection
 
 _log = LibraryLogger(__name__)
 
@@ -169,7 +170,13 @@ class Session:
         if name not in ("", self._qmgr, self._group.name) and not name.startswith("*"):
             raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONNX", name, f"this is a channel of {self._qmgr}")
         appl_name = padded_name(cno.appl_name) or program
-        admitted = self._admission.admit(self._client.named(pid, channel))
+        client = self._client.named(pid, channel)
+        try:
+            admitted = self._admission.admit(client)
+        except MQIError as error:
+            if error.reason == MQRC.NOT_AUTHORIZED:
+                note_refused_connection(self._group, self._qmgr, appl_name, client.program())
+            raise
         self.admitted = admitted
         made, comp_code, reason = verbs.mqconnx(self._group, self._qmgr, cno, appl_name, admitted.client.program())
         if made is None:

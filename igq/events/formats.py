@@ -29,16 +29,19 @@ QMGR_QUEUE: Final = "SYSTEM.ADMIN.QMGR.EVENT"
 PERFM_QUEUE: Final = "SYSTEM.ADMIN.PERFM.EVENT"
 COMMAND_QUEUE: Final = "SYSTEM.ADMIN.COMMAND.EVENT"
 CONFIG_QUEUE: Final = "SYSTEM.ADMIN.CONFIG.EVENT"
+CHANNEL_QUEUE: Final = "SYSTEM.ADMIN.CHANNEL.EVENT"
 #: The queue for each kind of event, by MQCFH's Command.
 QUEUES: Final = {
     PCFCommand.Q_MGR_EVENT: QMGR_QUEUE,
     PCFCommand.PERFM_EVENT: PERFM_QUEUE,
     PCFCommand.COMMAND_EVENT: COMMAND_QUEUE,
     PCFCommand.CONFIG_EVENT: CONFIG_QUEUE,
+    PCFCommand.CHANNEL_EVENT: CHANNEL_QUEUE,
 }
 
 #: MQAT_UNIX and MQAT_QMGR.
 _APPL_TYPE, APPL_TYPE_QMGR = 6, 7
+_CONNECTION_NAME_LENGTH, _CHANNEL_NAME_LENGTH = 264, 20
 #: MQSC's words for objects that are no queues. IBM MQ has no type for a subscription.
 _OBJECT_TYPES: Final[Mapping[str, ObjectType]] = {
     "QMGR": ObjectType.Q_MGR,
@@ -64,7 +67,11 @@ class OwnReason(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call that was refused, as its process noted it. ``queue``: empty for an MQCONN."""
+    """A call that was refused, as its process noted it. ``queue``: empty for an MQCONN.
+
+    Attributes:
+        channel: by which its program came, and ``address`` is where that is; empty for a program that needs none.
+    """
 
     reason: int
     queue: str
@@ -73,6 +80,8 @@ class Refusal:
     appl: str
     user: str
     options: int
+    channel: str = ""
+    address: str = ""
 
 
 #: Kind of a note about a queue -> the reason of its event.
@@ -121,6 +130,11 @@ def not_active(qmgr: str, *, is_immediate: bool) -> PCFMessage:
 def refusal(qmgr: str, it: Refusal) -> PCFMessage:
     """Not Authorized (type 1 for MQCONN, type 2 for a queue), Put or Get Inhibited, Unknown Object Name and its kin."""
     appl: list[Parameter] = [MQCFIN(IntSelector.APPL_TYPE, _APPL_TYPE), text(PCFParameter.APPL_NAME, it.appl, 28)]
+    if it.channel:
+        appl += [
+            text(PCFParameter.CONNECTION_NAME, it.address, _CONNECTION_NAME_LENGTH),
+            text(PCFParameter.CHANNEL_NAME, it.channel, _CHANNEL_NAME_LENGTH),
+        ]
     parameters: list[Parameter] = []
     if it.reason == MQRC.NOT_AUTHORIZED and not it.queue:
         why = MQCFIN(PCFParameter.REASON_QUALIFIER, ReasonQualifier.CONN_NOT_AUTHORIZED)
@@ -138,6 +152,17 @@ def refusal(qmgr: str, it: Refusal) -> PCFMessage:
     if it.qmgr_of_queue:
         parameters.append(text(PCFParameter.OBJECT_Q_MGR_NAME, it.qmgr_of_queue, 48))
     return _qmgr_event(it.reason, qmgr, *parameters)
+
+
+def channel_started(qmgr: str, channel: str) -> PCFMessage:
+    """Channel Started: by a command, because clients that come cause no event."""
+    return _channel_event(MQRC.CHANNEL_STARTED, qmgr, channel)
+
+
+def channel_stopped_by_user(qmgr: str, channel: str) -> PCFMessage:
+    """Channel Stopped By User."""
+    why = MQCFIN(PCFParameter.REASON_QUALIFIER, ReasonQualifier.CHANNEL_STOPPED_DISABLED)
+    return _channel_event(MQRC.CHANNEL_STOPPED_BY_USER, qmgr, channel, why)
 
 
 def of_group(reason: int, qmgr: str, name: str = "", detail: str = "") -> PCFMessage:
@@ -227,6 +252,11 @@ def _context(qmgr: str, giver: Giver) -> Iterable[Parameter]:
 
 def _qmgr_event(reason: int, qmgr: str, *parameters: Parameter) -> PCFMessage:
     return _message(PCFCommand.Q_MGR_EVENT, reason, [text(CharSelector.Q_MGR_NAME, qmgr, 48), *parameters])
+
+
+def _channel_event(reason: MQRC, qmgr: str, channel: str, *before: Parameter) -> PCFMessage:
+    names = text(CharSelector.Q_MGR_NAME, qmgr, 48), text(PCFParameter.CHANNEL_NAME, channel, _CHANNEL_NAME_LENGTH)
+    return _message(PCFCommand.CHANNEL_EVENT, reason, [names[0], *before, names[1]])
 
 
 def _message(

@@ -222,6 +222,9 @@ def _from_note(note: Note, qmgr: str) -> Iterator[PCFMessage]:
         yield formats.performance_event(note.kind, at, fields["queue"], *counts)
     elif note.kind == "refused":
         yield formats.refusal(qmgr, formats.Refusal(**fields))
+    elif note.kind == "channel":
+        told = formats.channel_stopped_by_user if fields["is_stopped"] else formats.channel_started
+        yield told(qmgr, fields["channel"])
     elif note.kind == "command":
         if fields["is_told"]:
             yield _of_command(qmgr, Giver.of(fields), fields)

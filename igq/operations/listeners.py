@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from igq.operations.command_service import running_member
+from sharedq.members.event_notes import leave_note
 from sharedq.members.group import Group, Member
 from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.server_channels import Listener
+from sharedq.objects.store.structures import EVENT_WORDS, ORDINARY_CHANNEL_EVENTS
 from sharedq.scripts.members import member_state_call
 from sharedq.scripts.reads import figures_of_channels
 
@@ -113,6 +115,8 @@ def switch_channel(group: Group, qmgr: str, name: str, *, is_stopped: bool) -> b
     if is_channel_stopped(member.details, name) == is_stopped:
         return False
     _tell(group, qmgr, member, {_STOPPED + name: is_stopped})
+    word = EVENT_WORDS["channel_event"] if is_stopped else ORDINARY_CHANNEL_EVENTS
+    leave_note(group, qmgr, "channel", word, {"channel": name, "is_stopped": is_stopped})
     return True
 
 

@@ -53,7 +53,7 @@ class Note:
 
     Attributes:
         kind: ``high``, ``low``, ``max``, ``late``, ``prompt``: depth or service interval of a queue; ``refused``;
-            ``command``; ``config``; ``refresh``.
+            ``command``; ``config``; ``refresh``; ``channel``.
         at_ms: when it was written, by Redis' clock.
         fields: what it says.
     """

@@ -48,6 +48,7 @@ EVENT_QUEUES = {
     "SYSTEM.ADMIN.PERFM.EVENT": "Events about the depth of queues",
     "SYSTEM.ADMIN.COMMAND.EVENT": "Events about commands",
     "SYSTEM.ADMIN.CONFIG.EVENT": "Events about definitions",
+    "SYSTEM.ADMIN.CHANNEL.EVENT": "Events about channels",
 }
 
 

@@ -47,12 +47,13 @@ def note_refusal(
         "appl": connection.appl_name,
         "user": connection.user,
         "options": options,
+        **_place(connection.program),
     }
     leave_note(connection.group, connection.qmgr_name, "refused", word, fields)
 
 
 def note_refused_connection(group: Group, qmgr: str, appl_name: str, program: Program | None = None) -> None:
-    """Note that Redis gave a program no right to connect, if that right at least is there."""
+    """Note that a program may not connect, if Redis gives the right to note it."""
     giver = Giver()
     fields = {
         "reason": int(MQRC.NOT_AUTHORIZED),
@@ -62,8 +63,16 @@ def note_refused_connection(group: Group, qmgr: str, appl_name: str, program: Pr
         "appl": appl_name or giver.appl,
         "user": giver.user if program is None else program.user,
         "options": 0,
+        **_place(program),
     }
     leave_note(group, qmgr, "refused", "AUTHOR", fields)
+
+
+def _place(program: Program | None) -> dict[str, str]:
+    """By which channel a program came, and from where; nothing of a program that came by none."""
+    if program is None or not program.channel:
+        return {}
+    return {"channel": program.channel, "address": program.address}
 
 
 def inhibited(connection: Connection, handle: Handle, reason: MQRC, verb: str) -> MQIError:

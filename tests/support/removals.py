@@ -29,7 +29,7 @@ from tests.support.scenes import contents
 
 PUT, GET = OpenOption.OUTPUT, OpenOption.INPUT_SHARED
 #: Scripts of a removal, and of one that is refused because its parts have messages.
-SCRIPTS, SCRIPTS_REFUSED = 21, 34
+SCRIPTS, SCRIPTS_REFUSED = 22, 36
 EACH, EACH_REFUSED = range(1, SCRIPTS + 1), range(1, SCRIPTS_REFUSED + 1)
 
 

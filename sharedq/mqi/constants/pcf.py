@@ -183,6 +183,7 @@ class PCFCommand(IntEnum):
     CONFIG_EVENT = 43
     Q_MGR_EVENT = 44
     PERFM_EVENT = 45
+    CHANNEL_EVENT = 46
     INQUIRE_CONNECTION = 85
     STOP_CONNECTION = 86
     INQUIRE_AUTH_RECS = 87
@@ -511,6 +512,7 @@ class ReasonQualifier(IntEnum):
     OPEN_NOT_AUTHORIZED = 2
     Q_MGR_STOPPING = 5
     Q_MGR_QUIESCING = 6
+    CHANNEL_STOPPED_DISABLED = 10
 
 
 class EventOrigin(IntEnum):

@@ -1,7 +1,7 @@
-"""Attributes of the queue manager about what igq does not have: channels, TLS, clusters, hierarchies, a log. Pure.
+"""Attributes of the queue manager about channels, TLS, clusters, hierarchies and a log. Pure.
 
-They are kept and shown, with IBM's defaults, so that the definitions of a real queue manager load. Those about
-accounting, statistics and media images of a log are of other platforms than z/OS.
+CHLEV is obeyed. The others are kept and shown, with IBM's defaults, so that the definitions of a real queue manager
+load. Those about accounting, statistics and media images of a log are of other platforms than z/OS.
 
 Source: IBM MQ reference, "ALTER QMGR", "MQINQ" (selectors of queue managers).
 """
@@ -29,14 +29,14 @@ from sharedq.objects.definitions.queues import (
     YesNo,
 )
 
-_CHANNELS: Final = "there are no channels"
+_CHANNELS: Final = "channels do not obey it"
 _CLUSTERS: Final = "there are no clusters"
 _HIERARCHY: Final = "publications and subscriptions stay in the group"
 _TOPICS: Final = "publications and subscriptions are the group's: this is not asked for"
 _TLS: Final = "TLS is between programs and Redis: see its URL"
 _REPORTS: Final = "no such messages are written"
 _USERS: Final = "Redis says who may connect"
-_LISTENERS: Final = "managers listen for no channels"
+_LISTENERS: Final = "listeners do not obey it"
 
 _Few = Annotated[int, Field(ge=1, le=9_999)]
 _Number = Annotated[int, Field(ge=0, le=9_999)]
@@ -107,7 +107,7 @@ class ChannelAttributes(ObjectDefinition):
     )
     channel_event: Annotated[
         Literal["DISABLED", "ENABLED", "EXCEPTION"],
-        Mqsc("CHLEV", Int.CHANNEL_EVENT, words.CHANNEL_EVENT, instead=_CHANNELS),
+        Mqsc("CHLEV", Int.CHANNEL_EVENT, words.CHANNEL_EVENT),
     ] = "DISABLED"
     workload_data: Annotated[
         str, _text(32), Mqsc("CLWLDATA", Char.CLUSTER_WORKLOAD_DATA, length=32, instead=_CLUSTERS)

@@ -34,7 +34,10 @@ EVENT_WORDS = {
     "start_stop_event": "STRSTP",
     "command_event": "COMMAND",
     "configuration_event": "CONFIG",
+    "channel_event": "CHANNEL",
 }
+#: Stands for the events of channels that are no exceptions.
+ORDINARY_CHANNEL_EVENTS = "CHLEV=ENABLED"
 
 
 def announce(group: Group, field: str, value: str) -> None:
@@ -240,6 +243,8 @@ class ManagerAttributes:
 def _events_value(attributes: QueueManagerAttributes) -> str:
     """Return what a structure is told of a manager's events: the time as a version, and the words."""
     words = [word for field, word in EVENT_WORDS.items() if getattr(attributes, field) != "DISABLED"]
+    if attributes.channel_event == "ENABLED":
+        words.append(ORDINARY_CHANNEL_EVENTS)
     if attributes.trigger_interval_ms != _NO_TRIGGER_INTERVAL_MS:
         words.append(f"TRIGINT={attributes.trigger_interval_ms}")
     return f"{time.time_ns() // 1_000_000}:{' '.join(words)}"

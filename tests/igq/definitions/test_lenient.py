@@ -169,7 +169,7 @@ INERT = re.compile(r"IGQ1011W: Line \d+: (.*) is kept and shown, and does nothin
         (
             "makedef_all",
             [
-                *("CERTLABL(ibmWebSphereMQCSQ1)", "CHLEV(EXCEPTION)", "MAXCHL(500)", "SUITEB(128_BIT,192_BIT)"),
+                *("CERTLABL(ibmWebSphereMQCSQ1)", "MAXCHL(500)", "SUITEB(128_BIT,192_BIT)"),
                 *("DSGROUP(CSQ1.*)", "OFFLOAD(SMDS)"),
                 *("DEFREADA(YES)", "STREAMQ(PAY.COPY)", "CLUSTER(PAYCLUS)", "STGCLASS(PAYMENTS)"),
                 *("DEFBIND(NOTFIXED)", "CLUSTER(PAYCLUS)"),
