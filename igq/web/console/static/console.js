@@ -6,6 +6,7 @@
 import { get, onSignedOut, post, useCsrf } from "./api.js";
 import { h, replace } from "./dom.js";
 import * as live from "./live.js";
+import * as channels from "./views/channels.js";
 import * as dead_letters from "./views/dead_letters.js";
 import * as group from "./views/group.js";
 import * as mqsc from "./views/mqsc.js";
@@ -15,7 +16,7 @@ import * as structures from "./views/structures.js";
 import * as trace from "./views/trace.js";
 import * as units from "./views/units.js";
 
-const VIEWS = { group, queues, queue, trace, dead_letters, units, structures, mqsc };
+const VIEWS = { group, queues, queue, trace, dead_letters, units, structures, channels, mqsc };
 const ROLES = ["viewer", "operator", "administrator"];
 const main = document.getElementById("main");
 const menu = document.getElementById("menu");

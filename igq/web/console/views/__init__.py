@@ -5,7 +5,7 @@ A module here has ``routes()``: what the script of the view asks for. `igq.web.c
 
 from __future__ import annotations
 
-from igq.web.console.views import dead_letters, group, mqsc, queue, structures, trace, units
+from igq.web.console.views import channels, dead_letters, group, mqsc, queue, structures, trace, units
 
 #: In the order of the menu, which is in ``static/console.js``.
-VIEWS = (group, queue, trace, dead_letters, units, structures, mqsc)
+VIEWS = (group, queue, trace, dead_letters, units, structures, channels, mqsc)
