@@ -36,6 +36,7 @@ from sharedq.objects.store.connections import ConnectionInfo, told_connections
 _SCOPES = ("CMDSCOPE",)
 #: IBM MQ shows no greater number.
 _MOST = 999_999_999
+_NOTHING = ConnectionFigures()
 
 
 def start(command: Command, repository: Repository) -> list[str]:
@@ -98,8 +99,8 @@ def display_channel_status(command: Command, repository: Repository) -> list[str
     stopped = [each.name for each in repository.channels.all() if is_channel_stopped(member.details, each.name)]
     running = [each for each in told_connections(group, qmgr) if each.channel]
     records = [
-        *(_stopped_record(qmgr, name) for name in stopped),
-        *(_running_record(qmgr, each, figures.get(each.token, ConnectionFigures())) for each in running),
+        *(_channel_record(qmgr, name) for name in stopped),
+        *(_channel_record(qmgr, each.channel, each, figures.get(each.token, _NOTHING)) for each in running),
     ]
     return _displayed(command, records)
 
@@ -142,21 +143,17 @@ def _listener_record(name: str, state: Mapping[str, Any], defined: Listener | No
     yield shown("QMNAME", qmgr)
 
 
-def _stopped_record(qmgr: str, name: str) -> Iterator[Shown]:
+def _channel_record(
+    qmgr: str, name: str, of: ConnectionInfo | None = None, figures: ConnectionFigures = _NOTHING
+) -> Iterator[Shown]:
+    """Of a client; without one, of a channel that is stopped."""
     yield shown("CHSTATUS", name)
     yield shown("CHLTYPE", "SVRCONN")
-    yield shown("STATUS", "STOPPED")
-    yield shown("QMNAME", qmgr)
-
-
-def _running_record(qmgr: str, of: ConnectionInfo, figures: ConnectionFigures) -> Iterator[Shown]:
-    yield shown("CHSTATUS", of.channel)
-    yield shown("CHLTYPE", "SVRCONN")
-    yield shown("CONNAME", of.address)
-    yield shown("STATUS", "RUNNING")
-    yield shown("MCAUSER", of.user)
-    yield shown("RAPPLTAG", of.appl_name)
-    yield shown("CONN", of.token)
+    yield shown("CONNAME", of.address if of else "")
+    yield shown("STATUS", "RUNNING" if of else "STOPPED")
+    yield shown("MCAUSER", of.user if of else "")
+    yield shown("RAPPLTAG", of.appl_name if of else "")
+    yield shown("CONN", of.token if of else "")
     for keyword, number in (("MSGS", figures.calls), ("BYTSSENT", figures.sent), ("BYTSRCVD", figures.received)):
         yield shown(keyword, min(number, _MOST))
     for keywords_of, at_ms in ((("CHSTADA", "CHSTATI"), figures.began_ms), (("LSTMSGDA", "LSTMSGTI"), figures.last_ms)):
@@ -164,6 +161,6 @@ def _running_record(qmgr: str, of: ConnectionInfo, figures: ConnectionFigures) -
         for keyword, text in zip(keywords_of, at.split(" "), strict=True):
             yield shown(keyword, text)
     # Each connection has a socket of its own.
-    yield shown("CURSHCNV", 1)
-    yield shown("MAXSHCNV", 1)
+    yield shown("CURSHCNV", 1 if of else 0)
+    yield shown("MAXSHCNV", 1 if of else 0)
     yield shown("QMNAME", qmgr)

@@ -253,5 +253,9 @@ def test_numbers_of_pcf_are_those_of_the_pymqi_face(family: Any, prefixes: tuple
             # MQCACF_Q_MGR_UOW_ID, its text, has the name.
             assert member == CMQCFC.MQBACF_Q_MGR_UOW_ID
             continue
+        if member in (PCFParameter.CHANNEL_LAST_MSG_DATE, PCFParameter.CHANNEL_LAST_MSG_TIME):
+            # MQCACF_LAST_MSG_DATE and MQCACF_LAST_MSG_TIME, of subscriptions, have the names.
+            assert int(member) == getattr(CMQCFC, f"MQCACH_{member.name.removeprefix('CHANNEL_')}")
+            continue
         numbers = {getattr(CMQCFC, prefix + member.name, None) for prefix in prefixes}
         assert int(member) in numbers, member.name

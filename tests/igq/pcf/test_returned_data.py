@@ -42,7 +42,6 @@ class Inquiry:
 _NO_CLUSTERS = "there are no clusters"
 _NO_ADDRESS_SPACE = "of CICS, IMS, RRS or an address space"
 _NOT_KEPT = "not kept"
-_NO_KEEP_ALIVE = "HBINT finds a client that is gone"
 
 INQUIRIES = {
     "local queue": Inquiry(
@@ -113,18 +112,6 @@ INQUIRIES = {
         "MQCACH_SEC_EXIT_USER_DATA MQCACH_SEND_EXIT_NAME MQCACH_SEND_EXIT_USER_DATA MQCACH_RCV_EXIT_NAME "
         "MQCACH_RCV_EXIT_USER_DATA MQCACH_SSL_CIPHER_SPEC MQCACH_SSL_PEER_NAME MQIACH_SSL_CLIENT_AUTH",
         {"MQCACH_CHANNEL_NAME": "CHANNEL"},
-        {
-            "MQIACH_DISC_INTERVAL": "a client that does nothing stays connected",
-            "MQIACH_KEEP_ALIVE_INTERVAL": _NO_KEEP_ALIVE,
-            **dict.fromkeys(("MQIACH_HDR_COMPRESSION", "MQIACH_MSG_COMPRESSION"), "nothing is compressed"),
-            "MQIA_MONITORING_CHANNEL": _NOT_KEPT,
-            **{
-                f"MQCACH_{exit_}_EXIT_{what}": "there are no exits"
-                for exit_ in ("SEC", "SEND", "RCV")
-                for what in ("NAME", "USER_DATA")
-            },
-            **dict.fromkeys(("MQCACH_SSL_CIPHER_SPEC", "MQCACH_SSL_PEER_NAME", "MQIACH_SSL_CLIENT_AUTH"), "no TLS yet"),
-        },
     ),
     "names of channels": Inquiry(
         "MQCMD_INQUIRE_CHANNEL_NAMES",
@@ -138,13 +125,7 @@ INQUIRIES = {
         "MQCACH_REMOTE_APPL_TAG MQCACH_CHANNEL_START_DATE MQCACH_CHANNEL_START_TIME MQIACH_MSGS MQIACH_BYTES_SENT "
         "MQIACH_BYTES_RECEIVED MQIACH_CHANNEL_SUBSTATE MQIACH_CURRENT_SHARING_CONVS",
         {"MQCACH_CHANNEL_NAME": "CHANNEL"},
-        dict.fromkeys(
-            (
-                *("MQCACH_CHANNEL_START_DATE", "MQCACH_CHANNEL_START_TIME", "MQIACH_MSGS", "MQIACH_BYTES_SENT"),
-                *("MQIACH_BYTES_RECEIVED", "MQIACH_CHANNEL_SUBSTATE", "MQIACH_CURRENT_SHARING_CONVS"),
-            ),
-            _NOT_KEPT,
-        ),
+        {"MQIACH_CHANNEL_SUBSTATE": _NOT_KEPT},
     ),
     "status of listeners": Inquiry(
         "MQCMD_INQUIRE_LISTENER_STATUS",
