@@ -20,6 +20,7 @@ from igq.rehearsal.load import view, waits
 from igq.rehearsal.load.rows.departures import QMGRS
 from recovery.accounting.account import account
 from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
 from sharedq.reading.journal import read_entries
 from sharedq.scripts.reads import server_ms
 
@@ -401,7 +402,11 @@ def expect_backed_out_soon(stage: Stage) -> None:
 
 @step
 def wait_for_clients(stage: Stage) -> None:
-    """Wait until every client of the victim's channel has connected again since its latest kill."""
+    """Wait until every client of the victim's channel has connected again since its latest kill.
+
+    Raises:
+        CommandError: a client that held work did not get 2009.
+    """
     scene = stage.scene
     clients = stage.programs(Role.CLIENTS)
 
@@ -411,7 +416,11 @@ def wait_for_clients(stage: Stage) -> None:
         )
 
     scene.watch.wait(are_back, f"the clients of {stage.victim} to connect again", _RETRY_TIMEOUT_S)
-    stage.tell("connected", f"{len(clients)} clients, again")
+    refused = scene.watch.interruptions[stage.known_interruptions :].count(MQRC.CONNECTION_BROKEN)
+    if refused < len(stage.held_clients):
+        held = ", ".join(stage.held_clients)
+        raise CommandError(f"{refused} calls were refused with 2009 where the channel was killed that {held} used")
+    stage.tell("connected", f"{len(clients)} clients, again; {refused} calls were refused with 2009")
 
 
 @step

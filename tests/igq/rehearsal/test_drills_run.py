@@ -409,6 +409,16 @@ def test_clients_that_are_backed_out_late_fail_the_drill(times_ms: tuple[int, ..
         steps.expect_backed_out_soon().perform(stage)
 
 
+@pytest.mark.parametrize(("interruptions", "is_right"), [([2041, 2009], True), ([2041], False), ([], False)])
+def test_a_held_client_of_a_killed_channel_has_to_get_2009(interruptions: list[int], is_right: bool) -> None:
+    scene = MagicMock()
+    scene.watch.interruptions = [2009, *interruptions]
+    stage = Stage(scene, random.Random(1), 100, lambda *_: None)
+    stage.known_interruptions, stage.held_clients = 1, ["EWR-putter"]
+    with nullcontext() if is_right else pytest.raises(CommandError, match="calls were refused with 2009 where"):
+        steps.wait_for_clients().perform(stage)
+
+
 def test_a_drill_that_leaves_what_nothing_explains_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "account", lambda _: ["a lock of nobody's"])
     monkeypatch.setattr("igq.rehearsal.load.waits.wait_until_delivered", lambda _: None)
