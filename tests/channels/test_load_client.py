@@ -78,6 +78,20 @@ def test_its_tag_is_in_use_until_it_is_gone(channel: Path) -> None:
         pass
 
 
+def test_two_programs_of_one_channel_share_no_restricted_tag(channel: Path) -> None:
+    options = int(ConnectOption.RESTRICT_CONN_TAG_QSG)
+    program = (
+        "from pathlib import Path; from igq.rehearsal.load.programs.channel import ClientConnection;"
+        f"ClientConnection(Path({str(channel)!r}), 'QM1', 'program', {options}, b'T')"
+    )
+    with ClientConnection(channel, "QM1", "program", options, b"T"):
+        # The same program may have it twice.
+        with ClientConnection(channel, "QM1", "program", options, b"T"):
+            pass
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "MQRC_CONN_TAG_IN_USE" in done.stderr
+
+
 def test_where_nobody_listens_the_manager_is_not_available(tmp_path: Path) -> None:
     for path in (tmp_path / "QM1.sock", tmp_path / "none" / "QM1.sock"):
         with pytest.raises(MQIError) as caught:
