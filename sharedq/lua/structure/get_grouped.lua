@@ -87,7 +87,7 @@ local want = {
 local handle, asks_lock = ARGV.handle and owner .. "#" .. ARGV.handle, ARGV.lock == "1"
 local marking = ARGV.marking or ""
 -- A get that asks for any of this may rightly pass over what comes first.
-local is_chosen = want.id .. want.number .. want.msgid .. want.correl .. want.group .. want.seq .. want.offset ~= ""
+want.is_chosen = want.id .. want.number .. want.msgid .. want.correl .. want.group .. want.seq .. want.offset ~= ""
     or is_under_cursor or want.level > 0 or want.firsts or want.whole or ARGV.cursor ~= "0"
     or string.find(marking, "[sm]") ~= nil
 local STALE, LOOK_AGAIN, MARKED, EXPIRED_MAX, OPERATION_MAX = 1, 2, 4, 100, 100
@@ -429,7 +429,7 @@ for from = 1, #kept, OPERATION_MAX do
     local to = math.min(from + OPERATION_MAX - 1, #kept)
     record_operation(unit, unit_id, noted_as, queue.name, { unpack(kept, from, to) }, { unpack(scores, from, to) })
 end
-local chosen = is_chosen and { "c", is_fixed and "2" or "1" } or {}
+local chosen = want.is_chosen and { "c", is_fixed and "2" or "1" } or {}
 if #gone > 0 then
     journal(KEYS[10], ARGV.journal_max, "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "), unpack(chosen))
 end

@@ -42,7 +42,7 @@ COST        O(messages in front of the one that fits), in one call at most 2000 
             else as structure/get_grouped
 USES        place, sources, waiting, unit_of_work, journal, locks, marks, selector
 ]]
-is_chosen = true
+want.is_chosen = true
 local first_true, passes_over, leaps = selector_of(ARGV.selector, tonumber(ARGV.structure)), want.skips, want.leap
 -- One call looks at so many messages in one source, as `want.begins` names it, and works so much (prelude/selector).
 local MESSAGES_MAX, WORK_MAX = 2000, 4000000
