@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from igq.agent.progress.report import AgentState, write_agent_state
 from igq.manager.agent_child import AgentChild
-from igq.manager.deaths import watch_deaths
 from igq.manager.heartbeat import Heartbeat
-from igq.manager.membership import Membership, host_name
+from igq.manager.membership import Membership
+from igq.manager.peers import MEET_S, Peers
 from igq.manager.structure_watch import LOOK_S
 from igq.manager.worker import Worker
 from igq.operations.command_service import RUNNING, STOPPED, TOLD, WANTED
@@ -43,8 +43,6 @@ _TRIGGERS_LOOK_S = 300.0
 #: If an agent ends within this many seconds of its start, the next start is delayed.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
-#: States of a manager that does not run.
-_ENDED = ("STOPPED", "FAILED")
 #: The longest delay between two attempts to open, seconds.
 _OPENING_DELAY_MAX_S = 5.0
 
@@ -134,13 +132,16 @@ class Incarnation:
         self._heartbeat = Heartbeat(membership.lease.lease_ms / 1000)
         self._news = News(membership.group, membership.token, self._hear)
         self._is_loss_noted = False
-        self._deaths = watch_deaths(
-            membership.token,
-            lambda *process: inbox.put(partial(self._process_died, *process)),
-            self._note_loss,
+        self._peers = Peers(
+            membership,
+            say,
+            on_death=lambda *process: inbox.put(partial(self._process_died, *process)),
+            on_loss=self._note_loss,
+            on_suspicion=lambda: inbox.put(self._heartbeat.look_again),
         )
+        self._peers_due_s = math.inf
         if membership.group.settings.suspicion:
-            self.worker.submit(self._greet)
+            self._meet_peers(self._peers.join)
 
     def _hear(self, news: str) -> None:
         # After a lost server any news may have been missed.
@@ -164,9 +165,7 @@ class Incarnation:
                 self._do_what_is_due()
         finally:
             self._news.close()
-            # The address belongs to this process and is in use while the watch listens.
-            if self._deaths is not None:
-                self._deaths.close()
+            self._peers.close()
         self.worker.end()
         if ending is Ending.LEASE_LOST:
             self._process.lose()
@@ -255,6 +254,8 @@ class Incarnation:
             self._begin_opening()
         if self._agent_due_s is not None and now_s >= self._agent_due_s:
             self._start_agent()
+        if now_s >= self._peers_due_s and self._stop is None:
+            self._meet_peers(self._peers.meet)
         if self._stop is not None:
             self._go_on_stopping(self._stop)
 
@@ -435,12 +436,18 @@ class Incarnation:
         self.lost_why = why
         self._ending = Ending.LEASE_LOST
 
-    def _greet(self) -> None:
-        """Announce this manager to the others on this machine: each of them notices the other's death at once."""
-        members, deaths = self._membership.group.members(), self._deaths
-        if deaths is not None:
-            here = [each for each in members if each.host == host_name() and each.token != self._membership.token]
-            deaths.greet([(each.pid, each.token) for each in here if each.state not in _ENDED])
+    def _meet_peers(self, meet: Callable[[], None]) -> None:
+        """Meet the other managers now, and again later: a link may have ended though both managers live."""
+        self._peers_due_s = math.inf
+
+        def task() -> None:
+            try:
+                meet()
+            finally:
+                if self._peers.has_links:
+                    self._peers_due_s = time.monotonic() + MEET_S
+
+        self.worker.submit(task)
 
     def _process_died(self, token: str, pid: int) -> None:
         # Any program on this machine can send any text, so recover no process of the manager's own.

@@ -56,6 +56,8 @@ MESSAGES = MappingProxyType(
         "CSQE131I": "{qmgr} structure {structure} can be used again",
         "CSQR004I": "{qmgr} {in_doubt:unit of work} of {target} in doubt, see DISPLAY THREAD(*) TYPE(INDOUBT)",
         "IGQ0033E": "{qmgr} queue manager {target} ended abnormally, pid {pid}",
+        "IGQ0034I": "{qmgr} lost its link to queue manager {target}, and asked for a sign of life",
+        "IGQ0035E": "{qmgr} takes no links from other queue managers at {host}:{port}: {error}",
         # Programs.
         "CSQ3201E": "{qmgr} program {target} ended abnormally, pid {pid}",
         # The IGQ agent.

@@ -13,7 +13,7 @@ from typing import Final
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError
-from sharedq.scripts.members import tell_news_call
+from sharedq.scripts.members import suspect_call, tell_news_call
 from sharedq.scripts.reads import lease_holders
 
 log = LibraryLogger(__name__)
@@ -28,6 +28,8 @@ QUIESCES: Final = "quiesces"
 _CHUNK = 250
 #: Seconds after which news that no process takes are forgotten.
 _KEPT_S = 60
+#: The time that a suspected manager has for a renewal: a part of a lease, and a least time.
+_ANSWERS_PER_LEASE, _ANSWER_MIN_MS = 10, 100
 #: Seconds that the thread blocks in Redis before it blocks again.
 _BLOCK_S = 180.0
 #: Seconds before the thread tries again after it lost its server.
@@ -77,6 +79,27 @@ def tell(group: Group, tokens: Sequence[str], text: str = LOOK) -> None:
             group.call(*tell_news_call(group.keys, text, _KEPT_S, tokens[position : position + _CHUNK]))
     except MQIError as error:
         log.debug("news_not_told", text=text, error=str(error))
+
+
+def suspect(group: Group, caller: str, incarnations: Sequence[str]) -> list[str]:
+    """Have managers that may be dead renew their leases at once; the lease of one that does not runs out soon.
+
+    Args:
+        caller: the incarnation that asks.
+
+    Returns:
+        Those that were asked.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    answer_ms = max(_ANSWER_MIN_MS, group.settings.lease_ms // _ANSWERS_PER_LEASE)
+    asked: list[str] = []
+    for position in range(0, len(incarnations), _CHUNK):
+        chunk = incarnations[position : position + _CHUNK]
+        _, found = group.call(*suspect_call(group.keys, caller, answer_ms, LOOK, _KEPT_S, chunk))
+        asked += [token.decode() for token in found]
+    return asked
 
 
 def tell_managers(group: Group, text: str = LOOK) -> None:

@@ -81,6 +81,18 @@ def tell_news_call(keys: AdminKeys, text: str, kept_s: int, tokens: Sequence[str
     return "admin/tell_news", (keys.news,), (text, kept_s, *tokens)
 
 
+def suspect_call(
+    keys: AdminKeys, caller: str, answer_ms: int, text: str, kept_s: int, incarnations: Sequence[str]
+) -> ScriptCall:
+    """Let the leases of these *incarnations* run out after *answer_ms*, except those renewed when *text* is heard.
+
+    Args:
+        caller: the incarnation that asks; it must have a lease.
+        kept_s: news that no process takes are forgotten after this many seconds.
+    """
+    return "admin/suspect", (keys.leases, keys.news), (caller, answer_ms, text, kept_s, *incarnations)
+
+
 def agent_state_call(keys: AdminKeys, process: str, state: str) -> ScriptCall:
     """Record the state of the agent that is *process*, for people to see."""
     return "admin/agent_state", (keys.agents, keys.processes, keys.fence), (process, state)

@@ -52,8 +52,11 @@ class Settings(BaseModel):
     recovery_log: Annotated[bool, Field(description="true or false")] = False
     #: How long a manager or program that has stopped answering keeps its name and its work.
     lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
-    #: Whether the managers of one machine watch each other: the death of one is noticed at once, not after its lease.
+    #: Whether managers watch each other: on one machine the death of one is noticed at once, elsewhere it is asked for
+    #: a sign of life when its link to another manager ends.
     suspicion: Annotated[bool, Field(description="true or false")] = True
+    #: TCP port at which a manager takes links from the managers of other machines; 0 for any that is free.
+    peer_port: Annotated[int, Field(ge=0, le=65_535, description="0 to 65535")] = 0
     #: Whether a manager that starts on a Redis that can lose acknowledged messages logs a line, or refuses to start.
     durability: Annotated[Literal["report", "strict"], Field(description="report or strict")] = "report"
     #: Replicas that must have a change before it is acknowledged (WAIT); 0 for none.

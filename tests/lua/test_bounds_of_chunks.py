@@ -16,7 +16,7 @@ from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.scripts.events import arm_queues_call
-from sharedq.scripts.members import abandon_call, renew_call, tell_news_call
+from sharedq.scripts.members import abandon_call, renew_call, suspect_call, tell_news_call
 from sharedq.scripts.objects import publishing_call
 from sharedq.scripts.recovery import claim_call, fence_call
 from tests.lua.redis_time import Meter
@@ -140,6 +140,13 @@ def test_commands_about_many_queues_do_not_hold_redis(group: TestGroup, server: 
     Meter(server).check(act)
 
 
+def _suspect_many(group: TestGroup) -> object:
+    keys = group.group.keys
+    suspects = [f"QM9.{number}" for number in range(250)]
+    group.group.client().zadd(keys.leases, dict.fromkeys(["QM8.1", *suspects], 1e15))
+    return group.group.call(*suspect_call(keys, "QM8.1", 500, "look", 60, suspects))
+
+
 def _owners(count: int) -> list[str]:
     return [f"QM9.1.{number}.1" for number in range(count)]
 
@@ -168,6 +175,7 @@ CHUNKS: dict[str, Callable[[TestGroup, QueueManagerConnection], object]] = {
         *renew_call(group.group.keys, connection.connection.process.token, 600_000, "QM1", 500, _owners(500), ask=True)
     ),
     "abandon": lambda group, _: group.group.call(*abandon_call(group.group.keys, _owners(2000))),
+    "suspect": lambda group, _: _suspect_many(group),
     "tell_news": lambda group, _: group.group.call(*tell_news_call(group.group.keys, "x" * 1000, 60, _owners(250))),
 }
 

@@ -67,6 +67,7 @@ UNFENCED = {
     "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
     "admin/define_named": "a definition, by compare and set: an operator's, not an owner's",
     "admin/tell_change": "that there is something to look at; in vain it costs a look",
+    "admin/suspect": "a lease that runs out sooner, by a manager whose own is in force; what lives renews it",
     "admin/tell_news": "that there is something to look at; in vain it costs a look",
     "admin/set_settings": "the group's settings, by compare and set: an operator's, not an owner's",
     "admin/set_authority": "an authority record: an operator's, not an owner's",

@@ -107,6 +107,21 @@ _ALL = (
         ),
     ),
     Scenario(
+        "kill-remote-manager",
+        "The same, with each manager on a machine of its own. Its peers lose their links to it, and recover it when it "
+        "gives no sign of life: long before its lease ends.",
+        (
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.4),
+            *MANAGER_KILLED,
+            steps.wait_for_logs("IGQ0034I", least=1),
+            steps.drain(),
+        ),
+        lease_ms=20_000,
+        has_machines=True,
+    ),
+    Scenario(
         "kill-everything",
         "A manager is killed together with its agent and its programs, in the middle of their units of work, and all "
         "of them are started again.",

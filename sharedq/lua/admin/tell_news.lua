@@ -14,13 +14,7 @@ REPLY       { 0 }
 REASONS     none
 INVARIANTS  4 bounded scripts
 COST        O(tokens given)
+USES        news
 ]]
--- So many news fit: a process that does not listen leaves no more than these.
-local MOST = 100
-for position = 3, #ARGV do
-    local list = KEYS[1] .. ARGV[position]
-    redis.call("RPUSH", list, ARGV[1])
-    redis.call("LTRIM", list, -MOST, -1)
-    redis.call("EXPIRE", list, ARGV[2])
-end
+for position = 3, #ARGV do push_news(KEYS[1], ARGV[position], ARGV[1], ARGV[2]) end
 return { 0 }
