@@ -62,7 +62,10 @@ class Protocol:
     def steps(self, world: World) -> Steps:
         """All possible next steps."""
         if world.lease == HELD:
-            yield Step("clock", "a lease runs out", world._replace(lease=LAPSED))
+            yield Step("clock or admin/suspect", "a lease runs out", world._replace(lease=LAPSED))
+        elif world.lease == LAPSED and world.victim != "over":
+            # A renewal that was late, or the answer to a suspicion.
+            yield Step("V", "admin/renew", world._replace(lease=HELD))
         if not world.is_y_defined:
             yield Step("operator", "admin/define_structure", world._replace(is_y_defined=True))
         if world.victim != "over":
