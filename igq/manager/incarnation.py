@@ -17,7 +17,7 @@ from igq.agent.progress.report import AgentState, write_agent_state
 from igq.manager.agent_child import AgentChild
 from igq.manager.heartbeat import Heartbeat
 from igq.manager.membership import Membership
-from igq.manager.peers import MEET_S, Peers
+from igq.manager.peers.watch import MEET_S, Peers
 from igq.manager.structure_watch import LOOK_S
 from igq.manager.worker import Worker
 from igq.operations.command_service import RUNNING, STOPPED, TOLD, WANTED

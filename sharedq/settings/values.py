@@ -52,8 +52,7 @@ class Settings(BaseModel):
     recovery_log: Annotated[bool, Field(description="true or false")] = False
     #: How long a manager or program that has stopped answering keeps its name and its work.
     lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
-    #: Whether managers watch each other: on one machine the death of one is noticed at once, elsewhere it is asked for
-    #: a sign of life when its link to another manager ends.
+    #: Whether managers watch each other, so that a death is noticed at once on one machine, and soon on another.
     suspicion: Annotated[bool, Field(description="true or false")] = True
     #: TCP port at which a manager takes links from the managers of other machines; 0 for any that is free.
     peer_port: Annotated[int, Field(ge=0, le=65_535, description="0 to 65535")] = 0

@@ -15,11 +15,10 @@ from typing import Any
 
 import pytest
 
-from igq.manager import incarnation as incarnations
-from igq.manager.deaths import DeathWatch
 from igq.manager.heartbeat import Heartbeat
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
+from igq.manager.peers.deaths import DeathWatch
 from sharedq.api import connect
 from sharedq.members.group import Group
 from sharedq.members.presence import BEGINS, ENDS, address_of, tell_presence
@@ -480,7 +479,7 @@ def say_as(token: str, incarnation: str) -> int:
 def tell_loss(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
     """The callback for lost connections that a manager passes to its watch when it starts."""
     taken: list[Callable[[], None]] = []
-    monkeypatch.setattr(incarnations, "watch_deaths", lambda *arguments: taken.append(arguments[-1]))
+    monkeypatch.setattr("igq.manager.peers.watch.watch_deaths", lambda *arguments: taken.append(arguments[-1]))
     return taken
 
 

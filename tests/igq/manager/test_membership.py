@@ -187,8 +187,7 @@ def test_what_a_fail_over_interrupts_is_done_again(group: TestGroup, monkeypatch
             inbox.get()()
         until(lambda expected=expected: tries.qsize() == expected, "it was tried")  # type: ignore[misc]
     incarnation.worker.end()
-    if incarnation._deaths is not None:
-        incarnation._deaths.close()
+    incarnation._peers.close()
 
 
 @pytest.mark.invariant(2)

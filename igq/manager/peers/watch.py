@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-import redis
-
-from igq.manager.deaths import watch_deaths
 from igq.manager.membership import Membership, host_name
-from igq.manager.peer_links import Address, PeerLinks, own_address
+from igq.manager.peers.deaths import watch_deaths
+from igq.manager.peers.links import Address, PeerLinks, own_address
 from sharedq.members.group import Member
 from sharedq.members.news import suspect
 from sharedq.mqi.errors import MQIError
+from sharedq.redis.keys import ADMIN_STRUCTURE
 
 #: Seconds between two looks for managers to which there is no link: each had one when it joined.
 MEET_S = 30.0
@@ -25,7 +24,7 @@ class Peers:
 
     Args:
         say: called with a message id of `igq.output.messages` and its fields.
-        on_death, on_loss: as those of `igq.manager.deaths.DeathWatch`.
+        on_death, on_loss: as those of `igq.manager.peers.deaths.DeathWatch`.
         on_suspicion: called in a thread of its own after managers were asked for a sign of life. The leases of those
             that give none run out soon.
     """
@@ -102,10 +101,14 @@ class Peers:
 
     def _where_to_listen(self) -> Address | None:
         group = self._membership.group
+        where = group.node(ADMIN_STRUCTURE)
+        if not where or where.startswith("/"):
+            # No server can be found now, or it is a unix socket.
+            return None
+        server, _, port = where.rpartition(":")
         try:
-            server = group.deployment().locate(group.keys.group)
-            host = "" if server.path else own_address((server.host, server.port))
-        except (redis.RedisError, OSError):
+            host = own_address((server, int(port)))
+        except OSError:
             return None
         return (host, group.settings.peer_port) if host else None
 
