@@ -80,6 +80,8 @@ def export(
     finally:
         group.leave()
     _write(result.lines, file)
+    if not result.missing and all(line.startswith("*") for line in result.lines):
+        tell("igq: no definition fits")
     for line in result.missing:
         tell(f"igq: {line}")
     return int(bool(result.missing))

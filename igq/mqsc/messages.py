@@ -94,7 +94,11 @@ def failure(what: str, error: MQIError) -> str:
         what: the object that the command names.
         error: the reason.
     """
-    text = _FAILURES.get(error.reason, _FAILED).format(what)
+    text = _FAILURES.get(error.reason, _FAILED)
+    if error.reason == MQRC.UNKNOWN_OBJECT_NAME and error.object_name and error.object_name not in what:
+        # It is another object that was not found: one that the command's own names.
+        text = _FAILED
+    text = text.format(what)
     detail = f": {error.detail}" if error.detail else ""
     return f"{text}, MQRC_{error.reason.name} ({error.reason:d}){detail}."
 

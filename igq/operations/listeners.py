@@ -78,9 +78,12 @@ def told_of(states: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Any]:
 
 
 def listener_states(member: Member) -> dict[str, Mapping[str, Any]]:
-    """The listeners of a manager that run, or could not start, as it has told."""
+    """The listeners of a manager that run, or could not start, as it has told; and those that are about to."""
     found = ((name.removeprefix(_TOLD), state) for name, state in member.details.items() if name.startswith(_TOLD))
-    return {name: state for name, state in found if state}
+    told, wanted = {name: state for name, state in found if state}, wanted_listeners(member.details)
+    starting = {name: {"state": "STARTING", **place} for name, place in wanted.items() if name not in told}
+    stopping = {name: {**told[name], "state": "STOPPING"} for name in told.keys() - wanted.keys()}
+    return told | starting | stopping
 
 
 def start_listener(group: Group, qmgr: str, listener: Listener) -> bool:

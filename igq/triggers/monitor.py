@@ -68,6 +68,7 @@ class TriggerMonitor:
             MQIError: the initiation queue cannot be opened or read.
         """
         with self._connection.open(self._queue, OpenOption.INPUT_AS_Q_DEF | OpenOption.FAIL_IF_QUIESCING) as queue:
+            self._say(f"{self._queue} at {self._qmgr}: waiting for trigger messages")
             while not self._is_ended():
                 try:
                     message = queue.get(_GET, wait_ms=_WAIT_MS)

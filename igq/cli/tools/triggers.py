@@ -40,6 +40,5 @@ def trigger_monitor(
         sharedq.connect(qmgr, appl_name="igq trigger-monitor") as connection,
         ended_by_signals() as is_ended,
     ):
-        tell(f"{queue} at {connection.qmgr_name}: waiting for trigger messages")
         TriggerMonitor(connection, queue, tell, is_ended).run()
     return 0

@@ -135,14 +135,34 @@ static char *socket_folder(void) {
     return length < 0 ? NULL : folder;
 }
 
+static int is_socket_name(const char *name) {
+    size_t length = strlen(name);
+    return length > 5 && strcmp(name + length - 5, ".sock") == 0;
+}
+
+/* Connect to any manager of a folder: a name that is no manager's may be the group's, as each of its managers says. */
+static int connect_any(const char *folder, MQLONG *reason) {
+    int fd = -1;
+    DIR *entries = opendir(folder);
+    if (entries == NULL) return -1;
+    for (struct dirent *each; fd < 0 && (each = readdir(entries)) != NULL;) {
+        char *path = NULL;
+        if (is_socket_name(each->d_name) && asprintf(&path, "%s/%s", folder, each->d_name) >= 0) {
+            fd = connect_path(path, reason);
+            free(path);
+        }
+    }
+    closedir(entries);
+    return fd;
+}
+
 /* The path of the only socket in a folder, to be freed. */
 static char *only_socket(const char *folder) {
     char *found = NULL;
     DIR *entries = opendir(folder);
     if (entries == NULL) return NULL;
     for (struct dirent *each; (each = readdir(entries)) != NULL;) {
-        size_t length = strlen(each->d_name);
-        if (length <= 5 || strcmp(each->d_name + length - 5, ".sock") != 0) continue;
+        if (!is_socket_name(each->d_name)) continue;
         if (found != NULL) {
             free(found);
             found = NULL;
@@ -167,8 +187,12 @@ static int connect_local(const char *name, MQLONG *reason) {
     } else if (folder != NULL && strchr(name, '/') == NULL && asprintf(&path, "%s/%s.sock", folder, name) < 0) {
         path = NULL;
     }
-    if (path != NULL && access(path, F_OK) == 0) fd = connect_path(path, reason);
-    else if (*name != '\0') *reason = MQRC_Q_MGR_NAME_ERROR;
+    if (path != NULL && access(path, F_OK) == 0) {
+        fd = connect_path(path, reason);
+    } else if (*name != '\0') {
+        *reason = MQRC_Q_MGR_NAME_ERROR;
+        if (folder != NULL) fd = connect_any(folder, reason);
+    }
     free(path);
     free(folder);
     return fd;

@@ -20,7 +20,7 @@ from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.connect import connect_to
 from sharedq.calls.handles.orphans import delete_orphans
 from sharedq.calls.topics.retained import all_retained, clear
-from sharedq.calls.topics.subscribe import define_managed_subscription, define_subscription
+from sharedq.calls.topics.subscribe import define_connected_subscription, define_subscription
 from sharedq.logical.topic_strings import is_matched, literal_levels, node_count, nodes_matched
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
@@ -33,6 +33,7 @@ from sharedq.objects.definitions.topics import ROOT_VALUES, TOPIC_NODE_FIELDS, T
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.connections import publishers_of
 from sharedq.objects.store.topics import Match
+from sharedq.objects.system import RETAINED_QUEUE
 
 _SCOPES = ("QSGDISP", "CMDSCOPE")
 _DISPOSITIONS = ("QMGR", "COPY", "GROUP", "ALL", "LIVE")
@@ -100,11 +101,12 @@ def define_sub(command: Command, repository: Repository) -> list[str]:
         values.setdefault("user_id", repository.giver.user[:12])
     subscription = parse_definition(Subscription, values | _end(values) | {"name": command.name})
     with noting(repository, "create", Subscription.kind, command.name):
-        if not managed:
+        if not managed and repository.locate(RETAINED_QUEUE) is None:
+            # Nothing was ever retained, so no manager need run.
             define_subscription(repository, subscription)
             return []
         with _connected(repository, "DEFINE SUB") as connection:
-            define_managed_subscription(connection.connection, subscription)
+            define_connected_subscription(connection.connection, subscription)
     return []
 
 

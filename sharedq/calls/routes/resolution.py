@@ -243,7 +243,8 @@ def _conventional(view: _View, name: str, qmgr_name: str, transmission_queue: st
             # As IBM MQ keeps the cluster's for itself: its agent would take back what it is to send elsewhere.
             raise error_for(failures.usage, "MQOPEN", name, f"{candidate} is for intra-group queuing only")
         return Route(located.structure, candidate, name, qmgr_name, False, path, here)
-    raise error_for(MQRC.UNKNOWN_REMOTE_Q_MGR, "MQOPEN", name, f"no way to {qmgr_name!r}")
+    asked = path[0].name if path else name
+    raise error_for(MQRC.UNKNOWN_REMOTE_Q_MGR, "MQOPEN", asked, f"no way to {qmgr_name!r} for its queue {name!r}")
 
 
 def _by_manager_alias(view: _View, name: str, alias: QueueRemote, path: _Path) -> Route:

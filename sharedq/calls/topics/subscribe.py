@@ -261,8 +261,10 @@ def _take_back(connection: Connection, managed: Handle | None, handle: Subscript
     delete_temporary_queues(connection)
 
 
-def define_subscription(repository: Repository, subscription: Subscription, destination: Handle | None = None) -> None:
-    """DEFINE SUB: make an administrative subscription, which nobody has open.
+def define_subscription(
+    repository: Repository, subscription: Subscription, destination: Handle | None = None
+) -> Subscription:
+    """DEFINE SUB: make an administrative subscription, which nobody has open. Returns it with its number.
 
     Args:
         subscription: its name, and what the command says.
@@ -285,27 +287,39 @@ def define_subscription(repository: Repository, subscription: Subscription, dest
     elif subscription.destination_q_mgr in ("", qmgr, group.name):
         found = repository.locate(subscription.destination)
         if found is None:
-            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", subscription.destination, "there is no such queue")
+            queue = subscription.destination
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", queue, f"there is no queue {queue}")
         values["destination_q_mgr"] = "" if found.disposition == "SHARED" else qmgr
-    repository.topics.create(_parsed(values))
+    return repository.topics.create(_parsed(values))
 
 
-def define_managed_subscription(connection: Connection, subscription: Subscription) -> None:
-    """DEFINE SUB with DESTCLAS(MANAGED), which makes its queue. Raises MQIError: as for `define_subscription`."""
+def define_connected_subscription(connection: Connection, subscription: Subscription) -> None:
+    """DEFINE SUB with DESTCLAS(MANAGED), which makes its queue, or where publications are retained, which then come.
+
+    Raises:
+        MQIError: as for `define_subscription`; 2526, what is retained cannot be delivered.
+    """
     name, string = subscription.topic_object.encode(), subscription.topic_string.encode()
     topic_string = topic_string_of(connection.group, "DEFINE SUB", name, string)
     topic = check_topic(connection.group, topic_string, is_durable=True)
     selector_for(subscription.selector)
-    managed = _managed_queue(connection, topic, is_durable=True)
     repository = _repository(connection)
+    managed = _managed_queue(connection, topic, is_durable=True) if subscription.is_managed else None
+    made: Subscription | None = None
     try:
-        define_subscription(repository, subscription, managed)
-        repository.forget_made(managed.structure.keys.name, managed.name, connection.token)
+        made = define_subscription(repository, subscription, managed)
+        if managed is not None:
+            repository.forget_made(managed.structure.keys.name, managed.name, connection.token)
+        if made.is_on_request == "NO":
+            _send_retained(connection, made, before=made.version)
     except MQIError:
         if not connection.is_ended:
+            if made is not None:
+                repository.topics.remove(made.number)
             _take_back(connection, managed, None)
         raise
-    close_handle(connection, managed)
+    if managed is not None:
+        close_handle(connection, managed)
 
 
 def check_topic(group: Group, topic_string: str, *, is_durable: bool) -> Topic:

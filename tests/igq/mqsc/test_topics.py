@@ -96,7 +96,9 @@ def test_subscriptions_are_defined_altered_displayed_and_deleted(group: TestGrou
     assert "already exists" in mqsc("DEFINE SUB('Apples') TOPICSTR('x') DEST(Q)", status=10)
     mqsc("DEFINE SUB('Apples') TOPICSTR('Price/Apples') DEST(Q) USERDATA('other') REPLACE")
     assert "USERDATA(other)" in mqsc("DISPLAY SUB(*) USERDATA")
-    assert "was not found" in mqsc("DEFINE SUB(S) TOPICSTR('x') DEST(NOWHERE)", status=10)
+    refused = mqsc("DEFINE SUB(S) TOPICSTR('x') DEST(NOWHERE)", status=10)
+    assert "SUB(S) could not be processed" in refused
+    assert "(2085): there is no queue NOWHERE." in refused
     mqsc("DELETE SUB('Apples')")
     publish(connection, "Price/Apples", b"3")
     assert bodies(queue) == []
@@ -115,6 +117,35 @@ def test_a_managed_subscription_of_a_command(group: TestGroup, mqsc: Run) -> Non
     resumed.close()
     mqsc("DELETE SUB(M)")
     assert group.repository("QM1").display_queues("SYSTEM.MANAGED.*") == []
+
+
+@pytest.mark.rule("mqi/topics", "DEFINE SUB gets what is retained, unless REQONLY(YES) says that MQSUBRQ asks for it.")
+@pytest.mark.parametrize("destination", ["DEST(Q)", "DESTCLAS(MANAGED)"])
+def test_a_subscription_of_a_command_gets_what_is_retained(group: TestGroup, mqsc: Run, destination: str) -> None:
+    group.define_structure()
+    group.define_shared("Q")
+    connection = group.connect()
+    publish(connection, "a/b", b"old", b"1", options=PutOption.RETAIN)
+    publish(connection, "a/c", b"2", options=PutOption.RETAIN)
+    publish(connection, "z", b"3", options=PutOption.RETAIN)
+    mqsc(f"DEFINE SUB(W) TOPICSTR('a/#') {destination}", f"DEFINE SUB(N) TOPICSTR('z') {destination} REQONLY(YES)")
+    assert "NUMMSGS(2)" in mqsc("DISPLAY SBSTATUS(W)")
+    assert "NUMMSGS(0)" in mqsc("DISPLAY SBSTATUS(N)")
+    publish(connection, "a/b", b"4")
+    if destination == "DEST(Q)":
+        found = bodies(open_input(connection, "Q"))
+    else:
+        found = bodies(connection.subscribe(name="W", options=SubOption.RESUME | SubOption.DURABLE))
+    assert sorted(found) == [b"1", b"2", b"4"]
+
+
+def test_a_subscription_that_cannot_get_what_is_retained_is_not_made(group: TestGroup, mqsc: Run) -> None:
+    group.define_structure()
+    group.define_shared("Q", put="DISABLED")
+    connection = group.connect()
+    publish(connection, "a", b"1", options=PutOption.RETAIN)
+    assert "2526" in mqsc("DEFINE SUB(S) TOPICSTR('a') DEST(Q)", status=10)
+    assert "No SUB matches" in mqsc("DISPLAY SUB(S)")
 
 
 def test_the_status_of_topics(group: TestGroup, mqsc: Run) -> None:

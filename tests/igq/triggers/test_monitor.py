@@ -92,8 +92,9 @@ def test_the_program_gets_the_trigger_message_and_the_words_of_envrdata(scene: S
         "TRIGGER_DATA": "data",
         "TRIGGER_USER_DATA": "user data",
     }
-    (line,) = scene.lines
-    assert line.startswith("Q: started ")
+    first, second = scene.lines
+    assert first == "INIT at QM1: waiting for trigger messages"
+    assert second.startswith("Q: started ")
     with pytest.raises(NoMsgAvailable):
         scene.dead()
 

@@ -122,6 +122,7 @@ def test_psprop_rfh2(group: TestGroup) -> None:
     connection = group.connect()
     publish(connection, "A", b"0", options=PutOption.RETAIN)
     queue = administered(group, "RFH2")
+    assert queue.get().body.endswith(b"0")
     connection.open_topic("A").publish(b"1", MQMD(format=Format.STRING), properties=coloured())
     message = queue.get()
     chain = read_chain(message.md, message.body)
