@@ -389,7 +389,7 @@ _ALL = (
         "partition",
         "A manager's machine, with its programs, is cut off from Redis for longer than its lease, with commits on "
         "their way. They arrive when the network heals, and change nothing. Those cut off get 2009, and come back "
-        "by itself.",
+        "by themselves.",
         (
             steps.start_group(),
             steps.wait_for_agent(),
