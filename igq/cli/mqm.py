@@ -15,6 +15,7 @@ def add_to(app: typer.Typer) -> None:
     commands = typer.Typer(help="The C library for programs in other languages.", rich_markup_mode=None)
     commands.callback(invoke_without_command=True)(show_help_alone)
     commands.command("build", short_help="Compile the C library and write its headers.")(build)
+    commands.command("wheel", short_help="Compile the C library and pack it into a wheel.")(wheel)
     commands.command("path", short_help="Print the folder of the C library.")(path)
     app.add_typer(commands, name="mqm")
 
@@ -32,6 +33,20 @@ def build(
     folder = (to or library.installed()).absolute()
     library.build(folder)
     say(str(folder / "lib64"))
+
+
+def wheel(
+    to: Annotated[Path, typer.Option("--to", help="The folder of the wheel.")] = Path("dist"),
+    compiler: Annotated[str, typer.Option("--compiler", help="gcc, or one for another processor.")] = "gcc",
+) -> None:
+    """Compile the C library and write the wheel igq-mqm, which a client installs instead of igq and a compiler.
+
+    There `python -m igq_mqm` prints the folder for LD_LIBRARY_PATH.
+    """
+    from igq.mqm.wheel import build_wheel
+    from sharedq.display.lines import say
+
+    say(str(build_wheel(to, compiler=compiler)))
 
 
 def path() -> None:

@@ -1,6 +1,6 @@
 """Random requests: each is answered, or ends its own connection with a reason; the server and other clients go on.
 
-IGQ_FRAMES says how many are sent: a million in a long run.
+TESTS_FRAMES says how many are sent: a million in a long run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.channel_client import RawClient
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
-FRAMES = int(os.environ.get("IGQ_FRAMES", "400"))
+FRAMES = int(os.environ.get("TESTS_FRAMES", "400"))
 SEEDS = range(4)
 BOTH = int(OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE)
 #: Verbs that a program calls. The connect is made before.

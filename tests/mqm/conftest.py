@@ -78,11 +78,11 @@ def plain(gcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python_with(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> PythonWith:
     """A Python that has ibmmq and other packages, unmodified from the registry.
 
-    It is the one that IGQ_NAME_PYTHON names, with the first package's name, or a new environment.
+    It is the one that TESTS_NAME_PYTHON names, with the first package's name, or a new environment.
     """
 
     def with_packages(name: str, *others: str) -> str:
-        if named := os.environ.get(f"IGQ_{name.upper()}_PYTHON"):
+        if named := os.environ.get(f"TESTS_{name.upper()}_PYTHON"):
             return named
         folder = tmp_path_factory.mktemp(name)
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)

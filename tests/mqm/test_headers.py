@@ -1,6 +1,6 @@
 """The generated C headers: they compile alone, and have IBM's numbers and layouts.
 
-The comparison reads the public headers which the npm package ``ibmmq`` carries, in the folder that IGQ_NPM_IBMMQ names.
+The comparison reads the public headers which the npm package ``ibmmq`` carries: TESTS_NPM_IBMMQ names its folder.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ _DIFFER = {"MQCMDL_CURRENT_LEVEL", "MQIA_LAST_USED", "MQWQR_CURRENT_LENGTH", "MQ
 @pytest.fixture(scope="module")
 def public() -> Path:
     """The folder of the public headers."""
-    root = Path(os.environ.get("IGQ_NPM_IBMMQ", "node_modules/ibmmq")) / "src"
+    root = Path(os.environ.get("TESTS_NPM_IBMMQ", "node_modules/ibmmq")) / "src"
     if not (root / "unix/cmqc.h").exists():
-        pytest.skip("needs the npm package ibmmq: npm install --ignore-scripts ibmmq, IGQ_NPM_IBMMQ names its folder")
+        pytest.skip("needs the npm package ibmmq: npm install --ignore-scripts ibmmq, TESTS_NPM_IBMMQ names its folder")
     return root
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from igq.errors import CommandError
 from igq.mqm import library
 from igq.mqm.headers import CALLS
+from igq.mqm.wheel import build_wheel
 from tests.mqm.fake_server import FakeServer
 
 Compile = Callable[[str], Path]
@@ -61,6 +64,22 @@ def test_the_libraries_export_the_entry_points_and_nothing_else(built: Path) -> 
         told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
         assert {line.split()[2] for line in told.splitlines()} == set(CALLS)
     assert len(CALLS) == 26
+
+
+def test_a_wheel_brings_the_library_and_says_where_it_is(gcc: str, tmp_path: Path) -> None:
+    made = build_wheel(tmp_path / "dist", compiler=gcc)
+    place = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(place)]
+    subprocess.run([*pip, str(made)], check=True, timeout=120)
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(place)}
+    said = subprocess.run(
+        [sys.executable, "-m", "igq_mqm"], env=env, capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert said == f"{place / 'igq_mqm' / 'lib64'}\n"
+    for name in library.LIBRARIES:
+        ctypes.CDLL(str(Path(said.strip()) / name))
+    assert (place / "igq_mqm" / "inc" / "cmqc.h").exists()
+    assert build_wheel(tmp_path / "again", compiler=gcc).read_bytes() == made.read_bytes()
 
 
 def test_a_missing_compiler_is_told_in_one_line(tmp_path: Path) -> None:

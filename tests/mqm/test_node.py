@@ -18,16 +18,16 @@ EXPECTED = "got one\ngot two\ngot one\ndepth 2\nconsumed two\nconsumed three\nto
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of modules that has the package: the one of IGQ_NPM_IBMMQ, or a new one."""
+    """A folder of modules that has the package: the one of TESTS_NPM_IBMMQ, or a new one."""
     if shutil.which("node") is None:
         pytest.skip("needs node")
-    if named := os.environ.get("IGQ_NPM_IBMMQ"):
+    if named := os.environ.get("TESTS_NPM_IBMMQ"):
         return Path(named).parent
     folder = tmp_path_factory.mktemp("npm")
     # Its scripts would download IBM's library.
     words = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", PACKAGE]
     if shutil.which("npm") is None:
-        pytest.skip("needs npm, or IGQ_NPM_IBMMQ")
+        pytest.skip("needs npm, or TESTS_NPM_IBMMQ")
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode:
         pytest.skip(f"{PACKAGE} cannot be installed: {done.stderr.strip()[-200:]}")

@@ -66,8 +66,8 @@ def manager(tmp_path: Path, plain: Path) -> Iterator[Manager]:
 
 @pytest.fixture
 def own_tests(tmp_path: Path, plain: Path) -> Path:
-    """The folder of IBM's tests, from the package's sources: those of IGQ_IBMMQ_SOURCES, or of the registry."""
-    if named := os.environ.get("IGQ_IBMMQ_SOURCES"):
+    """The folder of IBM's tests, from the package's sources: those of TESTS_IBMMQ_SOURCES, or of the registry."""
+    if named := os.environ.get("TESTS_IBMMQ_SOURCES"):
         return Path(named) / "code" / "tests"
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", IBMMQ]
     # The build looks for the headers even so.

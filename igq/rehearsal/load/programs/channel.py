@@ -73,14 +73,18 @@ class ClientConnection:
         """MQBACK."""
         self.call(Verb.BACK)
 
+    def begin(self, verb: Verb, numbers: Sequence[int] = (), blobs: Sequence[bytes] = ()) -> None:
+        """Send a request, and do not wait for its reply. Raises MQIError: 2009, the channel has ended."""
+        self._last_id += 1
+        self._send(packed(self._last_id, verb, numbers, blobs))
+
     def call(self, verb: Verb, numbers: Sequence[int] = (), blobs: Sequence[bytes] = ()) -> Frame:
         """Send a request and return its reply.
 
         Raises:
             MQIError: the reply says so; 2009, the channel has ended.
         """
-        self._last_id += 1
-        self._send(packed(self._last_id, verb, numbers, blobs))
+        self.begin(verb, numbers, blobs)
         (length,) = _LENGTH.unpack(self._receive(_LENGTH.size))
         reply = parsed(self._receive(length))
         if reply.verb == Verb.ENDED:
@@ -97,7 +101,11 @@ class ClientConnection:
             if kind is None:
                 self.call(Verb.DISC)
         finally:
-            self._socket.close()
+            self.go()
+
+    def go(self) -> None:
+        """Go without MQDISC."""
+        self._socket.close()
 
     def _send(self, data: bytes) -> None:
         try:
@@ -125,12 +133,12 @@ class ClientQueue:
     """A queue that is open through a channel."""
 
     def __init__(self, connection: ClientConnection, name: str, handle: int) -> None:
-        self._connection, self.name, self._handle = connection, name, handle
+        self._connection, self.name, self.handle = connection, name, handle
 
     def put(self, body: bytes, md: MQMD, *, options: PutOption | int = 0) -> None:
         """MQPUT."""
         blobs = (MD.pack(md), PMO.pack(MQPMO(options=int(options))), b"", body)
-        self._connection.call(Verb.PUT, (self._handle,), blobs)
+        self._connection.call(Verb.PUT, (self.handle,), blobs)
 
     def put_many(self, messages: Sequence[tuple[MQMD, bytes]], *, options: PutOption | int = 0) -> None:
         """MQPUT, one after the other."""
@@ -148,7 +156,7 @@ class ClientQueue:
         """MQGET. Without *match_options* it gets the next message."""
         gmo = MQGMO(version=_WITH_MATCH, options=int(options), wait_interval=wait_ms, match_options=int(match_options))
         md = MD.pack(match or MQMD(version=2))
-        reply = self._connection.call(Verb.GET, (self._handle, _ROOM), (md, GMO.pack(gmo)))
+        reply = self._connection.call(Verb.GET, (self.handle, _ROOM), (md, GMO.pack(gmo)))
         return ClientMessage(MD.unpack(reply.blobs[0]), reply.blobs[2])
 
     def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[ClientMessage]:
