@@ -290,7 +290,7 @@ REPORTS: Final[Mapping[str, Mapping[str, tuple[Attribute, ...]]]] = {
     "LSSTATUS": {
         "": (
             _text("LSSTATUS", Param.LISTENER_NAME, _NAME),
-            _words("STATUS", Param.LISTENER_STATUS, {"RUNNING": 2, "STOPPED": 0}),
+            _words("STATUS", Param.LISTENER_STATUS, {"STARTING": 1, "RUNNING": 2, "STOPPING": 3, "STOPPED": 0}),
             _number("PID", Param.PROCESS_ID),
             _text("STARTDA", Param.LISTENER_START_DATE, _DATE),
             _text("STARTTI", Param.LISTENER_START_TIME, _TIME),

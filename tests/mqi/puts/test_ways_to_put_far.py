@@ -124,8 +124,9 @@ def test_every_way_puts_a_message_where_it_belongs(
         expected = {"several": [b"1", b"2"], "of two priorities": [b"2", b"1"], "long": [b"1" * 20_000]}
         assert bodies == expected.get(way, [b"1"])
         look = b"x" if way == "with a CorrelId" else b""
-        first = min(int(each.partition(b".")[0]) for each in ids)
-        assert sorted(ids, key=len) == [b"%d.1%b" % (first + number, look) for number in range(len(ids))]
+        numbers = sorted(int(each.partition(b".")[0]) for each in ids)
+        assert numbers == list(range(numbers[0], numbers[0] + len(ids)))
+        assert set(ids) == {b"%d.1%b" % (number, look) for number in numbers}
         assert client.hgetall(keys.destinations) == {b"#": b"1", b"T": b"1", b"#1": b"T"}
         assert client.hexists(transmit.queue, "lg") == (way == "long")
         entries: Any = client.xrange(keys.journal)
