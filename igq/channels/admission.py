@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from igq.channels.client import Client
-from igq.channels.figures import Served
+from igq.channels.client import ClientIdentity
+from igq.channels.figures import ServerFigures
 from igq.operations.listeners import is_channel_stopped
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -28,7 +28,7 @@ class Admitted:
         counted: what it counts for, until it leaves.
     """
 
-    client: Client
+    client: ClientIdentity
     heartbeat_s: int
     max_message: int
     counted: tuple[str, ...] = field(default=())
@@ -42,12 +42,12 @@ class Admission:
     """
 
     def __init__(self, group: Group, qmgr: str) -> None:
-        self.served = Served()
+        self.served = ServerFigures()
         self._group, self._qmgr = group, qmgr
         self._own: Final = os.geteuid()
         self._instances: Counter[str] = Counter()
 
-    def admit(self, client: Client) -> Admitted:
+    def admit(self, client: ClientIdentity) -> Admitted:
         """Let a client in that has named its channel.
 
         The unix socket is for the manager's own user, and needs no channel. By TCP nobody knows the user of a client:
@@ -82,7 +82,7 @@ class Admission:
             if not self._instances[name]:
                 del self._instances[name]
 
-    def _channel(self, client: Client) -> Channel | None:
+    def _channel(self, client: ClientIdentity) -> Channel | None:
         if not client.channel and client.is_local:
             return None
         found = Repository(self._group, self._qmgr).channels.named(client.channel)

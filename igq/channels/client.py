@@ -15,7 +15,7 @@ _USER_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientIdentity:
     """A client.
 
     Attributes:
@@ -41,11 +41,11 @@ class Client:
         """Where it is, without its port."""
         return self.address.partition("(")[0]
 
-    def acting_as(self, user: str) -> Client:
+    def acting_as(self, user: str) -> ClientIdentity:
         """The same client as another user, unless that is empty."""
         return replace(self, user=user or self.user)
 
-    def named(self, pid: int, channel: str) -> Client:
+    def named(self, pid: int, channel: str) -> ClientIdentity:
         """The same client after it has told more."""
         return replace(self, pid=self.pid or pid, channel=channel)
 
@@ -54,15 +54,15 @@ class Client:
         return Program(self.user[:_USER_LENGTH], self.pid, self.channel, self.address)
 
 
-def client_of(connected: socket.socket) -> Client:
+def client_of(connected: socket.socket) -> ClientIdentity:
     """The client at the other end of a socket, as the kernel tells."""
     if connected.family != socket.AF_UNIX:
         host, port = connected.getpeername()[:2]
-        return Client("", address=f"{host}({port})")
+        return ClientIdentity("", address=f"{host}({port})")
     data = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(data)
     try:
         user = pwd.getpwuid(uid).pw_name
     except KeyError:
         user = str(uid)
-    return Client(user, uid, pid)
+    return ClientIdentity(user, uid, pid)

@@ -62,7 +62,7 @@ class _Gone:
     received: int = 0
 
 
-class Served:
+class ServerFigures:
     """The figures of one server. The hub's thread uses them."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Teller:
     """
 
     def __init__(
-        self, group: Group, qmgr: str, listener: str, served: Served, aside: Callable[[Callable[[], None]], None]
+        self, group: Group, qmgr: str, listener: str, served: ServerFigures, aside: Callable[[Callable[[], None]], None]
     ) -> None:
         self._group, self._qmgr, self._listener, self._served, self._aside = group, qmgr, listener, served, aside
         self._told: tuple[str, str] | None = None

@@ -9,7 +9,7 @@ from typing import Final
 from igq.channels.admission import Admission, Admitted
 from igq.channels.callbacks import STOPPING, Events
 from igq.channels.calls import CALLS, Arguments, Reply
-from igq.channels.client import Client
+from igq.channels.client import ClientIdentity
 from igq.channels.figures import ClientFigures
 from igq.channels.frames import Frame, Verb, packed
 from igq.channels.handles import Handles
@@ -48,7 +48,7 @@ class Session:
         figures: what it does.
     """
 
-    def __init__(self, group: Group, qmgr: str, client: Client, admission: Admission) -> None:
+    def __init__(self, group: Group, qmgr: str, client: ClientIdentity, admission: Admission) -> None:
         self._group, self._qmgr, self._client, self._admission = group, qmgr, client, admission
         self.admitted: Admitted | None = None
         self.figures = ClientFigures()

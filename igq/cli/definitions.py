@@ -56,7 +56,7 @@ def export(
     Exit status: 0, everything was written; 1, queues of a failed structure are missing, or nothing could be read.
     """
     from igq.definitions.catalog import KINDS, read_catalog
-    from igq.definitions.export import Selection
+    from igq.definitions.export import ExportSelection
     from igq.definitions.export import export as exported
     from sharedq.members.group import Group
     from sharedq.settings.loader import load_settings
@@ -72,7 +72,7 @@ def export(
             raise CommandError(f"no queue manager has joined group {group.name} yet: there are no definitions")
         if manager and manager not in members:
             raise CommandError(f"there is no queue manager {manager} in group {group.name}: {', '.join(members)}")
-        selection = Selection(manager, name, kinds, every, one_line)
+        selection = ExportSelection(manager, name, kinds, every, one_line)
         born = group.born()
         result = exported(group, read_catalog(group), selection)
         if group.born() != born:

@@ -26,7 +26,7 @@ _INDENT = "   "
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ExportSelection:
     """The part of the group to export.
 
     Attributes:
@@ -58,7 +58,7 @@ class Exported:
     missing: list[str] = field(default_factory=list)
 
 
-def export(group: Group, catalog: Catalog, selection: Selection) -> Exported:
+def export(group: Group, catalog: Catalog, selection: ExportSelection) -> Exported:
     """Return the selected definitions as lines of MQSC."""
     writer = _Writer(catalog.items, selection)
     lines = [f"* Definitions of the queue-sharing group {group.name}"]
@@ -81,7 +81,7 @@ def export(group: Group, catalog: Catalog, selection: Selection) -> Exported:
 class _Writer:
     """Writes items as commands. It knows the whole catalog, because that says which attributes DEFINE would give."""
 
-    def __init__(self, catalog: Sequence[Item], selection: Selection) -> None:
+    def __init__(self, catalog: Sequence[Item], selection: ExportSelection) -> None:
         self._selection = selection
         self._group_objects = {(item.kind, item.name): item for item in catalog if item.disposition == "GROUP"}
         templates = {*TEMPLATES.items(), (Topic.kind, DEFAULT_TOPIC)}

@@ -66,7 +66,7 @@ class OwnReason(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusalEvent:
     """A call that was refused, as its process noted it. ``queue``: empty for an MQCONN.
 
     Attributes:
@@ -127,7 +127,7 @@ def not_active(qmgr: str, *, is_immediate: bool) -> PCFMessage:
     return _qmgr_event(MQRC.Q_MGR_NOT_ACTIVE, qmgr, MQCFIN(PCFParameter.REASON_QUALIFIER, why))
 
 
-def refusal(qmgr: str, it: Refusal) -> PCFMessage:
+def refusal(qmgr: str, it: RefusalEvent) -> PCFMessage:
     """Not Authorized (type 1 for MQCONN, type 2 for a queue), Put or Get Inhibited, Unknown Object Name and its kin."""
     appl: list[Parameter] = [MQCFIN(IntSelector.APPL_TYPE, _APPL_TYPE), text(PCFParameter.APPL_NAME, it.appl, 28)]
     if it.channel:

@@ -221,7 +221,7 @@ def _from_note(note: Note, qmgr: str) -> Iterator[PCFMessage]:
         counts = (int(fields[name]) for name in ("since", "depth", "in", "out"))
         yield formats.performance_event(note.kind, at, fields["queue"], *counts)
     elif note.kind == "refused":
-        yield formats.refusal(qmgr, formats.Refusal(**fields))
+        yield formats.refusal(qmgr, formats.RefusalEvent(**fields))
     elif note.kind == "channel":
         told = formats.channel_stopped_by_user if fields["is_stopped"] else formats.channel_started
         yield told(qmgr, fields["channel"])

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from igq.definitions.catalog import read_catalog
-from igq.definitions.export import Selection, export
+from igq.definitions.export import ExportSelection, export
 from igq.output.files import write_whole
 from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
@@ -96,7 +96,7 @@ class ScheduledBackups:
     def _export(self, group: Group, born: str) -> None:
         path = definitions_path(self._settings)
         made_of = _born_of(path)
-        exported = export(group, read_catalog(group), Selection())
+        exported = export(group, read_catalog(group), ExportSelection())
         # Asked again: if Redis has lost the group meanwhile, what was read is not all there was.
         if (made_of and made_of != born) or group.born() != born:
             self._say("IGQ0014E", what="the definitions", error=_OTHER_DEFINITIONS.format(path))

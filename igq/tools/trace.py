@@ -14,7 +14,7 @@ from typing import Any
 from sharedq.members.group import Group
 from sharedq.messages.record import generated_number
 from sharedq.objects.store.each_structure import Away, in_each
-from sharedq.reading.journal import Entry, JournalRow, expand, position_order
+from sharedq.reading.journal import JournalEntry, JournalRow, expand, position_order
 from sharedq.reading.journal_pages import Page, read_pages
 from sharedq.reading.plan import is_stored
 
@@ -34,7 +34,7 @@ class Identifiers:
 
 
 @dataclass(slots=True)
-class Step:
+class WayStep:
     """Something that happened to a message.
 
     Attributes:
@@ -54,7 +54,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Way:
+class MessageWay:
     """The way of the messages of an identifier.
 
     Attributes:
@@ -65,7 +65,7 @@ class Way:
         away: structures that cannot be read now, with the reason.
     """
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[WayStep] = field(default_factory=list)
     stored: dict[tuple[str, str], str] = field(default_factory=dict)
     entries: int = 0
     trimmed: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ def trace(
     start: str = "-",
     end: str = "+",
     tell: Callable[[int], None] = lambda _: None,
-) -> Way:
+) -> MessageWay:
     """Follow the messages that were put with an identifier.
 
     Args:
@@ -92,7 +92,7 @@ def trace(
         MQIError: 2009, Redis cannot be reached; 2035.
         JournalError: an entry is not in the format of the journal.
     """
-    way, away = Way(), Away()
+    way, away = MessageWay(), Away()
 
     def follow(name: str) -> None:
         follower = _Follower(name, group.structure_number(name), wanted)
@@ -119,12 +119,12 @@ def trace(
     return way
 
 
-def _stored_in(group: Group, structure: str, way: Way) -> dict[tuple[str, str], str]:
+def _stored_in(group: Group, structure: str, way: MessageWay) -> dict[tuple[str, str], str]:
     its = {key: place for key, place in way.stored.items() if key[0] == structure}
     return {key: place for key, place in its.items() if is_stored(group, *key)}
 
 
-def describe(step: Step) -> dict[str, Any]:
+def describe(step: WayStep) -> dict[str, Any]:
     """Return a step as JSON has it. Names are what others wrote."""
     row = step.row
     return {
@@ -169,7 +169,7 @@ class _Follower:
         self._generated = None if generated is None else str(generated).encode()
         #: Numbers of the messages that are meant, and their puts.
         self._numbers: dict[bytes, JournalRow | None] = {} if self._generated is None else {self._generated: None}
-        self._steps: list[Step] = []
+        self._steps: list[WayStep] = []
         #: Unit of work -> its end so far: outcome, when, and whether a peer ended it.
         self._units: dict[str, tuple[str, int | None, bool]] = {}
 
@@ -183,7 +183,7 @@ class _Follower:
             elif (fields[b"e"] == _PUT and self._may_mean(fields)) or self._has_known(ids):
                 self._keep(stream_id, fields)
 
-    def ended(self) -> list[Step]:
+    def ended(self) -> list[WayStep]:
         """Return the steps with their outcomes."""
         undone = {step.row.message_number for step in self._steps if step.row.event == _UNDO}
         for step in self._steps:
@@ -208,7 +208,7 @@ class _Follower:
         return bool(known) and any(each.rstrip(b"x").partition(b".")[0] in known for each in ids.split())
 
     def _keep(self, stream_id: bytes, fields: Mapping[bytes, bytes]) -> None:
-        for row in expand(Entry(stream_id.decode(), fields), self._structure, self._number):
+        for row in expand(JournalEntry(stream_id.decode(), fields), self._structure, self._number):
             number = str(row.message_number).encode()
             if row.event == "put":
                 if self._is_meant(row):
@@ -217,7 +217,7 @@ class _Follower:
                     # Only the number was that of the MsgId.
                     self._numbers.pop(number, None)
             if number in self._numbers:
-                self._steps.append(Step(row))
+                self._steps.append(WayStep(row))
                 if row.unit_of_work:
                     self._units.setdefault(row.unit_of_work, (NOT_ENDED, None, False))
 

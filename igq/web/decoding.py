@@ -24,7 +24,7 @@ _MOST_HEADERS, _MOST_FOLDERS = 20, 50
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class ShownHeader:
     """A header. ``folders``: of an MQRFH2, as text."""
 
     name: str
@@ -36,7 +36,7 @@ class Header:
 class Decoded:
     """The headers of a message, and how the body after them is written."""
 
-    headers: list[Header]
+    headers: list[ShownHeader]
     body: bytes
     format: bytes
     ccsid: int
@@ -53,7 +53,7 @@ class Decoded:
 
 def decode(md: MQMD, data: bytes) -> Decoded:
     """Take the headers off the front of *data*, as the formats say."""
-    headers: list[Header] = []
+    headers: list[ShownHeader] = []
     name, ccsid, encoding, at = md.format.rstrip(b" \0"), md.coded_char_set_id, md.encoding, 0
     while len(headers) < _MOST_HEADERS:
         found = _header(name, data, at, encoding)
@@ -65,7 +65,7 @@ def decode(md: MQMD, data: bytes) -> Decoded:
     return Decoded(headers, data[at:], name, ccsid, encoding)
 
 
-def _header(name: bytes, data: bytes, at: int, encoding: int) -> tuple[Header, int, bytes, int, int] | None:
+def _header(name: bytes, data: bytes, at: int, encoding: int) -> tuple[ShownHeader, int, bytes, int, int] | None:
     """Return the header at *at*, its length, and format, character set and encoding of what follows."""
     try:
         if name == Format.DEAD_LETTER_HEADER:
@@ -77,7 +77,7 @@ def _header(name: bytes, data: bytes, at: int, encoding: int) -> tuple[Header, i
             fields: dict[str, str | int] = {f"MQMD.{key}": value for key, value in described(inner).items()}
             fields["remote_q_name"] = _name(xqh.remote_q_name)
             fields["remote_q_mgr_name"] = _name(xqh.remote_q_mgr_name)
-            header = Header("MQXQH", fields)
+            header = ShownHeader("MQXQH", fields)
             return header, wire.XQH_LENGTH, inner.format.rstrip(), inner.coded_char_set_id, inner.encoding
         if name == Format.MD_EXTENSION:
             mde = wire.MDE.unpack(data[at : at + wire.MDE.length(2)], may_be_foreign=True)
@@ -89,7 +89,7 @@ def _header(name: bytes, data: bytes, at: int, encoding: int) -> tuple[Header, i
     return None
 
 
-def _rfh2(data: bytes, at: int, encoding: int) -> tuple[Header, int, bytes, int, int]:
+def _rfh2(data: bytes, at: int, encoding: int) -> tuple[ShownHeader, int, bytes, int, int]:
     header = read_header(data, at)
     folders = [_text(folder, header.name_value_ccsid, encoding) for folder in header.folders[:_MOST_FOLDERS]]
     fields: dict[str, str | int] = {
@@ -101,7 +101,7 @@ def _rfh2(data: bytes, at: int, encoding: int) -> tuple[Header, int, bytes, int,
         "flags": header.flags,
         "name_value_ccsid": header.name_value_ccsid,
     }
-    found = Header("MQRFH2", fields, folders)
+    found = ShownHeader("MQRFH2", fields, folders)
     return found, header.length, header.format, header.coded_char_set_id, header.encoding
 
 
@@ -118,8 +118,8 @@ def described(structure: Any) -> dict[str, str | int]:
     return found
 
 
-def _plain(name: str, header: Any) -> Header:
-    return Header(name, described(header))
+def _plain(name: str, header: Any) -> ShownHeader:
+    return ShownHeader(name, described(header))
 
 
 def _name(value: bytes) -> str:

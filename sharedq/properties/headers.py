@@ -49,7 +49,7 @@ _MOST_HEADERS, _MOST_FOLDERS = 100, 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class ChainedHeader:
     """One MQRFH2.
 
     Attributes:
@@ -133,7 +133,7 @@ class Chain:
         length: of all of them, bytes.
     """
 
-    headers: tuple[Header, ...]
+    headers: tuple[ChainedHeader, ...]
     described: tuple[Described, ...]
     length: int
 
@@ -144,7 +144,7 @@ def read_chain(md: MQMD, body: bytes) -> Chain:
     Raises:
         MQIError: 2334 one is not valid.
     """
-    headers: list[Header] = []
+    headers: list[ChainedHeader] = []
     described: list[Described] = [(md.encoding, md.coded_char_set_id, md.format.rstrip(b" \0"))]
     at = 0
     while described[-1][2] == Format.RF_HEADER_2 and len(headers) < _MOST_HEADERS:
@@ -164,7 +164,7 @@ def check_chain(chain: Chain) -> None:
             raise _invalid(f"CodedCharSetId {header.coded_char_set_id}")
 
 
-def read_header(data: bytes, at: int) -> Header:
+def read_header(data: bytes, at: int) -> ChainedHeader:
     """The header at *at*; the order of its numbers is the one in which its Version is 2.
 
     Raises:
@@ -181,7 +181,7 @@ def read_header(data: bytes, at: int) -> Header:
     folders = tuple(islice(found, _MOST_FOLDERS + 1))
     if len(folders) > _MOST_FOLDERS:
         raise _invalid("there are too many folders")
-    return Header(
+    return ChainedHeader(
         fixed.encoding,
         fixed.coded_char_set_id,
         fixed.format.decode("cp037").encode("latin-1", "replace").rstrip(b" \0") if is_ebcdic else fixed.format,
@@ -217,7 +217,7 @@ def properties_in(chain: Chain) -> list[Property]:
     return list(found.values())
 
 
-def carries_properties(header: Header, folder: bytes) -> bool:
+def carries_properties(header: ChainedHeader, folder: bytes) -> bool:
     """Whether a folder of a header has properties that can be told from data."""
     try:
         return has_properties(header.text(folder))
@@ -230,7 +230,7 @@ def without_properties(md: MQMD, body: bytes, chain: Chain) -> bytes:
 
     A header that has no other folder goes.
     """
-    left: dict[int, Header] = {}
+    left: dict[int, ChainedHeader] = {}
     for at, header in enumerate(chain.headers):
         folders = tuple(folder for folder in header.folders if not carries_properties(header, folder))
         if folders or not header.folders:
@@ -276,7 +276,7 @@ def _packed(texts: Iterable[str]) -> tuple[bytes, ...]:
 def _with_header(md: MQMD, body: bytes, folders: tuple[bytes, ...]) -> bytes:
     order = _ORDERS.get(md.encoding & _INTEGER_MASK, "<")
     ccsid = md.coded_char_set_id or DEFAULT_CCSID
-    header = Header(md.encoding, ccsid, md.format.rstrip(b" \0"), 0, _UTF_8, folders, order, False, 0)
+    header = ChainedHeader(md.encoding, ccsid, md.format.rstrip(b" \0"), 0, _UTF_8, folders, order, False, 0)
     data = header.pack()
     if md.encoding & _INTEGER_MASK not in _ORDERS:
         md.encoding = int(Encoding.NATIVE)

@@ -47,7 +47,7 @@ class JournalTrimmedError(JournalError):
     """The requested part of the journal was trimmed."""
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """One stream entry: its id (``ms-seq``), and its fields as the scripts wrote them."""
 
     stream_id: str
@@ -145,7 +145,7 @@ def read_entries(
     may_miss: bool = False,
     outage_s: float = 0,
     reconnect: Callable[[], redis.Redis] | None = None,
-) -> Iterator[Entry]:
+) -> Iterator[JournalEntry]:
     """Yield the entries from *start* to *end*, both included, oldest first. At most *count* + 1 are in memory.
 
     Args:
@@ -180,14 +180,14 @@ def read_entries(
             )
         # The caller has not had the very first entry.
         for stream_id, fields in found[1:] if is_known_there and not is_first_there else found:
-            yield Entry(stream_id.decode(), fields)
+            yield JournalEntry(stream_id.decode(), fields)
         if len(found) <= count:
             return
         start = known = found[-1][0].decode()
         is_first_there = False
 
 
-def expand(entry: Entry, structure: str, structure_number: int) -> list[JournalRow]:
+def expand(entry: JournalEntry, structure: str, structure_number: int) -> list[JournalRow]:
     """Return the rows of one entry: one for each message, or a single one for the end of a unit of work.
 
     Args:
@@ -283,7 +283,7 @@ def position_text(order: tuple[int, int]) -> str:
     return f"{order[0]}-{order[1]}"
 
 
-def _expand(entry: Entry, structure: str, structure_number: int) -> list[JournalRow]:
+def _expand(entry: JournalEntry, structure: str, structure_number: int) -> list[JournalRow]:
     fields = {name.decode(): value.decode() for name, value in entry.fields.items()}
     event, owner = fields["e"], fields["o"]
     if event not in EVENTS:

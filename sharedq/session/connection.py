@@ -29,7 +29,7 @@ from sharedq.session.call_lock import Disconnected, Turns
 from sharedq.session.deliveries import Delivered
 from sharedq.session.handle import Handle, ObjectHandle, StructureAccess
 from sharedq.session.route import ReplyTo
-from sharedq.session.structures import Structures
+from sharedq.session.structures import EnteredStructures
 from sharedq.session.topics import SubscriptionHandle, TopicHandle
 from sharedq.session.unit_of_work import UnitOfWork
 
@@ -47,7 +47,7 @@ class Callbacks(Protocol):
         """Have them make a call, which learns that the connection is lost. Any thread calls this."""
 
 
-class Connection(Structures):
+class Connection(EnteredStructures):
     """One connection: what its program has open, and the unit of work. Calls from several threads take turns.
 
     A call whose outcome is unknown breaks the connection for good (2009), and its unit of work is then resolved by a

@@ -21,7 +21,7 @@ from sharedq.session.handle import Handle, StructureAccess
 CLOCK_S = 10.0
 
 
-class Structures(Calling):
+class EnteredStructures(Calling):
     """The structures of one owner."""
 
     def __init__(self, group: Group, process: Process, *, is_internal: bool) -> None:

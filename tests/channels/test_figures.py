@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from igq.channels.figures import ClientFigures, Served, Teller
+from igq.channels.figures import ClientFigures, ServerFigures, Teller
 from igq.channels.frames import Verb
 from igq.operations.listeners import ChannelFigures, channel_figures, connection_figures
 from sharedq.mqi.constants import GetOption, OpenOption
@@ -100,7 +100,7 @@ def test_a_client_of_the_unix_socket_needs_no_channel_to_count(group: TestGroup,
 
 
 def test_figures_are_told_when_they_change_and_seldom_otherwise(group: TestGroup) -> None:
-    served, tasks = Served(), list[Callable[[], None]]()
+    served, tasks = ServerFigures(), list[Callable[[], None]]()
     teller = Teller(group.group, "QM1", "", served, tasks.append)
     figures = ClientFigures("APP")
     served.begin("QM1.1.1.1", figures)
@@ -125,7 +125,7 @@ def test_figures_are_told_when_they_change_and_seldom_otherwise(group: TestGroup
 
 
 def test_many_clients_are_told_less_often(group: TestGroup) -> None:
-    served, tasks = Served(), list[Callable[[], None]]()
+    served, tasks = ServerFigures(), list[Callable[[], None]]()
     teller = Teller(group.group, "QM1", "", served, tasks.append)
     for number in range(2_000):
         served.begin(f"QM1.1.1.{number}", ClientFigures("APP"))
@@ -143,7 +143,7 @@ def test_many_clients_are_told_less_often(group: TestGroup) -> None:
 
 
 def test_a_server_of_a_manager_that_is_dead_tells_nothing(group: TestGroup) -> None:
-    served, tasks = Served(), list[Callable[[], None]]()
+    served, tasks = ServerFigures(), list[Callable[[], None]]()
     teller = Teller(group.group, "QM1", "", served, tasks.append)
     served.begin("QM1.1.1.1", ClientFigures("APP"))
     group.group.client().hset(group.group.keys.fence, "QM1", 1)

@@ -12,7 +12,7 @@ from igq.output.plural import counted
 from sharedq.display.lines import say_json, tell
 
 if TYPE_CHECKING:
-    from igq.tools.trace import Way
+    from igq.tools.trace import MessageWay
 
 #: Exit status if nothing was found.
 NOTHING = 1
@@ -74,7 +74,7 @@ def trace(
     return 0 if way.steps else NOTHING
 
 
-def _print(way: Way) -> None:
+def _print(way: MessageWay) -> None:
     from igq.output.tables import new_table, widen
     from igq.tools.trace import shown_time
     from sharedq.display.terminal import Terminal

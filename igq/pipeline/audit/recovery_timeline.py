@@ -11,7 +11,7 @@ PHASES = ("killed", "detected", "claimed", "fenced", "resolved", "restarted", "s
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class RecoveryPhase:
     """One step. ``duration_ms`` is the time since the step before it; 0 for the first."""
 
     event: str
@@ -23,11 +23,11 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
+class RecoveryTimes:
     """One failure of one manager and what followed, in order of time."""
 
     qmgr: str
-    phases: tuple[Phase, ...]
+    phases: tuple[RecoveryPhase, ...]
 
     @property
     def total_ms(self) -> int:
@@ -35,7 +35,7 @@ class Recovery:
         return self.phases[-1].since_failure_ms
 
 
-def recoveries(events: Iterable[Mapping[str, Any]]) -> list[Recovery]:
+def recoveries(events: Iterable[Mapping[str, Any]]) -> list[RecoveryTimes]:
     """The failures in *events* (lines of timeline.jsonl, by time), each with the first of every phase.
 
     A failure begins with ``killed``, or with ``detected`` if no kill was recorded.
@@ -59,13 +59,13 @@ def _has(steps: list[Mapping[str, Any]], name: str) -> bool:
     return any(step["event"] == name for step in steps)
 
 
-def _recovery(steps: list[Mapping[str, Any]]) -> Recovery:
+def _recovery(steps: list[Mapping[str, Any]]) -> RecoveryTimes:
     began_ms = int(steps[0]["t_ms"])
     phases = []
     before_ms = began_ms
     for step in steps:
         t_ms = int(step["t_ms"])
         by, detail = (str(step.get(name) or "") for name in ("by", "detail"))
-        phases.append(Phase(str(step["event"]), t_ms, by, detail, t_ms - began_ms, t_ms - before_ms))
+        phases.append(RecoveryPhase(str(step["event"]), t_ms, by, detail, t_ms - began_ms, t_ms - before_ms))
         before_ms = t_ms
-    return Recovery(str(steps[0].get("qmgr") or ""), tuple(phases))
+    return RecoveryTimes(str(steps[0].get("qmgr") or ""), tuple(phases))

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from igq.pipeline.audit.recovery_timeline import Recovery
+from igq.pipeline.audit.recovery_timeline import RecoveryTimes
 
 #: Findings that make an audit fail.
 FAULTS = ("lost", "duplicated", "out_of_sequence", "unexpected")
@@ -94,7 +94,7 @@ class Verdict:
     lost_because: dict[str, int]
     unknown_settled: dict[str, int]
     figures: dict[str, PathFigures]
-    recoveries: list[Recovery]
+    recoveries: list[RecoveryTimes]
     peer_work: list[PeerWork]
     journal: JournalFacts
 

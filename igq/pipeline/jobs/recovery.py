@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from igq.pipeline.audit.recovery_timeline import Recovery
+from igq.pipeline.audit.recovery_timeline import RecoveryTimes
 from igq.pipeline.history.lives import message_events, unit_ends, with_outcome, with_place
 from igq.pipeline.schemas import RECOVERIES, RECOVERY_MESSAGES, RECOVERY_PHASES, RECOVERY_UNITS, as_table
 from sharedq.members.recovery_records import MOMENTS
@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 def recovery_tables(
-    spark: SparkSession, journal: DataFrame, records: Iterable[Mapping[str, Any]], timeline: Iterable[Recovery]
+    spark: SparkSession, journal: DataFrame, records: Iterable[Mapping[str, Any]], timeline: Iterable[RecoveryTimes]
 ) -> dict[str, DataFrame]:
     """The job's tables by name: ``recoveries``, ``phases``, ``units`` and ``messages``.
 
@@ -124,7 +124,7 @@ def _phase_rows(record: Mapping[str, Any]) -> list[Row]:
     return rows
 
 
-def _timeline_rows(recovery: Recovery) -> list[Row]:
+def _timeline_rows(recovery: RecoveryTimes) -> list[Row]:
     return [
         (recovery.qmgr, phase.event, phase.by, _time(phase.t_ms), phase.since_failure_ms, phase.duration_ms)
         for phase in recovery.phases

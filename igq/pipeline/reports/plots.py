@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from igq.pipeline.audit.recovery_timeline import Recovery
+from igq.pipeline.audit.recovery_timeline import RecoveryTimes
 from igq.pipeline.audit.series import SLICES_PER_DECADE, Series
 from igq.pipeline.audit.verdict import PathFigures
 
@@ -37,7 +37,7 @@ PATH_NAMES = {"igq": "through IGQ", "shared": "by a shared queue", "private": "b
 WIDTH, GREY = 9.6, "#666666"
 
 
-def throughput(series: Series, recoveries: Sequence[Recovery]) -> bytes:
+def throughput(series: Series, recoveries: Sequence[RecoveryTimes]) -> bytes:
     """Messages a second over time, with an axis for each kind of event, and marks for failures; PNG."""
     kinds = [kind for kind in COLOURS if kind in series.messages]
     figure, axes = strips(max(1, len(kinds)), 1.15)
@@ -93,7 +93,7 @@ def latency(series: Series, figures: dict[str, PathFigures]) -> bytes:
     return png(figure)
 
 
-def recovery_chart(recoveries: Sequence[Recovery]) -> bytes:
+def recovery_chart(recoveries: Sequence[RecoveryTimes]) -> bytes:
     """One strip for each failure, with a bar for each phase, to scale and with its duration; PNG."""
     figure, axes = strips(len(recoveries), 0.32 * max(len(recovery.phases) for recovery in recoveries) + 0.2)
     longest_s = max(recovery.total_ms for recovery in recoveries) / 1000

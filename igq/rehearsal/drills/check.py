@@ -33,7 +33,7 @@ class Delivery:
 
 
 @dataclass(slots=True)
-class Verdict:
+class DrillVerdict:
     """Counts, and one line with message ids for each message that is wrong."""
 
     expected: int = 0
@@ -64,7 +64,9 @@ class Verdict:
         return not any(self.problems.values())
 
 
-def check(copies: Iterable[Copy], history: Iterable[Mapping[str, Any]], commits: Mapping[str, Position]) -> Verdict:
+def check(
+    copies: Iterable[Copy], history: Iterable[Mapping[str, Any]], commits: Mapping[str, Position]
+) -> DrillVerdict:
     """Judge a run.
 
     Args:
@@ -73,7 +75,7 @@ def check(copies: Iterable[Copy], history: Iterable[Mapping[str, Any]], commits:
         commits: unit of work -> position of its commit, from the journal.
     """
     wanted = {copy.correl.hex(): copy for copy in copies}
-    verdict = Verdict(expected=len(wanted))
+    verdict = DrillVerdict(expected=len(wanted))
     found = deliveries(history, commits, verdict)
     verdict.delivered = len(found)
     compare(wanted, found, verdict)
@@ -81,7 +83,7 @@ def check(copies: Iterable[Copy], history: Iterable[Mapping[str, Any]], commits:
 
 
 def compare(
-    wanted: Mapping[str, Copy], found: Iterable[Delivery], verdict: Verdict, optional: Collection[str] = ()
+    wanted: Mapping[str, Copy], found: Iterable[Delivery], verdict: DrillVerdict, optional: Collection[str] = ()
 ) -> None:
     """Record in *verdict* what is wrong with deliveries. Each wanted message must be there once, in order.
 
@@ -106,7 +108,7 @@ def compare(
 
 
 def deliveries(
-    history: Iterable[Mapping[str, Any]], commits: Mapping[str, Position], verdict: Verdict
+    history: Iterable[Mapping[str, Any]], commits: Mapping[str, Position], verdict: DrillVerdict
 ) -> list[Delivery]:
     """Return what committed units of work got. Counts calls of unknown outcome in *verdict*."""
     invoked: dict[_Call, Mapping[str, Any]] = {}

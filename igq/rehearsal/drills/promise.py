@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from igq.rehearsal.drills.check import Delivery, Position, Verdict, compare, deliveries, name_of
+from igq.rehearsal.drills.check import Delivery, DrillVerdict, Position, compare, deliveries, name_of
 from igq.rehearsal.load.history import FAILED, INVOKED, OK
 from igq.rehearsal.load.rows.plan import SHARED, Copy
 from sharedq.reading.journal import JournalRow, position_order
@@ -37,10 +37,10 @@ class Loss:
 
 def check_promise(
     copies: Iterable[Copy], history: Sequence[Mapping[str, Any]], commits: Mapping[str, Position], loss: Loss
-) -> Verdict:
+) -> DrillVerdict:
     """Judge a run that lost the structure of the shared queue. Arguments as for `igq.rehearsal.drills.check.check`."""
     wanted = {copy.correl.hex(): copy for copy in copies}
-    verdict = Verdict(expected=len(wanted))
+    verdict = DrillVerdict(expected=len(wanted))
     found = deliveries(history, {**commits, **loss.commits()}, verdict)
     verdict.delivered = len(found)
     shared = {correl: copy for correl, copy in wanted.items() if copy.path == SHARED}
@@ -68,7 +68,7 @@ def _check_lives(
     second_life: Sequence[Delivery],
     history: Sequence[Mapping[str, Any]],
     loss: Loss,
-    verdict: Verdict,
+    verdict: DrillVerdict,
 ) -> None:
     put_before, put_after = _committed_puts(loss.before), _committed_puts(loss.after)
     got_before = {each.correl: each.position for each in first_life}

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from igq.errors import CommandError
-from igq.rehearsal.drills.check import Position, Verdict, check
+from igq.rehearsal.drills.check import DrillVerdict, Position, check
 from igq.rehearsal.drills.claims import with_units
 from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.promise import check_promise
@@ -148,7 +148,7 @@ def run_once(
     console: Terminal,
     departures: int = DEPARTURES,
     at_end: Callable[[Settings], None] = lambda _: None,
-) -> Verdict:
+) -> DrillVerdict:
     """Run a scenario in the data directory of *settings*, which must be unused. Returns the verdict of the check.
 
     Args:
@@ -170,7 +170,7 @@ def run_once(
 
 def _run_on(
     scenario: Scenario, settings: Settings, seed: int, console: Terminal, departures: int, machines: Machines | None
-) -> Verdict:
+) -> DrillVerdict:
     source = Source("made-up", departures * scenario.load, seed)
     directory = settings.data_dir
     begun_s = time.monotonic()
@@ -291,7 +291,7 @@ def _timeline(directory: Path) -> Table:
     return table
 
 
-def _report(verdict: Verdict, console: Terminal) -> None:
+def _report(verdict: DrillVerdict, console: Terminal) -> None:
     console.print(
         f"By the programs' own histories: {verdict.expected} messages expected, {verdict.delivered} delivered; "
         f"{verdict.unknown_calls} calls of unknown outcome, decided by the journal"

@@ -9,7 +9,7 @@ from igq.rehearsal.drills.scenario import Role
 from igq.rehearsal.drills.troubles.bulk import Bulk
 from igq.rehearsal.drills.troubles.losses import LostStructure
 from igq.rehearsal.load import view, waits
-from igq.rehearsal.load.processes.children import PUTTER, Child, Program
+from igq.rehearsal.load.processes.children import PUTTER, Child, LoadProgram
 from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import SHARED_QUEUE
 from igq.rehearsal.load.scene import Scene
@@ -97,13 +97,13 @@ class Stage:
             if is_agent_replaced:
                 self.replaced[qmgr] = self.agents[qmgr]
 
-    def putter(self) -> Program:
+    def putter(self) -> LoadProgram:
         """The putter of the victim."""
         programs = self.scene.programs.values()
         (putter,) = (each for each in programs if each.qmgr == self.victim and each.kind == PUTTER)
         return putter
 
-    def programs(self, who: Role, managers: int = 1) -> list[Program]:
+    def programs(self, who: Role, managers: int = 1) -> list[LoadProgram]:
         """Return the running load programs that *who* means."""
         if who is Role.DRAINERS:
             return self.scene.consumers_of(SHARED_QUEUE)

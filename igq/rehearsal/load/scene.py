@@ -13,9 +13,9 @@ from typing import Protocol, TypeVar
 
 from igq.errors import CommandError
 from igq.manager.channel_child import socket_path
-from igq.rehearsal.load.processes.children import CONSUMER, PUTTER, Child, Manager, Program
+from igq.rehearsal.load.processes.children import CONSUMER, PUTTER, Child, LoadProgram, Manager
 from igq.rehearsal.load.processes.forked import ProgramStarter
-from igq.rehearsal.load.processes.watch import Watch
+from igq.rehearsal.load.processes.watch import ProcessWatch
 from igq.rehearsal.load.programs.interrupts import interrupts_held
 from igq.rehearsal.load.programs.program import Options
 from igq.rehearsal.load.queues import define_queues
@@ -23,7 +23,7 @@ from igq.rehearsal.load.records import Timeline
 from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
 from igq.rehearsal.load.rows.sources import Source
-from igq.rehearsal.load.view import Backlog, read_backlog
+from igq.rehearsal.load.view import LoadBacklog, read_backlog
 from sharedq.members.group import Group
 from sharedq.settings.values import Settings
 
@@ -80,9 +80,9 @@ class Scene:
         self.directory = settings.data_dir
         self.group = Group(settings)
         self.timeline = Timeline(self.directory)
-        self.watch = Watch(self.directory, look)
+        self.watch = ProcessWatch(self.directory, look)
         self.managers: dict[str, Manager] = {}
-        self.programs: dict[str, Program] = {}
+        self.programs: dict[str, LoadProgram] = {}
         self.machines = machines
         there = settings if machines is None else settings.model_copy(update={"redis_url": machines.url})
         self.environment = environment_of(there)
@@ -172,7 +172,7 @@ class Scene:
                 starter = self._client_starter
                 options = replace(options, channel=str(socket_path(self.settings, qmgr)))
             with interrupts_held():
-                self.programs[name] = self._own(Program(kind, options, starter, self.watch.events))
+                self.programs[name] = self._own(LoadProgram(kind, options, starter, self.watch.events))
             self._send_pace(self.programs[name])
 
     # -- watching ------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Scene:
             if program.kind == kind and program.options.queue in ("", queue_name)
         )
 
-    def backlog(self) -> Backlog:
+    def backlog(self) -> LoadBacklog:
         """Return what is on its way now."""
         return read_backlog(self.group, QMGRS)
 
@@ -209,16 +209,16 @@ class Scene:
 
     # -- doing ---------------------------------------------------------------------------------------------------
 
-    def programs_of(self, qmgr: str) -> list[Program]:
+    def programs_of(self, qmgr: str) -> list[LoadProgram]:
         """Return the running load programs attached to a manager."""
         return [each for each in self.programs.values() if each.qmgr == qmgr and each.is_running]
 
-    def consumers_of(self, queue_name: str) -> list[Program]:
+    def consumers_of(self, queue_name: str) -> list[LoadProgram]:
         """Return the running consumers of a queue, at every manager."""
         found = (each for each in self.programs.values() if each.kind == CONSUMER and each.is_running)
         return [program for program in found if program.options.queue == queue_name]
 
-    def hold(self, programs: Iterable[Program]) -> tuple[int, int]:
+    def hold(self, programs: Iterable[LoadProgram]) -> tuple[int, int]:
         """Make programs stop before their next commit. Returns how many puts and gets they hold uncommitted.
 
         A consumer whose queue is empty holds nothing, so the wait for it lasts only a few seconds.
@@ -238,7 +238,7 @@ class Scene:
         for program in self.programs.values():
             self._send_pace(program)
 
-    def prepare(self, programs: Iterable[Program]) -> list[str]:
+    def prepare(self, programs: Iterable[LoadProgram]) -> list[str]:
         """Make held programs prepare what they hold. Returns the units of work that are then in doubt."""
         prepared = self.watch.prepared
         asked = [program for program in programs if program.name in self.watch.holding]
@@ -250,7 +250,7 @@ class Scene:
         )
         return [prepared[program.name] for program in asked]
 
-    def release(self, programs: Iterable[Program]) -> None:
+    def release(self, programs: Iterable[LoadProgram]) -> None:
         """Let held programs go on."""
         for program in programs:
             self.watch.holding.pop(program.name, None)
@@ -326,7 +326,7 @@ class Scene:
     def _program_errors(self) -> Path:
         return self.directory / "programs.err"
 
-    def _send_pace(self, program: Program) -> None:
+    def _send_pace(self, program: LoadProgram) -> None:
         if program.kind == PUTTER:
             program.send(f"pace {self._pace_s}")
 

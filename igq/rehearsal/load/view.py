@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from igq.rehearsal.load.processes.children import Program
+from igq.rehearsal.load.processes.children import LoadProgram
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
 from recovery.report import Recovery, recoveries
 from sharedq.members.group import Group
@@ -20,7 +20,7 @@ from sharedq.scripts import reads
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
+class LoadBacklog:
     """Messages that are on their way: available, or put or got by uncommitted units of work."""
 
     transmit: int
@@ -33,7 +33,7 @@ class Backlog:
         return not (self.transmit or self.private or self.shared)
 
 
-def read_backlog(group: Group, qmgrs: Sequence[str]) -> Backlog:
+def read_backlog(group: Group, qmgrs: Sequence[str]) -> LoadBacklog:
     """Read the backlog now. The transmit queue is read first, so that no message passes by unseen.
 
     Raises:
@@ -42,7 +42,7 @@ def read_backlog(group: Group, qmgrs: Sequence[str]) -> Backlog:
     first = Repository(group, qmgrs[0])
     transmit = _on_way(first, SYSTEM_QSG_TRANSMIT_QUEUE)
     private = sum(_on_way(Repository(group, qmgr), PRIVATE_QUEUE) for qmgr in qmgrs)
-    return Backlog(transmit, private, _on_way(first, SHARED_QUEUE))
+    return LoadBacklog(transmit, private, _on_way(first, SHARED_QUEUE))
 
 
 def recovery_of(group: Group, owner: str) -> Recovery | None:
@@ -57,7 +57,7 @@ def agent_state(group: Group, qmgr: str) -> Mapping[str, Any]:
     return json.loads(text) if text else {}
 
 
-def tokens_of(group: Group, clients: Sequence[Program]) -> dict[str, str]:
+def tokens_of(group: Group, clients: Sequence[LoadProgram]) -> dict[str, str]:
     """Return the tokens of the connections that clients of channels have now, by the names of the programs."""
     names = {(each.pid, each.name): each.name for each in clients}
     found = {

@@ -18,7 +18,7 @@ import anyio.to_thread
 from starlette.requests import Request
 
 from igq.web.access.failures import Failures
-from igq.web.access.sessions import Session, Sessions, is_csrf_token
+from igq.web.access.sessions import Sessions, SignIn, is_csrf_token
 from igq.web.access.users import LONGEST_PASSWORD, NOBODY, Role, User, Users, is_password
 from igq.web.http.limits import widen_limits
 
@@ -61,7 +61,7 @@ class Identity:
     user: str
     role: Role
     host: str
-    session: Session | None = None
+    session: SignIn | None = None
 
 
 class Gate:

@@ -17,7 +17,7 @@ _MOST = 1_000
 
 
 @dataclass(slots=True)
-class Session:
+class SignIn:
     """A signed-in browser.
 
     Attributes:
@@ -37,18 +37,18 @@ class Sessions:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+        self._sessions: OrderedDict[bytes, SignIn] = OrderedDict()
 
-    def begin(self, user: str, password: str) -> tuple[str, Session]:
+    def begin(self, user: str, password: str) -> tuple[str, SignIn]:
         """Begin a session. Returns the value of its cookie, and the session."""
         cookie, now_s = secrets.token_urlsafe(32), self._clock()
-        session = Session(user, password, secrets.token_urlsafe(32), now_s, now_s)
+        session = SignIn(user, password, secrets.token_urlsafe(32), now_s, now_s)
         self._sessions[_digest(cookie)] = session
         while len(self._sessions) > _MOST:
             self._sessions.popitem(last=False)
         return cookie, session
 
-    def find(self, cookie: str, *, is_use: bool = True) -> Session | None:
+    def find(self, cookie: str, *, is_use: bool = True) -> SignIn | None:
         """Return the session of a cookie, or None.
 
         Args:
@@ -71,7 +71,7 @@ class Sessions:
         self._sessions.pop(_digest(cookie), None)
 
 
-def is_csrf_token(session: Session, told: str) -> bool:
+def is_csrf_token(session: SignIn, told: str) -> bool:
     """Whether *told* is the token of the session."""
     return hmac.compare_digest(session.csrf.encode(), told.encode("utf-8", "surrogateescape"))
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from igq.web.decoding import Header
+from igq.web.decoding import ShownHeader
 from igq.web.rest.errors import RestError, bad_header, bad_parameter
 from igq.web.rest.properties import as_header, read_properties
 from sharedq.mqi.constants import MatchOption, Persistence
@@ -105,7 +105,7 @@ def check_parameters(parameters: Mapping[str, str], known: tuple[str, ...]) -> N
             )
 
 
-def descriptor_headers(md: MQMD, headers: Sequence[Header]) -> dict[str, str]:
+def descriptor_headers(md: MQMD, headers: Sequence[ShownHeader]) -> dict[str, str]:
     """The headers of an answer with a message. *headers*: those in front of its body."""
     reply_to = _ascii(md.reply_to_q)
     if reply_to and md.reply_to_q_mgr:

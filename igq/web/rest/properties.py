@@ -16,7 +16,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from igq.web.decoding import Header
+from igq.web.decoding import ShownHeader
 from igq.web.rest.errors import bad_header
 from sharedq.mqi.constants import Format
 from sharedq.mqi.structures import MQMD
@@ -38,7 +38,7 @@ _CCSID_UTF8 = 1208
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
+class JsonProperty:
     """A user property. ``value`` is its text."""
 
     name: str
@@ -46,13 +46,13 @@ class Property:
     kind: str = "string"
 
 
-def parse_header(told: str) -> list[Property]:
+def parse_header(told: str) -> list[JsonProperty]:
     """Read the header of a put.
 
     Raises:
         RestError: 400, it is not valid.
     """
-    found: list[Property] = []
+    found: list[JsonProperty] = []
     at = 0
     while at < len(told):
         match = _PROPERTY.match(told, at)
@@ -61,7 +61,7 @@ def parse_header(told: str) -> list[Property]:
         name, value, kind = match.groups()
         if value.startswith('"'):
             value = re.sub(r"\\(.)", r"\1", value[1:-1])
-        each = Property(name, value, kind)
+        each = JsonProperty(name, value, kind)
         if not _is_valid(each) or name in (known.name for known in found):
             raise bad_header("ibm-mq-usr", _ALLOWED)
         found.append(each)
@@ -72,7 +72,7 @@ def parse_header(told: str) -> list[Property]:
 _ALLOWED = f"NAME;VALUE;TYPE, separated by commas, each name once; a type is one of {', '.join(_TYPES)}"
 
 
-def _is_valid(each: Property) -> bool:
+def _is_valid(each: JsonProperty) -> bool:
     if not _NAME.fullmatch(each.name) or each.kind not in _TYPES or not each.value.isprintable():
         return False
     if each.kind in _INTEGERS:
@@ -83,7 +83,7 @@ def _is_valid(each: Property) -> bool:
     return each.kind == "string" or each.value.lower() in ("true", "false")
 
 
-def with_properties(md: MQMD, body: bytes, properties: Sequence[Property]) -> bytes:
+def with_properties(md: MQMD, body: bytes, properties: Sequence[JsonProperty]) -> bytes:
     """Put an MQRFH2 in front of the text *body*, and make the descriptor say so. Returns the data."""
     if not properties:
         return body
@@ -91,20 +91,20 @@ def with_properties(md: MQMD, body: bytes, properties: Sequence[Property]) -> by
     folders = [b"<mcd><Msd>jms_text</Msd></mcd>", f"<usr>{values}</usr>".encode()]
     padded = tuple(folder + b" " * (-len(folder) % 4) for folder in folders)
     ccsid = md.coded_char_set_id
-    header = headers.Header(_ENCODING_BIG, ccsid, Format.STRING, 0, _CCSID_UTF8, padded, ">", False, 0)
+    header = headers.ChainedHeader(_ENCODING_BIG, ccsid, Format.STRING, 0, _CCSID_UTF8, padded, ">", False, 0)
     md.format, md.encoding = Format.RF_HEADER_2, _ENCODING_BIG
     return header.pack() + body
 
 
-def _element(each: Property) -> str:
+def _element(each: JsonProperty) -> str:
     kind = _IN_FOLDER.get(each.kind, each.kind)
     shown = "" if kind == "string" else f' dt="{kind}"'
     return f"<{each.name}{shown}>{escape(each.value)}</{each.name}>"
 
 
-def read_properties(found_in: Sequence[Header]) -> list[Property]:
+def read_properties(found_in: Sequence[ShownHeader]) -> list[JsonProperty]:
     """Return the user properties in the headers of a message. Some program wrote them: other elements are left out."""
-    found: list[Property] = []
+    found: list[JsonProperty] = []
     for header in found_in:
         for folder in header.folders:
             if folder.startswith("<usr>") and "<!" not in folder:
@@ -112,22 +112,22 @@ def read_properties(found_in: Sequence[Header]) -> list[Property]:
     return found[:_MOST_PROPERTIES]
 
 
-def _in_folder(folder: str) -> list[Property]:
+def _in_folder(folder: str) -> list[JsonProperty]:
     try:
         elements = ElementTree.fromstring(folder)
     except ElementTree.ParseError:
         return []
     kinds = ((each, each.get("dt", "string")) for each in elements)
-    read = (Property(each.tag, each.text or "", _FROM_FOLDER.get(kind, kind)) for each, kind in kinds)
+    read = (JsonProperty(each.tag, each.text or "", _FROM_FOLDER.get(kind, kind)) for each, kind in kinds)
     return [each for each in read if _is_valid(each)]
 
 
-def as_header(properties: Sequence[Property]) -> str:
+def as_header(properties: Sequence[JsonProperty]) -> str:
     """Write properties as the header of an answer: printable ASCII, other characters percent-encoded."""
     return ", ".join(f"{each.name};{_shown(each)};{each.kind}" for each in properties)
 
 
-def _shown(each: Property) -> str:
+def _shown(each: JsonProperty) -> str:
     if each.kind != "string":
         return each.value
     text = quote(each.value, safe=" !#$&'()*+,-./:;<=>?@[]^_`{|}~\"\\")

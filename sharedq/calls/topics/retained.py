@@ -35,7 +35,7 @@ _SET_ALL: Final = int(PutOption.SET_ALL_CONTEXT)
 
 
 @dataclass(frozen=True, slots=True)
-class Retained:
+class RetainedPublication:
     """A retained publication.
 
     Attributes:
@@ -88,12 +88,12 @@ def clear(connection: Connection, topic_string: str) -> bool:
     return is_cleared
 
 
-def retained_at(connection: Connection, topic_string: str) -> Retained | None:
+def retained_at(connection: Connection, topic_string: str) -> RetainedPublication | None:
     """Return the retained publication of a topic string."""
     return next(iter(_latest(_browsed(connection, _number(topic_string)))), None)
 
 
-def all_retained(connection: Connection) -> list[Retained]:
+def all_retained(connection: Connection) -> list[RetainedPublication]:
     """Return every retained publication."""
     return _latest(_browsed(connection, NULL_ID))
 
@@ -110,8 +110,8 @@ def _browsed(connection: Connection, number: bytes) -> Iterator[Message]:
         options = int(GetOption.BROWSE_NEXT)
 
 
-def _latest(messages: Iterator[Message]) -> list[Retained]:
-    found: dict[str, Retained] = {}
+def _latest(messages: Iterator[Message]) -> list[RetainedPublication]:
+    found: dict[str, RetainedPublication] = {}
     for message in messages:
         (length,) = _LENGTH.unpack_from(message.body)
         start = _LENGTH.size + length
@@ -120,7 +120,7 @@ def _latest(messages: Iterator[Message]) -> list[Retained]:
         if "place" in header:
             md.group_id = bytes.fromhex(header["group_id"])
             md.msg_seq_number, md.msg_flags = header["place"]
-        found[header["topic"]] = Retained(header["topic"], header["version"], md, message.body[start:])
+        found[header["topic"]] = RetainedPublication(header["topic"], header["version"], md, message.body[start:])
     return list(found.values())
 
 

@@ -21,7 +21,7 @@ from sharedq.calls.handles.subscriptions import close_subscription, topics_of
 from sharedq.calls.topics.authority import check_authority, user_of
 from sharedq.calls.topics.open import topic_string_of
 from sharedq.calls.topics.publish import copy_for, is_selected, put_copies
-from sharedq.calls.topics.retained import Retained, all_retained, retained_at
+from sharedq.calls.topics.retained import RetainedPublication, all_retained, retained_at
 from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.logical.topic_strings import is_matched, literal_levels
 from sharedq.members.group import Group
@@ -529,7 +529,7 @@ def _send_retained(connection: Connection, subscription: Subscription, before: i
     return len(wanted)
 
 
-def _retained_for(connection: Connection, subscription: Subscription) -> Sequence[Retained]:
+def _retained_for(connection: Connection, subscription: Subscription) -> Sequence[RetainedPublication]:
     scheme, wanted = subscription.scheme, subscription.topic_string
     if literal_levels(wanted, scheme) < 0:
         one = retained_at(connection, wanted)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from igq.definitions.catalog import read_catalog
-from igq.definitions.export import Selection, export, quoted
+from igq.definitions.export import ExportSelection, export, quoted
 from igq.mqsc.executor import run
 from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
@@ -35,7 +35,7 @@ def load(group: TestGroup, text: str, qmgr: str = "QM1") -> str:
 
 def exported(group: TestGroup, **selection: Any) -> str:
     """The export without its first line, which names the group."""
-    result = export(group.group, read_catalog(group.group), Selection(**selection))
+    result = export(group.group, read_catalog(group.group), ExportSelection(**selection))
     assert result.missing == []
     return "\n".join(result.lines[1:]) + "\n"
 
@@ -211,7 +211,7 @@ def test_queues_of_a_failed_structure_are_named(group: TestGroup) -> None:
     keys = list(group.group.client().scan_iter(f"{group.group.structure('APPL1').tag}:*"))
     group.group.client().delete(*keys)
 
-    result = export(group.group, read_catalog(group.group), Selection())
+    result = export(group.group, read_catalog(group.group), ExportSelection())
 
     assert any("LOST" in line and "2373" in line for line in result.missing)
     assert any(line.startswith("* ") and "LOST" in line for line in result.lines)

@@ -9,7 +9,7 @@ import pytest
 
 from igq.definitions.catalog import read_catalog
 from igq.definitions.comparison import compare
-from igq.definitions.export import Selection, export
+from igq.definitions.export import ExportSelection, export
 from igq.mqsc.executor import run
 from igq.mqsc.session import SessionRepository
 from sharedq.mqi.constants.pcf import MQRCCF, PCFCommand
@@ -71,7 +71,7 @@ def test_what_a_channel_or_listener_cannot_be_is_refused(group: TestGroup, comma
 
 def test_an_export_makes_the_same_definitions(group: TestGroup) -> None:
     mqsc(group, CHANNEL, LISTENER, "DEFINE CHANNEL(PLAIN) CHLTYPE(SVRCONN)")
-    lines = export(group.group, read_catalog(group.group), Selection(kinds=("CHANNEL", "LISTENER"))).lines
+    lines = export(group.group, read_catalog(group.group), ExportSelection(kinds=("CHANNEL", "LISTENER"))).lines
     assert compare(group.group, "QM1", lines, is_lenient=False, is_pruned=True).changes == []
     repository = group.repository("QM1")
     before = [*repository.channels.all(), *repository.listeners.all()]
@@ -94,7 +94,7 @@ def test_attributes_that_do_nothing_are_kept_shown_and_exported(group: TestGroup
     blank = ("RCVEXIT( )", "SCYEXIT( )", "SENDEXIT( )", "SSLCIPH( )", "SSLPEER( )")
     assert [each for each in (*INERT, *blank) if each not in shown] == []
     (before,) = group.repository("QM1").channels.all()
-    lines = export(group.group, read_catalog(group.group), Selection(kinds=("CHANNEL",))).lines
+    lines = export(group.group, read_catalog(group.group), ExportSelection(kinds=("CHANNEL",))).lines
     mqsc(group, "DELETE CHANNEL(C)")
     mqsc(group, *lines)
     (after,) = group.repository("QM1").channels.all()

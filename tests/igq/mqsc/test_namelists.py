@@ -9,7 +9,7 @@ import pytest
 
 from igq.definitions.catalog import read_catalog
 from igq.definitions.comparison import compare
-from igq.definitions.export import Selection, export
+from igq.definitions.export import ExportSelection, export
 from igq.mqsc.executor import run
 from igq.mqsc.session import SessionRepository
 from sharedq.mqi.constants import CharSelector as Char
@@ -77,7 +77,7 @@ def test_an_export_makes_the_same_list(group: TestGroup) -> None:
     mqsc(group, DEFINE, "DEFINE NAMELIST(EMPTY) NAMES()")
     for every in (False, True):
         lines = export(
-            group.group, read_catalog(group.group), Selection(kinds=("NAMELIST",), every_attribute=every)
+            group.group, read_catalog(group.group), ExportSelection(kinds=("NAMELIST",), every_attribute=every)
         ).lines
         before = group.repository("QM1").namelists.all()
         assert compare(group.group, "QM1", lines, is_lenient=False, is_pruned=True).changes == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from igq.definitions.catalog import read_catalog
-from igq.definitions.export import Selection, export
+from igq.definitions.export import ExportSelection, export
 from igq.mqsc.executor import run
 from igq.mqsc.session import SessionRepository
 from sharedq.mqi.constants import CharSelector as Char
@@ -51,7 +51,7 @@ def test_a_definition_is_made_altered_shown_and_deleted(group: TestGroup) -> Non
 
 def test_an_export_makes_the_same_definition(group: TestGroup) -> None:
     mqsc(group, DEFINE)
-    lines = export(group.group, read_catalog(group.group), Selection(kinds=("PROCESS",))).lines
+    lines = export(group.group, read_catalog(group.group), ExportSelection(kinds=("PROCESS",))).lines
     before = group.repository("QM1").processes.named("P")
     mqsc(group, "DELETE PROCESS(P)")
     assert "All valid" in mqsc(group, *lines)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from igq.definitions.catalog import read_catalog
-from igq.definitions.export import Selection, export
+from igq.definitions.export import ExportSelection, export
 from igq.mqsc.executor import run
 from sharedq.mqi.constants import CloseOption, PutOption, SubOption
 from tests.mqi.topics.scene import DURABLE, bodies, open_input, publish
@@ -210,7 +210,7 @@ def test_topics_and_subscriptions_are_exported(group: TestGroup, mqsc: Run) -> N
     )
     connection = group.connect()
     durable = connection.subscribe("a", name="API", options=DURABLE)
-    selection = Selection(kinds=("TOPIC", "SUB"), one_line=True)
+    selection = ExportSelection(kinds=("TOPIC", "SUB"), one_line=True)
     lines = export(group.group, read_catalog(group.group), selection).lines
     assert not any("API" in line for line in lines)
     assert any("SYSTEM.BASE.TOPIC" in line for line in lines)

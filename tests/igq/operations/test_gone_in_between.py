@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from igq.definitions.catalog import read_catalog
-from igq.definitions.export import Selection, export
+from igq.definitions.export import ExportSelection, export
 from igq.monitoring.collector import GroupCollector
 from igq.mqsc.executor import _DISPLAYS
 from igq.tools.dead_letters.letters import dead_letter_queues
@@ -131,7 +131,7 @@ def test_a_display_goes_on_when_an_object_goes(group: TestGroup, monkeypatch: py
 READERS: dict[str, Callable[[TestGroup], object]] = {
     "status": lambda group: read_status(group.settings),
     "metrics": lambda group: _has_collected(group),  # noqa: PLW0108 - it is defined below
-    "export": lambda group: export(group.group, read_catalog(group.group), Selection()),
+    "export": lambda group: export(group.group, read_catalog(group.group), ExportSelection()),
     "backup": lambda group: backup(group.group, "APPL1"),
     "fsck": lambda group: account(group.group),
     "dead letters": lambda group: dead_letter_queues(group.group),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from igq.rehearsal.drills.check import Position, Verdict, check
+from igq.rehearsal.drills.check import DrillVerdict, Position, check
 from igq.rehearsal.load.rows.departures import Departure
 from igq.rehearsal.load.rows.plan import Copy, groups
 
@@ -31,12 +31,12 @@ def commit(
     ]
 
 
-def judged(history: list[dict[str, Any]], commits: dict[str, Position]) -> Verdict:
+def judged(history: list[dict[str, Any]], commits: dict[str, Position]) -> DrillVerdict:
     through_igq, _ = copies_of_one_group()
     return check(through_igq, history, commits)
 
 
-def counts(verdict: Verdict) -> dict[str, int]:
+def counts(verdict: DrillVerdict) -> dict[str, int]:
     return {kind: len(wrong) for kind, wrong in verdict.problems.items() if wrong}
 
 

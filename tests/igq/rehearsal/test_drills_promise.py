@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from igq.rehearsal.drills.check import Position, Verdict
+from igq.rehearsal.drills.check import DrillVerdict, Position
 from igq.rehearsal.drills.promise import AGAIN, LOST, Loss, check_promise
 from igq.rehearsal.load.rows.departures import Departure
 from igq.rehearsal.load.rows.plan import SHARED_QUEUE, Copy, groups
@@ -50,7 +50,7 @@ class Run:
         if phase != "failed":
             self._row("commit", at, unit=unit)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DrillVerdict:
         loss = Loss(self.rows[False], BACKUP, self.rows[True])
         return check_promise([*self.through_igq, *self.shared], self.history, self.commits, loss)
 
@@ -75,11 +75,11 @@ def run() -> Run:
     return Run()
 
 
-def counts(verdict: Verdict) -> dict[str, int]:
+def counts(verdict: DrillVerdict) -> dict[str, int]:
     return {kind: len(wrong) for kind, wrong in verdict.problems.items() if wrong}
 
 
-def promised(verdict: Verdict) -> dict[str, int]:
+def promised(verdict: DrillVerdict) -> dict[str, int]:
     return {kind: len(told) for kind, told in verdict.promised.items()}
 
 

@@ -17,7 +17,7 @@ import pytest
 from igq.cli.drill import drill as drill_command
 from igq.errors import CommandError
 from igq.rehearsal.drills import steps
-from igq.rehearsal.drills.check import Verdict
+from igq.rehearsal.drills.check import DrillVerdict
 from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.promise import AGAIN, LOST
 from igq.rehearsal.drills.run import RANDOM, drill, run_once
@@ -83,12 +83,12 @@ def test_a_seed_is_no_negative_number(name: str | None) -> None:
 @pytest.mark.parametrize(
     ("status", "histories", "is_audited", "answer"),
     [
-        (0, Verdict(), True, 0),
-        (1, Verdict(), True, 1),
-        (2, Verdict(), True, 1),
+        (0, DrillVerdict(), True, 0),
+        (1, DrillVerdict(), True, 1),
+        (2, DrillVerdict(), True, 1),
         # The programs' histories must agree.
-        (0, Verdict(lost=["CorrelId 01"]), True, 1),
-        (1, Verdict(), False, 0),
+        (0, DrillVerdict(lost=["CorrelId 01"]), True, 1),
+        (1, DrillVerdict(), False, 0),
     ],
 )
 def test_the_audit_gives_the_verdict_and_the_histories_must_agree(
@@ -96,14 +96,14 @@ def test_the_audit_gives_the_verdict_and_the_histories_must_agree(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     status: int,
-    histories: Verdict,
+    histories: DrillVerdict,
     is_audited: bool,
     answer: int,
 ) -> None:
     monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
     asked: list[Path] = []
 
-    def run(_: Scenario, settings: Settings, *__: object, at_end: Callable[[Settings], None]) -> Verdict:
+    def run(_: Scenario, settings: Settings, *__: object, at_end: Callable[[Settings], None]) -> DrillVerdict:
         at_end(settings.model_copy(update={"redis_url": "redis://of-the-drill:1"}))
         return histories
 
@@ -130,9 +130,9 @@ def test_without_spark_the_run_says_that_only_histories_judge(
     monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
     monkeypatch.setattr("igq.rehearsal.drills.run.find_spec", lambda _: None)
 
-    def run(_: Scenario, settings: Settings, *__: object, at_end: Callable[[Settings], None]) -> Verdict:
+    def run(_: Scenario, settings: Settings, *__: object, at_end: Callable[[Settings], None]) -> DrillVerdict:
         at_end(settings)
-        return Verdict(promised={LOST: ["CorrelId 01"]})
+        return DrillVerdict(promised={LOST: ["CorrelId 01"]})
 
     monkeypatch.setattr("igq.rehearsal.drills.run.run_once", run)
     monkeypatch.setattr("igq.rehearsal.drills.run.audit_run", lambda *_: pytest.fail("it was asked"))

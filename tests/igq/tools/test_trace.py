@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from igq.tools.trace import Identifiers, Way, trace
+from igq.tools.trace import Identifiers, MessageWay, trace
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.reading import journal_pages
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.share
 Event = tuple[str, str | None, str | None, str]
 
 
-def told(way: Way) -> list[Event]:
+def told(way: MessageWay) -> list[Event]:
     return [(step.row.event, step.row.queue, step.row.target_queue, step.outcome) for step in way.steps]
 
 

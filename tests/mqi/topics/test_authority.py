@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from igq.definitions.catalog import read_catalog
-from igq.definitions.export import Selection, export
+from igq.definitions.export import ExportSelection, export
 from igq.mqsc.executor import run
 from sharedq import verbs
 from sharedq.api import QueueManagerConnection
@@ -134,7 +134,7 @@ def test_commands(group: TestGroup, mqsc: Callable[..., str]) -> None:
     assert "OBJTYPE(TOPIC)" in shown
     mqsc("SET AUTHREC PROFILE(T) OBJTYPE(TOPIC) PRINCIPAL('anna') AUTHADD(PUT)", status=10)
     mqsc("SET AUTHREC PROFILE(T) OBJTYPE(QUEUE) PRINCIPAL('anna') AUTHADD(SUB)", status=10)
-    text = export(group.group, read_catalog(group.group), Selection(one_line=True)).lines
+    text = export(group.group, read_catalog(group.group), ExportSelection(one_line=True)).lines
     assert "SET AUTHREC PROFILE('T') OBJTYPE(TOPIC) PRINCIPAL('anna') AUTHADD(PUB,SUB)" in text
     mqsc("DELETE AUTHREC PROFILE(T) OBJTYPE(TOPIC) PRINCIPAL('anna')")
     assert Authorities(group.group, "TOPIC").records() == []

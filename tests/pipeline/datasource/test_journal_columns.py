@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from igq.pipeline.datasource.journal.columns import journal_batch, journal_batches
 from igq.pipeline.schemas import JOURNAL
-from sharedq.reading.journal import EVENTS, Entry, JournalError, expand
+from sharedq.reading.journal import EVENTS, JournalEntry, JournalError, expand
 
 SCHEMA = to_arrow_schema(JOURNAL, timezone="UTC")
 _HEX_ID = st.one_of(st.just(""), st.binary(min_size=24, max_size=24).map(lambda value: value.hex().upper()))
@@ -30,7 +30,7 @@ def details(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> Entry:
+def entries(draw: st.DrawFn) -> JournalEntry:
     event = draw(st.sampled_from(sorted(EVENTS)))
     fields = {"e": event, "o": draw(st.sampled_from(["QM1.1.2.3", "LONGERNAME.9.9", "@"])), "q": draw(_QUEUE)}
     if event == "prepare":
@@ -47,10 +47,10 @@ def entries(draw: st.DrawFn) -> Entry:
         if event == "get" and draw(st.booleans()):
             fields["c"] = "1"
     stream_id = f"{draw(st.integers(1, 2**42))}-{draw(st.integers(0, 9))}"
-    return Entry(stream_id, {name.encode(): value.encode() for name, value in fields.items()})
+    return JournalEntry(stream_id, {name.encode(): value.encode() for name, value in fields.items()})
 
 
-def rows_of(some: list[Entry]) -> list[dict[str, Any]]:
+def rows_of(some: list[JournalEntry]) -> list[dict[str, Any]]:
     rows = []
     for entry in some:
         for row in expand(entry, "APPL1", 5):
@@ -62,7 +62,7 @@ def rows_of(some: list[Entry]) -> list[dict[str, Any]]:
 
 @settings(max_examples=150)
 @given(some=st.lists(entries(), max_size=8))
-def test_every_column_is_what_the_entry_says(some: list[Entry]) -> None:
+def test_every_column_is_what_the_entry_says(some: list[JournalEntry]) -> None:
     batch = journal_batch(some, "APPL1", 5, SCHEMA)
     assert batch.schema == SCHEMA
     batch.validate(full=True)
@@ -73,7 +73,7 @@ def test_every_column_is_what_the_entry_says(some: list[Entry]) -> None:
 def test_batches_are_of_the_size_that_spark_likes(entries: int, sizes: list[int]) -> None:
     messages = 10 if entries > 10 else 1
     ids = " ".join(str(number) for number in range(1, messages + 1)).encode()
-    some = [Entry(f"{at}-0", {b"e": b"get", b"o": b"QM1.1", b"i": ids}) for at in range(entries)]
+    some = [JournalEntry(f"{at}-0", {b"e": b"get", b"o": b"QM1.1", b"i": ids}) for at in range(entries)]
     assert [batch.num_rows for batch in journal_batches(some, "APPL1", 5, SCHEMA)] == sizes
 
 
@@ -90,8 +90,8 @@ def test_batches_are_of_the_size_that_spark_likes(entries: int, sizes: list[int]
     ],
 )
 def test_an_entry_that_is_not_in_the_format_is_named(fields: dict[str, str]) -> None:
-    bad = Entry("5-1", {name.encode(): value.encode() for name, value in fields.items()})
-    good = Entry("4-1", {b"e": b"get", b"o": b"QM1.1", b"i": b"7"})
+    bad = JournalEntry("5-1", {name.encode(): value.encode() for name, value in fields.items()})
+    good = JournalEntry("4-1", {b"e": b"get", b"o": b"QM1.1", b"i": b"7"})
     with pytest.raises(JournalError, match="journal of APPL1, entry 5-1: not in the format"):
         journal_batch([good, bad], "APPL1", 5, SCHEMA)
 
@@ -104,6 +104,6 @@ def test_a_part_of_a_queue_is_called_as_its_users_call_it() -> None:
         b"t": b"FAR",
         b"i": b"1.1 2.1",
     }
-    entries = [Entry("1-0", fields), Entry("2-0", fields | {b"q": b"FAR"})]
+    entries = [JournalEntry("1-0", fields), JournalEntry("2-0", fields | {b"q": b"FAR"})]
     batch = journal_batch(entries, "APPL1", 5, SCHEMA)
     assert batch.column("queue").to_pylist() == 2 * ["SYSTEM.QSG.TRANSMIT.QUEUE"] + 2 * ["FAR"]

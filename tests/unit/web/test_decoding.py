@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from igq.web.decoding import decode
 from igq.web.rest.errors import RestError
-from igq.web.rest.properties import Property, as_header, parse_header, read_properties, with_properties
+from igq.web.rest.properties import JsonProperty, as_header, parse_header, read_properties, with_properties
 from sharedq.mqi import wire
 from sharedq.mqi.constants import Format
 from sharedq.mqi.headers import MQDLH
@@ -88,15 +88,15 @@ def test_a_folder_that_holds_no_properties_holds_none(folder: bytes) -> None:
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,10}", fullmatch=True)
 TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_categories=["C", "Z"]), max_size=20)
 PROPERTIES = st.one_of(
-    st.builds(Property, NAMES, TEXTS, st.just("string")),
-    st.builds(Property, NAMES, st.integers(-128, 127).map(str), st.just("i1")),
-    st.builds(Property, NAMES, st.sampled_from(["true", "false"]), st.just("boolean")),
-    st.builds(Property, NAMES, st.floats(-1e9, 1e9).map("{:.4f}".format), st.just("double")),
+    st.builds(JsonProperty, NAMES, TEXTS, st.just("string")),
+    st.builds(JsonProperty, NAMES, st.integers(-128, 127).map(str), st.just("i1")),
+    st.builds(JsonProperty, NAMES, st.sampled_from(["true", "false"]), st.just("boolean")),
+    st.builds(JsonProperty, NAMES, st.floats(-1e9, 1e9).map("{:.4f}".format), st.just("double")),
 )
 
 
 @given(st.lists(PROPERTIES, max_size=5, unique_by=lambda each: each.name), st.binary(max_size=30))
-def test_properties_come_back_as_they_were_put(properties: list[Property], body: bytes) -> None:
+def test_properties_come_back_as_they_were_put(properties: list[JsonProperty], body: bytes) -> None:
     md = MQMD(format=Format.STRING, coded_char_set_id=1208)
 
     decoded = decode(md, with_properties(md, body, properties)) if properties else decode(md, body)

@@ -19,7 +19,7 @@ from pyarrow import csv
 
 from sharedq.messages.record import DEAD_LETTER, PERSISTENT
 from sharedq.objects.definitions.names import PART_SEPARATOR
-from sharedq.reading.journal import EVENTS, LOGICAL, Entry, JournalError, expand, generated_msg_id_prefix
+from sharedq.reading.journal import EVENTS, LOGICAL, JournalEntry, JournalError, expand, generated_msg_id_prefix
 
 #: Rows in a batch for Spark.
 BATCH_ROWS = 20_000
@@ -43,14 +43,14 @@ Numbers = npt.NDArray[np.int64]
 
 
 def journal_batches(
-    entries: Iterable[Entry], structure: str, structure_number: int, schema: pa.Schema
+    entries: Iterable[JournalEntry], structure: str, structure_number: int, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """The rows of all entries of one structure in batches; at least one batch, also without entries.
 
     Raises:
         JournalError: an entry is not in the journal's format.
     """
-    held: list[Entry] = []
+    held: list[JournalEntry] = []
     rows = 0
     for entry in entries:
         held.append(entry)
@@ -62,7 +62,9 @@ def journal_batches(
     yield journal_batch(held, structure, structure_number, schema)
 
 
-def journal_batch(entries: Sequence[Entry], structure: str, structure_number: int, schema: pa.Schema) -> pa.RecordBatch:
+def journal_batch(
+    entries: Sequence[JournalEntry], structure: str, structure_number: int, schema: pa.Schema
+) -> pa.RecordBatch:
     """The rows of some entries of one structure: one for each message, or one for the end of a unit of work.
 
     Raises:
@@ -80,7 +82,7 @@ def journal_batch(entries: Sequence[Entry], structure: str, structure_number: in
         raise JournalError(f"journal of {structure}: an entry is not in the format ({error})") from error
 
 
-def _columns(entries: Sequence[Entry], structure: str, structure_number: int) -> dict[str, pa.Array]:
+def _columns(entries: Sequence[JournalEntry], structure: str, structure_number: int) -> dict[str, pa.Array]:
     fields = [entry.fields for entry in entries]
     ids = [each.get(b"i", b"").split() for each in fields]
     events = [each[b"e"] for each in fields]

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.worker import settle
 from sharedq.reading.journal import (
-    Entry,
+    JournalEntry,
     JournalError,
     errors_named,
     parse_position,
@@ -130,7 +130,7 @@ class JournalAccess:
             # If there are no partitions, Spark makes one of its own.
             yield from self.rows((), JournalPartition("", 0, "", ""))
 
-    def entries(self, partition: JournalPartition) -> Iterator[Entry]:
+    def entries(self, partition: JournalPartition) -> Iterator[JournalEntry]:
         """A partition's entries, as they are stored."""
         keys = self.keys(partition.structure)
 
@@ -152,7 +152,7 @@ class JournalAccess:
         finally:
             self.close()
 
-    def rows(self, entries: Iterable[Entry], partition: JournalPartition) -> Iterator[pa.RecordBatch]:
+    def rows(self, entries: Iterable[JournalEntry], partition: JournalPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's *entries*."""
         # Import it here: the driver's processes only plan.
         from igq.pipeline.datasource.journal.columns import journal_batches

@@ -159,7 +159,7 @@ def _is_channel_server(pid: int) -> bool:
         return False
 
 
-class Program(Child):
+class LoadProgram(Child):
     """A load program.
 
     Attributes:

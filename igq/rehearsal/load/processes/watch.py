@@ -15,7 +15,7 @@ from igq.rehearsal.load.processes.children import Event, Events, Manager
 LOOK_S = 0.2
 
 
-class Watch:
+class ProcessWatch:
     """Takes in the events of children.
 
     Attributes:

@@ -41,7 +41,7 @@ _REST_MS = 300
 _PAUSE_MAX_S = 0.4
 
 
-class Consumer:
+class LoadConsumer:
     """One run of the program."""
 
     def __init__(self, options: Options, control: Control) -> None:
@@ -192,4 +192,4 @@ def main(options: Options) -> None:
     """Run the program."""
     control = Control()
     control.tell("ready")
-    Consumer(options, control).run()
+    LoadConsumer(options, control).run()

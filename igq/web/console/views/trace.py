@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
-from igq.tools.trace import Identifiers, Way, describe, trace
+from igq.tools.trace import Identifiers, MessageWay, describe, trace
 from igq.web.access.gate import Identity, Refused
 from igq.web.console.views.view import data_route
 from igq.web.site import Site
@@ -80,7 +80,7 @@ def follow(settings: Settings, wanted: Identifiers, queue: str, start: str, end:
     }
 
 
-def _way(settings: Settings, wanted: Identifiers, queue: str, start: str, end: str) -> Way:
+def _way(settings: Settings, wanted: Identifiers, queue: str, start: str, end: str) -> MessageWay:
     group = Group(settings)
     try:
         return trace(group, wanted, queue=queue, start=start, end=end)
