@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from bench.lines import audit, spark
 from bench.lines.calls import batch, depth, large_unit, memory, order, publish, single_calls, ways
+from bench.lines.channels import calls as channel_calls
+from bench.lines.channels import many
 from bench.lines.group import clients, growth, hop, idle_group, nodes, recovery, recovery_log, start
 from bench.lines.waits import igq_wakeup, request_reply, wakeup
 from bench.rows import Row
@@ -47,6 +49,8 @@ LINES = {
     "wakeup": Line(wakeup.measure, ONE),
     "request-reply": Line(request_reply.measure),
     "igq-wakeup": Line(igq_wakeup.measure),
+    "channel": Line(channel_calls.measure),
+    "channel-clients": Line(many.measure, ONE),
     "clients": Line(clients.measure, ONE),
     "growth": Line(growth.measure, ONE),
     "nodes": Line(nodes.measure, ONE),

@@ -1,5 +1,7 @@
 """``python -m bench.programs.waiter HOW URL [GROUP DATA_DIR QMGR QUEUE]``: it waits, in lines about wake-ups.
 
+Where HOW is ``channel``, SOCKET, QMGR and QUEUE follow: it is a client there.
+
 Tells the clock's reading at each wake-up on standard output, one a line. CLOCK_MONOTONIC is the same for all
 processes of a machine, so the line that pushes can subtract.
 """
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.streams import ThinStreams, plain_client
+from igq.rehearsal.load.programs.channel import ClientConnection
 from sharedq import connect
 from sharedq.api import Queue
 from sharedq.mqi.constants import GetOption, OpenOption
@@ -29,6 +32,7 @@ def main(arguments: list[str]) -> None:
         "blpop": _blpop,
         "blpop-redis-py": _blpop_plain,
         "xreadgroup": _xreadgroup,
+        "channel": _channel,
     }
     wait = begin[how](url, *of_igq)
     while True:
@@ -51,6 +55,12 @@ def _igq_in_unit(*arguments: str) -> Callable[[], object]:
 def _open(url: str, group: str, data_dir: str, qmgr: str, queue_name: str) -> Queue:
     settings = Settings(group=group, redis_url=url, data_dir=Path(data_dir), journal=False, lease_ms=600_000)
     return connect(qmgr, settings=settings).open(queue_name, OpenOption.INPUT_SHARED)
+
+
+def _channel(_: str, path: str, qmgr: str, queue_name: str) -> Callable[[], object]:
+    queue = ClientConnection(Path(path), qmgr, "bench", 0, b"").open(queue_name, OpenOption.INPUT_SHARED)
+    options = int(GetOption.WAIT)
+    return lambda: queue.get(options, wait_ms=-1)
 
 
 def _blpop(url: str) -> Callable[[], object]:

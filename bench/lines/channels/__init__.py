@@ -1,0 +1,1 @@
+"""Programs that come by a channel."""
