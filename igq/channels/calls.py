@@ -29,7 +29,7 @@ from sharedq import verbs
 from sharedq.mqi.constants import MQCC, MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
-from sharedq.mqi.structures import MQOD, MQPMO, MQSD
+from sharedq.mqi.structures import MQMD, MQOD, MQPMO, MQSD
 from sharedq.mqi.wire import (
     BMHO,
     BO,
@@ -148,11 +148,22 @@ def _close(connection: Connection, handles: Handles, arguments: Arguments) -> Re
 
 
 def _put(connection: Connection, handles: Handles, arguments: Arguments) -> Reply:
+    codes, md, options = _done_put(connection, handles, arguments)
+    return codes, (md.returned(), *options.returned())
+
+
+def _put_async(connection: Connection, handles: Handles, arguments: Arguments) -> Reply:
+    """A put without a reply: nothing is packed for one."""
+    return _done_put(connection, handles, arguments)[0], ()
+
+
+def _done_put(
+    connection: Connection, handles: Handles, arguments: Arguments
+) -> tuple[Sequence[int], Given[MQMD], _PutOptions]:
     handle = handles.object(arguments.number())
     md, options = Given(MD, arguments.blob()), _PutOptions(arguments.blob())
     options.take_records(arguments.blob())
-    codes = verbs.mqput(connection, handle, md.value, options.pmo, arguments.blob())
-    return codes, (md.returned(), *options.returned())
+    return verbs.mqput(connection, handle, md.value, options.pmo, arguments.blob()), md, options
 
 
 def _put1(connection: Connection, _handles: Handles, arguments: Arguments) -> Reply:
@@ -334,7 +345,7 @@ CALLS: Final[dict[int, Call]] = {
     Verb.OPEN: _open,
     Verb.CLOSE: _close,
     Verb.PUT: _put,
-    Verb.PUT_ASYNC: _put,
+    Verb.PUT_ASYNC: _put_async,
     Verb.PUT1: _put1,
     Verb.GET: _get,
     Verb.INQ: _inq,

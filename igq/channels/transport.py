@@ -323,7 +323,8 @@ class Client:
     def _work(self) -> None:
         try:
             while (frame := self._next_request()) is not None:
-                self._send(self._answer(frame))
+                if reply := self._answer(frame):
+                    self._send(reply)
                 if frame.verb == Verb.CONNX and (admitted := self._session.admitted) is not None:
                     self._reader.limit = admitted.max_message + ROOM_BESIDE_MESSAGE
                     self._silence_s = 2 * admitted.heartbeat_s

@@ -32,8 +32,9 @@ _CALLED_MAX, _STRANGERS_MAX = 256, 32
 _LINKS_MAX = 512
 #: Seconds before another end of a link to the same manager counts: nobody can have a manager asked all the time.
 _AGAIN_S = 1.0
-_GREETING = re.compile(rb"igq ([A-Z0-9$#@]{1,4}) ([A-Za-z][A-Za-z0-9_]{0,47}\.[0-9]{1,20})\n")
-_LONGEST = 96
+#: The group, the incarnation that speaks, and the one that it means: another one may have its port by now.
+_GREETING = re.compile(rb"igq (\S{1,4}) ([A-Za-z]\w{0,47}\.[0-9]{1,20}) ([A-Za-z]\w{0,47}\.[0-9]{1,20})\n", re.ASCII)
+_LONGEST = 192
 #: Seconds without traffic after which the kernel asks the other host whether it is there; between two questions; and
 #: how many it asks.
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
@@ -215,7 +216,7 @@ class PeerLinks:
         error = link.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
             raise OSError(error, os.strerror(error))
-        link.socket.send(f"igq {self._group} {self._own}\n".encode())
+        link.socket.send(f"igq {self._group} {self._own} {link.token}\n".encode())
 
     def _hear(self, link: _Link, heard: bytes) -> bool:
         """Take a part of the greeting. False: this is no manager of the group, or not the one that was called."""
@@ -223,9 +224,11 @@ class PeerLinks:
         if b"\n" not in link.heard:
             return len(link.heard) < _LONGEST
         said = _GREETING.fullmatch(link.heard)
-        if said is None or said[1].decode() != self._group or said[2].decode() in ("", self._own):
+        if said is None:
             return False
-        token = said[2].decode()
+        group, token, meant = (part.decode() for part in said.groups())
+        if (group, meant) != (self._group, self._own) or token == self._own:
+            return False
         if link.is_called:
             link.has_greeted = token == link.token
             return link.has_greeted
