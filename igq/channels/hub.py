@@ -54,6 +54,8 @@ class Hub:
         self._waiting: dict[int, tuple[greenlet, Wire]] = {}
         self._clients: dict[int, Client] = {}
         self._listening: dict[int, socket.socket] = {}
+        #: Of these, those that take no connections until the next look.
+        self._paused: set[int] = set()
         self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._event_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll.register(self._event_fd, select.EPOLLIN)
@@ -179,8 +181,11 @@ class Hub:
             except BlockingIOError:
                 return
             except OSError as error:
-                # Too many open files, most often: others may end.
+                # Too many open files, most often. The connection stays ready, so the next look asks again, and others
+                # may end meanwhile.
                 _log.warning("channel_not_accepted", error=str(error))
+                self._epoll.modify(listening.fileno(), 0)
+                self._paused.add(listening.fileno())
                 return
             if len(self._clients) >= self._clients_max:
                 accepted.close()
@@ -198,6 +203,8 @@ class Hub:
                 waiting.switch()
         for client in list(self._clients.values()):
             client.look(now_s)
+        while self._paused:
+            self._epoll.modify(self._paused.pop(), select.EPOLLIN)
         self.on_look(now_s)
 
     def _stop(self) -> None:
@@ -205,6 +212,7 @@ class Hub:
         for listening in self._listening.values():
             self._epoll.unregister(listening.fileno())
         self._listening.clear()
+        self._paused.clear()
         for client in list(self._clients.values()):
             client.shut("the channel server ends")
 

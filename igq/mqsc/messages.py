@@ -96,7 +96,7 @@ def failure(what: str, error: MQIError) -> str:
     """
     text = _FAILURES.get(error.reason, _FAILED)
     if error.reason == MQRC.UNKNOWN_OBJECT_NAME and error.object_name and error.object_name not in what:
-        # It is another object that was not found: one that the command's own names.
+        # The object that was not found is another one, which the definition names.
         text = _FAILED
     text = text.format(what)
     detail = f": {error.detail}" if error.detail else ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import getpass
 import json
+import socket
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +79,23 @@ def test_a_heartbeat_is_answered_while_a_get_waits(connect: Connect) -> None:
     client = connect()
     client.send_get(client.open("Q", BOTH), WAIT, -1)
     assert client.call(Verb.HEARTBEAT).numbers == ()
+
+
+def test_a_lack_of_open_files_passes_and_costs_no_processor(channel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[int] = []
+
+    def lack(*_: object) -> None:
+        tries.append(1)
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(socket.socket, "accept", lack)
+    client = RawClient(channel)
+    until(lambda: tries, "the connection was not taken")
+    monkeypatch.undo()
+    assert client.connect().numbers[:2] == (0, 0)
+    # A connection that is not taken stays ready: a loop that asks at once would ask thousands of times.
+    assert len(tries) < 10
+    client.close()
 
 
 def test_a_client_that_dies_is_backed_out(connect: Connect, group: TestGroup) -> None:

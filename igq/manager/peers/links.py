@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import math
 import os
 import re
 import selectors
@@ -32,6 +33,8 @@ _CALLED_MAX, _STRANGERS_MAX = 256, 32
 _LINKS_MAX = 512
 #: Seconds before another end of a link to the same manager counts: nobody can have a manager asked all the time.
 _AGAIN_S = 1.0
+#: Seconds until it takes connections again after a lack of open files.
+_PAUSE_S = 1.0
 #: The group, the incarnation that speaks, and the one that it means: another one may have its port by now.
 _GREETING = re.compile(rb"igq (\S{1,4}) ([A-Za-z]\w{0,47}\.[0-9]{1,20}) ([A-Za-z]\w{0,47}\.[0-9]{1,20})\n", re.ASCII)
 _LONGEST = 192
@@ -83,6 +86,8 @@ class PeerLinks:
         self._wanted: dict[str, Address] = {}
         self._told_s: dict[str, float] = {}
         self._is_over = False
+        #: When to listen again; infinity: it listens.
+        self._accepts_at_s = 0.0
         family = socket.AF_INET6 if ":" in listen[0] else socket.AF_INET
         self._listener = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -112,9 +117,12 @@ class PeerLinks:
 
     def _run(self) -> None:
         self._selector.register(self._wakes, selectors.EVENT_READ)
-        self._selector.register(self._listener, selectors.EVENT_READ)
         while not self._is_over:
+            if self._accepts_at_s <= time.monotonic():
+                self._accepts_at_s = math.inf
+                self._selector.register(self._listener, selectors.EVENT_READ)
             waiting = [link.until_s for link in self._links if not link.has_greeted]
+            waiting += [self._accepts_at_s] if self._accepts_at_s < math.inf else []
             timeout_s = max(0.0, min(waiting) - time.monotonic()) if waiting else None
             ended: list[_Link] = []
             for key, _ in self._selector.select(timeout_s):
@@ -162,7 +170,11 @@ class PeerLinks:
 
     def _call(self, token: str, address: Address) -> None:
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        made = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            made = socket.socket(family, socket.SOCK_STREAM)
+        except OSError:
+            # There are too many open files. The next look for managers calls again.
+            return
         made.setblocking(False)
         if made.connect_ex(address) not in (0, errno.EINPROGRESS):
             # No way leads there. The leases tell.
@@ -173,8 +185,13 @@ class PeerLinks:
     def _accept(self) -> None:
         try:
             made = self._listener.accept()[0]
+        except BlockingIOError:
+            # The other side was gone again.
+            return
         except OSError:
-            # It was gone again, or there are too many open files.
+            # There are too many open files. The connection stays ready, so ask again later, not at once.
+            self._selector.unregister(self._listener)
+            self._accepts_at_s = time.monotonic() + _PAUSE_S
             return
         if self._waiting(is_called=False) >= _STRANGERS_MAX or len(self._links) >= _LINKS_MAX:
             made.close()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import queue
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -187,6 +189,29 @@ def test_the_same_manager_is_not_suspected_all_the_time(sides: tuple[Side, Side]
     assert 1 <= told.count("QM9.1") < 20
 
 
+@pytest.mark.parametrize("lacks", ["to accept", "to call"])
+def test_a_lack_of_open_files_passes_and_costs_no_processor(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch, lacks: str
+) -> None:
+    first, second = sides
+    tries: list[float] = []
+
+    def lack(*_: object, **__: object) -> Any:
+        tries.append(time.monotonic())
+        raise OSError(errno.EMFILE, "too many open files")
+
+    if lacks == "to accept":
+        monkeypatch.setattr(socket.socket, "accept", lack)
+    else:
+        monkeypatch.setattr("igq.manager.peers.links.socket.socket", lack)
+    first.reach(second)
+    until(lambda: tries, "it was tried")
+    monkeypatch.undo()
+    linked(first, second)
+    # A connection that is not taken stays ready: a loop that asks at once would ask thousands of times.
+    assert len(tries) < 10
+
+
 def test_nothing_is_left_of_links() -> None:
     before = open_files()
     first, second = Side("QM1.1"), Side("QM2.7")
@@ -231,7 +256,7 @@ def test_a_suspected_manager_has_a_tenth_of_a_lease(group: TestGroup) -> None:
     assert suspect(group.group, first, [second, "QM9.1"]) == [second]
     assert lease_of(group, second) <= lease_ms / 10
     assert lease_of(group, first) > lease_ms / 2
-    # It is asked once, however many managers have lost their links.
+    # A suspect is asked once, however many managers have lost their links.
     assert suspect(group.group, first, [second]) == []
     assert group.group.client().lrange(group.group.keys.news + second, 0, -1) == [b"look"]
 

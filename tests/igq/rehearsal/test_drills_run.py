@@ -265,7 +265,7 @@ def test_a_random_drill_has_a_client_at_each_manager_and_kills_channels() -> Non
         clients = dict(load.arguments)["clients"]
         assert set(clients) < set(EVERY_PROGRAM)
         for qmgr in QMGRS:
-            # One that works until the end: a putter may be done before.
+            # A consumer works until the end: a putter may be done before.
             assert any(name.startswith(f"{qmgr}-") and not name.endswith("putter") for name in clients)
 
 

@@ -104,7 +104,7 @@ class LoadConsumer:
             options = GetOption.SYNCPOINT | GetOption.WAIT
             messages: list[AnyMessage] = []
             if isinstance(queue, ClientQueue) and not self._is_private:
-                # It gets one message after the other, and other consumers would get some between them.
+                # A client gets one message after the other, and other consumers would get some between them.
                 messages += queue.get_groups(BATCH, options, wait_ms=_WAIT_MS, rest_ms=_REST_MS)
             else:
                 messages += queue.get_many(BATCH, options, wait_ms=_WAIT_MS)
