@@ -135,11 +135,14 @@ class SessionRepository(Repository):
     def define(self, definition: AnyQueue, *, replace: bool = False, like: str | None = None) -> None:
         with noting(self, "create", definition.kind, definition.name, definition.disposition):
             super().define(definition, replace=replace, like=like)
-        is_for_all = isinstance(definition, QueueLocal) and (
-            (definition.usage == "XMITQ" and definition.disposition != "QMGR")
-            or (definition.disposition == "SHARED" and self.lacks_transmit_parts(definition.structure))
-        )
-        self._wake_movers(definition.kind, everywhere=is_for_all)
+        if not isinstance(definition, QueueLocal):
+            return
+        is_served = definition.usage == "XMITQ"
+        is_first = definition.disposition == "SHARED" and self.lacks_transmit_parts(definition.structure)
+        # A wake-up makes the movers list every queue, which thousands of ordinary definitions in a row must not do.
+        if is_first or is_served or replace or like:
+            is_for_all = is_first or (is_served and definition.disposition != "QMGR")
+            self._wake_movers(definition.kind, everywhere=is_for_all)
 
     def delete(self, kind: str, name: str, *, disposition: Chosen | None = None, purge: bool = False) -> None:
         with noting(self, "delete", kind, name, disposition):
