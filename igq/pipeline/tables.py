@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from igq.pipeline.engine.choice import is_duckdb
 from igq.pipeline.errors import PipelineError
 from sharedq.display.terminal import Terminal
 from sharedq.display.text import visible
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 def write_tables(tables: Mapping[str, DataFrame], directory: Path) -> None:
     """Write each table as Parquet into a directory of its name."""
+    from igq.pipeline.engine.frames import write
+
     for name, table in tables.items():
-        table.write.parquet(str(directory / name))
+        write(table, directory / name)
 
 
 def check_files(paths: Iterable[Path]) -> None:
@@ -103,7 +106,8 @@ def _cell(column: str, value: Any) -> str:
         case bytes() | bytearray():
             return bytes(value).hex()
         case datetime():
-            # Spark's times have no zone; they are in that of this machine.
+            # Spark's times have no zone; they are in that of this machine. DuckDB's are UTC.
+            value = value.replace(tzinfo=UTC) if is_duckdb() else value
             return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:23]
         case int() if column not in _CODES:
             return f"{value:,}"

@@ -14,6 +14,8 @@ import redis
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
+# The tables of this process are Spark's: otherwise a command that chooses its engine itself would take the other one.
+import igq.pipeline.engine.frames  # noqa: F401
 from igq.pipeline.cli import app
 from igq.pipeline.spark.session import spark_session
 from sharedq.redis.embedded_server import find_server, server_environment

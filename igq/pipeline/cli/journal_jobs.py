@@ -133,7 +133,7 @@ def journal(
 
 
 @with_options(rows=20)
-def flow(common: options.JournalOptions) -> None:
+def flow(common: options.TableOptions) -> None:
     """Show how many messages went through each queue, how long they stayed, and how many lay there.
 
     The job counts, for each queue, manager and hop, messages and messages a second. It measures the time from the
@@ -145,13 +145,14 @@ def flow(common: options.JournalOptions) -> None:
         job = JournalJob("flow", common)
 
         def tables(at: Running, journal: DataFrame, directory: Path | None) -> Mapping[str, DataFrame]:
+            from igq.pipeline.engine.frames import kept
             from igq.pipeline.history.agent_batches import batches
             from igq.pipeline.history.queue_stays import stays
             from igq.pipeline.jobs.flow import flow_tables
             from igq.pipeline.jobs.flow_points import failures_of_journal, failures_of_records, read_flow_points
             from igq.pipeline.reports.flow_report import write_flow_report
 
-            moves, moved = stays(journal).persist(), batches(journal).persist()
+            moves, moved = kept(stays(journal)), kept(batches(journal))
             if directory:
                 at.step("drawing the report")
                 failures = (
@@ -177,7 +178,7 @@ def trace(
         typer.Option(metavar="STRUCTURE/ID", help="One message as the audit names it, also if its put is unknown."),
     ] = None,
     *,
-    common: options.JournalOptions,
+    common: options.TableOptions,
 ) -> None:
     """Follow the messages of one MsgId, CorrelId or GroupId, or a single message, through every manager and queue.
 
@@ -199,11 +200,12 @@ def trace(
         job = JournalJob("trace", common)
 
         def tables(at: Running, journal: DataFrame, _: Path | None) -> Mapping[str, DataFrame]:
+            from igq.pipeline.engine.frames import kept
             from igq.pipeline.jobs import trace
 
             follow = trace.trace_message if named else trace.trace
-            found = follow(journal, *place).persist()
-            if found.isEmpty():
+            found = kept(follow(journal, *place))
+            if not found.limit(1).collect():
                 at.tell(f"this journal has no put of a message with --{column.replace('_', '-')} {text}")
             return {"trace": found}
 

@@ -40,6 +40,12 @@ Engine = Annotated[
         help="Spark, or DuckDB in this process: without Java, in a tenth of the time, for what fits into memory."
     ),
 ]
+AnyEngine = Annotated[
+    choice.AnyEngine,
+    typer.Option(
+        help="Spark, or DuckDB in this process; auto: DuckDB if Redis holds little, and no option is for Spark."
+    ),
+]
 SparkLog = Annotated[
     Literal["off", "error", "warn", "info"], typer.Option(help="Level of Spark's own log on standard error.")
 ]
@@ -129,9 +135,17 @@ class JournalOptions(Place):
     spark_log: SparkLog = "off"
 
 
+@dataclass(frozen=True)
+class TableOptions(JournalOptions):
+    """The options of a job that reads the journal, and that either engine does."""
+
+    engine: AnyEngine = "auto"
+
+
 def session_of(given: JobOptions | JournalOptions) -> dict[str, Any]:
     """The options that the job's session needs, as `igq.pipeline.cli.runner.running` takes them."""
-    return {"group": given.group, "url": given.url, "master": given.master, "spark_log": given.spark_log}
+    found = {"group": given.group, "url": given.url, "master": given.master, "spark_log": given.spark_log}
+    return found | ({"engine": given.engine} if isinstance(given, TableOptions) else {})
 
 
 def positions(start: str | None, end: str | None) -> tuple[str, str]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
-from igq.pipeline.engine.choice import DUCKDB, SPARK, Engine, choose
+from igq.pipeline.engine.choice import DUCKDB, SPARK, AnyEngine, choose, made_for
 from igq.pipeline.errors import PipelineError, in_a_line
-from igq.pipeline.spark.session import check_installed, check_master, spark_session
+from igq.pipeline.spark.session import LOCAL_MASTER, check_installed, check_master, spark_session
 from sharedq.display.lines import tell
 from sharedq.display.terminal import Terminal
 from sharedq.display.text import visible
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 COULD_NOT_RUN = 2
 #: A server with at most so many bytes has only a few hundred thousand messages or events.
 _SMALL_BYTES = 64 << 20
+#: The journal of a server with at most so many bytes fits into the memory of this process.
+_IN_PROCESS_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def running(
     url: str | None,
     master: str,
     spark_log: str,
-    engine: Engine = SPARK,
+    engine: AnyEngine = SPARK,
     make_archive: bool = False,
     is_long: bool = False,
     needs_redis: bool = True,
@@ -97,7 +99,8 @@ def running(
     """Start a session and find the group of *job*.
 
     Args:
-        engine: Spark's session, or DuckDB's, which needs neither *master* nor what follows it here.
+        engine: Spark's session, or DuckDB's, which needs neither *master* nor what follows it here. ``auto``: DuckDB's,
+            unless Redis holds much, files are read, or another master than this machine is set.
         is_long: the job reads files or runs on, so the size of Redis does not tell how much work it has.
         needs_redis: if not, `Running.url` may be missing; *is_long* must be set then.
         server_dir: directory of the embedded server if no URL is set; default: the data directory.
@@ -113,6 +116,10 @@ def running(
         settings = stack.enter_context(group_at(group, url, server_dir=server_dir, needs_redis=needs_redis))
         if check:
             check(settings)
+        if engine == "auto":
+            is_for_spark = is_long or master != LOCAL_MASTER or spark_log != "off"
+            fits = not is_for_spark and _holds(settings, _IN_PROCESS_BYTES)
+            engine = (made_for() or DUCKDB) if fits else SPARK
         if engine == DUCKDB:
             choose(DUCKDB)
             from igq.pipeline.engine.duckdb_tables import duckdb_session
@@ -127,7 +134,7 @@ def running(
                 app_name=f"igq {job}",
                 spark_log=spark_log,
                 make_archive=make_archive,
-                is_small=not is_long and _has_little(settings),
+                is_small=not is_long and _holds(settings, _SMALL_BYTES),
             )
         )
         stack.enter_context(_spark_errors_named())
@@ -158,12 +165,12 @@ def check_group(settings: Settings) -> None:
     structure_numbers(Deployment(settings.redis_url), settings.group)
 
 
-def _has_little(settings: Settings) -> bool:
-    """Whether Redis (of a Cluster: the node with the group's definitions) holds little."""
+def _holds(settings: Settings, most: int) -> bool:
+    """Whether Redis (of a Cluster: the node with the group's definitions) holds at most *most* bytes."""
     assert settings.redis_url is not None
     used = Deployment(settings.redis_url).memory(admin_keys(settings.group).structures)
     # If Redis does not answer, the job will say so.
-    return used is not None and used[0] <= _SMALL_BYTES
+    return used is not None and used[0] <= most
 
 
 @contextmanager

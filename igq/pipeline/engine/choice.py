@@ -7,6 +7,8 @@ from typing import Final, Literal
 
 #: The engine that all jobs have, and the engine of an audit that needs no Java.
 Engine = Literal["spark", "duckdb"]
+#: As a user says it: an engine, or that the job chooses.
+AnyEngine = Literal["auto", "spark", "duckdb"]
 SPARK: Final = "spark"
 DUCKDB: Final = "duckdb"
 
@@ -20,9 +22,14 @@ def choose(engine: Engine) -> None:
         RuntimeError: a module has made its tables for the other one.
     """
     global _chosen
-    if engine != _chosen and "igq.pipeline.engine.frames" in sys.modules:
+    if made_for() not in (None, engine):
         raise RuntimeError(f"this process uses {_chosen}")
     _chosen = engine
+
+
+def made_for() -> Engine | None:
+    """The engine that modules of this process have made their tables for; None: they have made none yet."""
+    return _chosen if "igq.pipeline.engine.frames" in sys.modules else None
 
 
 def is_duckdb() -> bool:

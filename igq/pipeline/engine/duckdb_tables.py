@@ -47,6 +47,11 @@ class _Functions:
         return Column.invoke_anonymous_function(time, "epoch_ms")
 
     @staticmethod
+    def timestamp_millis(ms: Column) -> Column:
+        """The time that is so many milliseconds after 1970."""
+        return Column.invoke_anonymous_function(ms.cast("bigint"), "epoch_ms")
+
+    @staticmethod
     def broadcast(table: DuckDBDataFrame) -> DuckDBDataFrame:
         """DuckDB chooses itself which table it copies."""
         return table
@@ -59,7 +64,13 @@ F = _Functions()
 
 
 class _Frame(DuckDBDataFrame):
-    """A table whose plan stays short, and with two methods because those of SQLFrame 4.10 give wrong results later."""
+    """A table whose plan stays short, and with two methods because those of SQLFrame 4.10 give wrong results later.
+
+    Attributes:
+        told: its columns with their comments, if `as_table` has made it.
+    """
+
+    told: StructType | None = None
 
     def _convert_leaf_to_cte(self, *args: Any, **kwargs: Any) -> Any:
         """Make the plan so far a view, which DuckDB reads as part of each query.
@@ -116,13 +127,15 @@ def _defined(table: DuckDBDataFrame, what: Literal["TABLE", "VIEW"]) -> DuckDBDa
     name = f"t{next(_numbers)}"
     query = table.sql(optimize=False, pretty=False, dialect="duckdb")
     table.session._conn.execute(f"CREATE {what} {name} AS {query}")
-    return _stored(table.session, name)
+    made = _stored(table.session, name)
+    made.told = getattr(table, "told", None)
+    return made
 
 
 shortened = settled = kept
 
 
-def _stored(session: DuckDBSession, name: str) -> DuckDBDataFrame:
+def _stored(session: DuckDBSession, name: str) -> _Frame:
     """Return the table *name*. SQLFrame would ask for its columns in a slower way."""
     rows = session._conn.execute(f"DESCRIBE {name}").fetchall()
     columns = {column: exp.DataType.build(kind, dialect="duckdb") for column, kind, *_ in rows}
@@ -223,8 +236,25 @@ def empty(session: DuckDBSession, schema: StructType) -> DuckDBDataFrame:
 
 
 def as_table(table: DuckDBDataFrame, schema: StructType) -> DuckDBDataFrame:
-    """The columns of *schema*, in its order and of its types."""
-    return table.select(*(table[each.name].cast(each.dataType.simpleString()) for each in schema.fields))
+    """The columns of *schema*: in its order, of its types and with its comments."""
+    kinds = {each.name: each.dataType.simpleString() for each in schema.fields}
+    # Spark's word for a time with a zone, to which DuckDB would take a time from the zone of this machine.
+    plain = {name: "timestamp_ntz" if kind == "timestamp" else kind for name, kind in kinds.items()}
+    made = table.select(*(functions.col(name).cast(kind).alias(name) for name, kind in plain.items()))
+    assert isinstance(made, _Frame)
+    made.told = schema
+    return made
+
+
+def _as_spark_writes(table: DuckDBDataFrame) -> pa.Table:
+    """The rows with times in UTC, and with the columns' comments where Spark looks for them."""
+    rows, told = table.toArrow(), getattr(table, "told", None)
+    kinds = [
+        field.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(field.type) else field
+        for field in rows.schema
+    ]
+    comments = {"org.apache.spark.sql.parquet.row.metadata": told.json()} if told else None
+    return rows.cast(pa.schema(kinds)).replace_schema_metadata(comments)
 
 
 def write(table: DuckDBDataFrame, directory: Path) -> None:
@@ -232,7 +262,7 @@ def write(table: DuckDBDataFrame, directory: Path) -> None:
     unfinished = directory.with_name(f"{directory.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
-    pq.write_table(table.toArrow(), unfinished / "part-0.parquet")
+    pq.write_table(_as_spark_writes(table), unfinished / "part-0.parquet")
     if directory.is_dir() and not directory.is_symlink():
         shutil.rmtree(directory)
     else:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
+from igq.pipeline.engine.frames import DataFrame, F
 from igq.pipeline.history.lives import TRANSMIT_QUEUE, message_events, unit_ends, with_outcome, with_place
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
+from igq.pipeline.engine.frames import DataFrame, F
 from igq.pipeline.history.lives import message_events, unit_ends, with_outcome, with_place
 
 #: Events by which a message arrives on a queue, and by which it leaves one. A return undoes the leaving.

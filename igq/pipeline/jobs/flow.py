@@ -4,16 +4,13 @@ there; and the batches of the agents.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
+from igq.pipeline.engine.frames import Column, DataFrame, F, Window, as_table, percentiles
 from igq.pipeline.history.lives import TRANSMIT_QUEUE
-from igq.pipeline.schemas import FLOW_AGENTS, FLOW_DEPTH, FLOW_MINUTES, FLOW_QUEUES, as_table
+from igq.pipeline.schemas import FLOW_AGENTS, FLOW_DEPTH, FLOW_MINUTES, FLOW_QUEUES
 
 _MINUTE_MS = 60_000
 #: Of the times that messages stayed; the middle one is the median.
 _PERCENTILES = (0.5, 0.9, 0.99)
-_ACCURACY = 10_000
 #: Event by which a message left a queue, other than a get -> its kind of hop.
 _HOPS = {"transfer": "agent's hop", "expire": "expired", "clear": "cleared"}
 
@@ -112,14 +109,15 @@ def agents(moved: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
 
 
 def _hop() -> Column:
-    by_event = F.create_map(*(F.lit(text) for pair in _HOPS.items() for text in pair))[F.col("left_by")]
     is_get = F.col("left_by") == "get"
-    return (
+    found = (
         F.when(is_get & (F.col("queue") == TRANSMIT_QUEUE), "agent's hop")
         .when(is_get & F.col("is_dead_letter"), "dead letter")
         .when(is_get, "delivery")
-        .otherwise(by_event)
     )
+    for event, hop in _HOPS.items():
+        found = found.when(F.col("left_by") == event, hop)
+    return found
 
 
 def _minute(ms: str, width_ms: int) -> Column:
@@ -129,8 +127,8 @@ def _minute(ms: str, width_ms: int) -> Column:
 def _stayed() -> tuple[Column, ...]:
     """Columns of the times that messages stayed. Messages without a known arrival do not count."""
     stayed = F.col("left_ms") - F.col("arrived_ms")
-    return F.percentile_approx(stayed, list(_PERCENTILES), _ACCURACY).alias("stayed"), F.max(stayed).alias("max_ms")
+    return percentiles(stayed, _PERCENTILES).alias("stayed"), F.max(stayed).alias("max_ms")
 
 
 def _percentiles() -> dict[str, Column]:
-    return {f"p{round(part * 100)}_ms": F.get("stayed", F.lit(at)) for at, part in enumerate(_PERCENTILES)}
+    return {f"p{round(part * 100)}_ms": F.element_at("stayed", at) for at, part in enumerate(_PERCENTILES, 1)}

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
 from igq.pipeline.audit.audit import peer_work
 from igq.pipeline.audit.series import slice_width_ms
+from igq.pipeline.engine.frames import DataFrame, F
 from igq.pipeline.jobs.flow import agents, depth, minutes, queues
 from sharedq.members.recovery_records import MOMENTS
 from sharedq.redis.keys import qmgr_of

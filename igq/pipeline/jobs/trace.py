@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
+from igq.pipeline.engine.frames import Column, DataFrame, F, as_table
 from igq.pipeline.history.lives import message_events, unit_ends, with_outcome, with_place
-from igq.pipeline.schemas import TRACE, as_table
+from igq.pipeline.schemas import TRACE
 
 #: Columns that identify a message on its way; hexadecimal, as in the journal.
 IDENTIFIERS = ("msg_id", "correl_id", "group_id")

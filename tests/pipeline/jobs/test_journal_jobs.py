@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -270,6 +273,35 @@ def test_the_commands_show_tables_and_write_them(
     shown = command("trace", *at, "--correl-id", CORREL.upper(), "--rows", "2")
     assert "... and more; --rows shows more than 2" in shown.stdout
     assert "committed" in shown.stdout
+
+
+@pytest.mark.parametrize("job", [("flow",), ("trace", "--group-id", FAMILY), ("trace", "--message", "@JFK/1.4x")])
+def test_the_engine_that_a_job_chooses_gives_the_tables_of_spark(
+    spark: SparkSession,
+    redis_url: str,
+    journey: HandWrittenJournal,
+    command: Command,
+    tmp_path: Path,
+    job: tuple[str, ...],
+) -> None:
+    journey.get("@JFK", "GATE", AGENT, ["2.4x"], ms=T0 + 70_000)
+    at = (*job, "--group", GROUP, "--url", redis_url)
+    by_spark = command(*at, "--engine", "spark", "--output", str(tmp_path / "spark"))
+    told = os.environ | {
+        "IGQ_DATA_DIR": str(tmp_path / "data"),
+        "COLUMNS": "200",
+        "JAVA_HOME": "/nowhere",
+        "TZ": "America/New_York",
+    }
+    whole = [sys.executable, "-m", "igq.pipeline", *at, "--output", str(tmp_path / "duckdb")]
+    by_itself = subprocess.run(whole, env=told, capture_output=True, text=True, check=True)
+
+    assert by_itself.stdout == by_spark.stdout
+    assert "Spark" not in by_itself.stderr
+    for table in sorted(path.name for path in (tmp_path / "spark").iterdir() if path.is_dir()):
+        found = [spark.read.parquet(str(tmp_path / engine / table)) for engine in ("spark", "duckdb")]
+        assert found[1].collect() == found[0].collect(), table
+        assert [field.metadata for field in found[1].schema] == [field.metadata for field in found[0].schema]
 
 
 def test_a_stored_journal_is_the_journal(
