@@ -23,7 +23,7 @@ COPY config /config
 COPY sharedq /sharedq
 COPY recovery /recovery
 COPY igq /igq
-COPY pyspark_igq.py pyspark_igq_journal.py /
+COPY pyspark_igq.py pyspark_igq_journal.py pyspark_igq_parquet.py /
 
 FROM base AS slim
 COPY requirements-slim.lock ./

@@ -5,9 +5,9 @@ from __future__ import annotations
 from docs.generator.markdown import code
 from docs.generator.markdown import table as markdown_table
 from igq.monitoring.metrics import METRICS
-from igq.pipeline.schemas import JOURNAL, QUEUE
+from igq.pipeline.schemas import JOURNAL, PARQUET_FILES, QUEUE
 
-_TABLES = {"queue": QUEUE, "journal": JOURNAL}
+_TABLES = {"queue": QUEUE, "journal": JOURNAL, "parquet": PARQUET_FILES}
 
 
 def table(name: str) -> str:

@@ -35,6 +35,7 @@ _MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "invariants": invariants.table,
         "queue columns": partial(columns.table, "queue"),
         "journal columns": partial(columns.table, "journal"),
+        "parquet columns": partial(columns.table, "parquet"),
         "command line": command_line.sections,
         "settings": settings.table,
         "metrics": columns.metric_table,

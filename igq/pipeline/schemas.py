@@ -85,6 +85,14 @@ JOURNAL = _table(
     ),
 )
 
+#: Files that a stream of `format("igq.parquet")` has written.
+PARQUET_FILES = _table(
+    ("file", _STRING, "path of the file before its batch is committed"),
+    ("queue", _STRING, "queue of its messages"),
+    ("messages", _LONG, "how many it has"),
+    ("bytes", _LONG, "its size"),
+)
+
 #: Counts of the events that the journal job has stored.
 JOURNAL_STORED = _table(
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -30,10 +31,14 @@ from pyspark.sql.types import StructType
 from igq.pipeline.claims.claims import NOTHING, Claimed, ClaimedUnit, Claims, Ending
 from igq.pipeline.claims.prefetch import Ahead
 from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.parquet import unfinished
+from igq.pipeline.datasource.parquet.sink import ParquetStreamWriter
+from igq.pipeline.datasource.parquet.source import ParquetSource
+from igq.pipeline.datasource.parquet.stream import PARQUET_OPTIONS, ParquetStreamReader
 from igq.pipeline.datasource.queue import sink as queue_sink
 from igq.pipeline.datasource.queue import stream as queue_stream
 from igq.pipeline.datasource.queue.sink import Prepared, QueueStreamWriter, QueueWriter
-from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.datasource.queue.source import QueueSource, chosen
 from igq.pipeline.datasource.queue.stream import Offset, QueueStreamReader
 from sharedq.api import Queue, QueueManagerConnection
 
@@ -54,6 +59,8 @@ BACKGROUND_STEPS = (
     "claimed ahead",
 )
 EXECUTOR_STEPS = ("reading", "read", "writing", "prepared")
+#: Those of a query whose workers write files.
+PARQUET_STEPS = ("claimed", "planned", "reading", "read", "committing", "half moved", "committed", "finishing")
 #: Steps of a batch write.
 JOB_STEPS = ("putting", "put", "committing job", "ending job")
 _MEETING_STEPS = ("planning", "putting")
@@ -226,6 +233,49 @@ class DyingReader(QueueStreamReader):
         for batch in super().read(partition):
             self._death.at("read")
             yield batch
+
+
+class DyingParquetReader(DyingReader, ParquetStreamReader):
+    """Dies there before or after it has written a file."""
+
+
+class DyingParquetWriter(ParquetStreamWriter):
+    """Dies at the commit of a batch, or between two moves of its files."""
+
+    def __init__(self, schema: StructType, death: Death) -> None:
+        super().__init__(schema, overwrite=False)
+        self._death = death
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        self._death.at("committing")
+        move = unfinished._move
+
+        def move_and_die(path: Path, place: Path) -> None:
+            move(path, place)
+            self._death.at("half moved")
+
+        with patch.object(unfinished, "_move", move_and_die):
+            super().commit(messages, batchId)
+        self._death.at("committed")
+
+
+class DyingParquetSource(ParquetSource):
+    """The source of Parquet files with both."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "igq.dying.parquet"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        del schema
+        given = dict(self.options)
+        death = Death.told(given)
+        options = SourceOptions(given, PARQUET_OPTIONS)
+        return DyingParquetReader(chosen(options.text("columns")), options, death)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        del overwrite
+        return DyingParquetWriter(schema, Death.told(dict(self.options)))
 
 
 _CLAIMS = ("settings", "queue", "qmgr", "name", "per_unit", "whole_groups")

@@ -1,8 +1,8 @@
-"""A streaming query from ORDERS to COPY, as a program of its own that a test kills, or that kills itself.
+"""A streaming query from ORDERS to COPY, or into files, as a program that a test kills, or that kills itself.
 
 Arguments: a JSON object with ``url``, ``group``, ``data_dir``, ``checkpoint``, ``batch`` (messages), ``master``; what
 ``tests.pipeline.dying_source`` calls ``die`` (empty: nobody dies), ``outlive`` and ``victim`` (``all`` or ``self``);
-``options`` of the source besides.
+``options`` of the source besides; ``files``: the directory of the files, instead of COPY.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from igq.pipeline.spark.session import spark_session
-from tests.pipeline.dying_source import DyingSource
+from tests.pipeline.dying_source import DyingParquetSource, DyingSource
 
 
 def main() -> None:
@@ -21,16 +21,23 @@ def main() -> None:
     told = json.loads(sys.argv[1])
     with spark_session(Path(told["data_dir"]), master=told["master"], spark_log="error", is_small=True) as spark:
         spark.dataSource.register(DyingSource)
+        spark.dataSource.register(DyingParquetSource)
+        files = told.get("files", "")
+        form = "igq.dying.parquet" if files else "igq.dying"
         victim = os.getpgid(0) if told["victim"] == "all" else 0
         at = {"url": told["url"], "group": told["group"], "qmgr": "QM1"}
         at |= {"die": told["die"], "scratch": told["data_dir"], "victim": str(victim)}
         at |= {"outlive": told["outlive"]}
-        orders = spark.readStream.format("igq.dying").options(
+        orders = spark.readStream.format(form).options(
             **at, queue="ORDERS", stream="move", maxMessagesPerTrigger=told["batch"], rowsPerPartition="40"
         )
         orders = orders.options(**told.get("options", {}))
-        moving = orders.load().select("data", "priority", "correl_id").writeStream.format("igq.dying")
-        moving = moving.options(**at, queue="COPY").option("checkpointLocation", told["checkpoint"])
+        if files:
+            moving = orders.option("path", files).load().writeStream.format(form).options(**at)
+        else:
+            moving = orders.load().select("data", "priority", "correl_id").writeStream.format(form)
+            moving = moving.options(**at, queue="COPY")
+        moving = moving.option("checkpointLocation", told["checkpoint"])
         query = moving.trigger(availableNow=True).start()
         try:
             query.awaitTermination()

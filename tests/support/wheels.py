@@ -25,6 +25,7 @@ SOURCES = (
         "recovery",
         "pyspark_igq.py",
         "pyspark_igq_journal.py",
+        "pyspark_igq_parquet.py",
     ),
     *("bench", "config", "docs", "tests", "CHANGELOG.md", "requirements.lock", "Makefile"),
 )

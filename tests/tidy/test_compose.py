@@ -111,6 +111,7 @@ def test_image_copies_what_is_there_and_every_package(services: dict[str, dict[s
         "igq",
         "pyspark_igq.py",
         "pyspark_igq_journal.py",
+        "pyspark_igq_parquet.py",
     } <= copied
     for name in copied:
         assert (ROOT / name).exists(), name

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from igq.pipeline.audit.verdict import FAULTS
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.claims.test_driver_kills import check_groups
-from tests.pipeline.dying_source import EXECUTOR_STEPS
+from tests.pipeline.dying_source import EXECUTOR_STEPS, PARQUET_STEPS
 from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders, others, wait_for_survivor
 from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
 from tests.support.members import TestGroup
@@ -34,7 +35,7 @@ BATCH = 75
 #: Steps at which Spark itself takes part: of its workers, and around its own commit. `test_driver_kills` has the other
 #: steps of the driver, for messages and for whole groups, where a kill costs a tenth.
 STEPS = ("claimed", "planned", "committing", "committed", "finishing", "ending late", *EXECUTOR_STEPS)
-MORE = [b"order %d" % number for number in range(3_000)]
+MORE = [b"order %d" % number for number in range(1_500)]
 #: At which the process that is there lives on when the driver and Java are killed, and may still do its part; for so
 #: long, seconds. Where it has the query's name its successor waits for it, else it goes on when that is at work.
 #: A driver comes to "finished" where it goes on after another's batch, and at the end of the query.
@@ -152,6 +153,33 @@ def test_executors_killed_at_every_step_are_no_matter(group: TestGroup, orders: 
     check_moved(group, orders)
 
 
+@pytest.mark.invariant(8)
+def test_files_of_a_query_killed_at_every_step_have_each_message_once(
+    group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
+    """The workers write the files. Readers never see a message twice, nor one that is on the queue, too."""
+    table = tmp_path / "lake"
+    for step in PARQUET_STEPS:
+        with Watch(group):
+            query = start_program(group, tmp_path, die=step, victim="all", files=table)
+            assert end_of(query) == -signal.SIGKILL, step
+            until(lambda: not others(group), "what it left is resolved", END_S)
+        assert (tmp_path / step).exists()
+        seen = [*bodies_in(table), *browse_all(orders)]
+        assert len(seen) == len(set(seen)), step
+    assert browse_all(orders)
+    with Watch(group):
+        assert end_of(start_program(group, tmp_path, files=table)) == 0
+
+    assert (browse_all(orders), in_doubt(group)) == ([], 0)
+    assert sorted(bodies_in(table)) == sorted([*EVERYTHING, *MORE])
+    assert [path.name for path in table.glob("_igq_unfinished/*/*")] == ["batch.json"]
+
+
+def bodies_in(table: Path) -> list[bytes]:
+    return [body for file in table.glob("*.parquet") for body in parquet.read_table(file)["data"].to_pylist()]
+
+
 def run_to_its_end(group: TestGroup, directory: Path) -> None:
     with Watch(group):
         assert end_of(start_program(group, directory)) == 0
@@ -209,6 +237,7 @@ def start_program(
     outlive: float | None = None,
     master: str = "local[2]",
     options: dict[str, str] | None = None,
+    files: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     program = Path(__file__).parents[1] / "stream_program.py"
     told: dict[str, object] = {
@@ -218,6 +247,7 @@ def start_program(
     }
     told |= {"checkpoint": str(directory / "checkpoint"), "batch": str(BATCH)}
     told |= {"die": die, "victim": victim, "master": master, "options": options or {}}
+    told |= {"files": str(files or "")}
     told |= {"outlive": "" if outlive is None else str(outlive)}
     environment = os.environ | {"PYTHONPATH": str(ROOT), "IGQ_LEASE_MS": "600000"}
     return subprocess.Popen(

@@ -42,7 +42,7 @@ class QueueSource(DataSource):
         return "igq"
 
     def schema(self) -> StructType:
-        return _chosen(dict(self.options).get("columns", ""))
+        return chosen(dict(self.options).get("columns", ""))
 
     # Spark starts a process for each question to a source, so each method imports only what it needs.
 
@@ -85,7 +85,7 @@ def _has_filters() -> bool:
     return _FILTERS_PROGRAM in sys.modules or getattr(main, "name", "") == _FILTERS_PROGRAM
 
 
-def _chosen(columns: str) -> StructType:
+def chosen(columns: str) -> StructType:
     """The columns that an option names, in the table's order. All columns if it is empty."""
     names = [name.strip() for name in columns.split(",") if name.strip()]
     unknown = [name for name in names if name not in QUEUE.fieldNames()]

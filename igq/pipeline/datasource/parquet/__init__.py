@@ -1,0 +1,1 @@
+"""`format("igq.parquet")`: a stream whose workers write Parquet files themselves."""
