@@ -524,7 +524,10 @@ def test_commands_wake_the_movers_of_those_whom_a_definition_is_for(trio: TestGr
     assert woken(trio) == ["QM1", "QM2", "QM3"]
     for qmgr in ("QM1", "QM2", "QM3"):
         repository.make_transmit_parts(qmgr)
+    # No mover has to do with an ordinary queue; one that is replaced may have been a transmission queue.
     repository.define(QueueLocal(name="MORE", disposition="SHARED", structure="APPL2"))
+    assert woken(trio) == []
+    repository.define(QueueLocal(name="MORE", disposition="SHARED", structure="APPL2"), replace=True)
     assert woken(trio) == ["QM1"]
     repository.alter("QLOCAL", "WORK", {"usage": "XMITQ"})
     assert woken(trio) == ["QM1", "QM2", "QM3"]
