@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import reduce
 from io import BufferedReader
 from operator import or_
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
+from igq.cli.standard_input import standard_input
 from igq.errors import CommandError
 from igq.output.plural import counted
 from sharedq.display.lines import tell
@@ -101,7 +102,14 @@ def put(
     if report and not reply_to:
         raise CommandError("--report needs --reply-to, the queue for the reports", 2)
     is_text = file is None and not raw
-    source = _batches(messages) if is_text else iter([[_whole(file)]])
+    source: Iterator[list[bytes]]
+    if messages:
+        source = iter([[message.encode("utf-8", "surrogateescape") for message in messages]])
+    elif file is not None:
+        source = iter([[_whole(str(file), file.read_bytes)]])
+    else:
+        given = standard_input("give MESSAGE or --file")
+        source = iter([[_whole("standard input", given.read)]]) if raw else _batches(given)
     log_nothing()
     asked = MQMD(
         msg_type=int(MsgType.REQUEST if reply_to and not report else MsgType.DATAGRAM),
@@ -231,20 +239,17 @@ def _escaped(char: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in char.encode())
 
 
-def _whole(file: Path | None) -> bytes:
-    """Read all of a file or of standard input."""
+def _whole(name: str, read: Callable[[], bytes]) -> bytes:
+    """Read all of a file, or of standard input."""
     try:
-        return cast(BufferedReader, sys.stdin.buffer).read() if file is None else file.read_bytes()
+        return read()
     except OSError as error:
-        raise CommandError(f"{file or 'standard input'}: {error.strerror}") from None
+        raise CommandError(f"{name}: {error.strerror}") from None
 
 
-def _batches(messages: list[str] | None) -> Iterator[list[bytes]]:
+def _batches(source: BufferedReader) -> Iterator[list[bytes]]:
     """Yield messages as they come: a typed line at once, lines of a file or pipe many at a time."""
-    if messages:
-        yield [message.encode("utf-8", "surrogateescape") for message in messages]
-        return
-    source, pieces = cast(BufferedReader, sys.stdin.buffer), list[bytes]()
+    pieces = list[bytes]()
     # read1 returns what is there, and waits only if nothing is. A long line comes in many pieces.
     while chunk := source.read1(_CHUNK_BYTES):
         first, *lines = chunk.split(b"\n")

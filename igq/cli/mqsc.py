@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from igq.cli.definitions import Lenient, read_commands
+from igq.cli.standard_input import standard_input
 from igq.errors import CommandError
 
 #: Exit status if the commands could not be run at all.
@@ -75,18 +77,25 @@ def _run(qmgr: str, file: Path | None, commands: list[str], lenient: bool | None
     settings = load_settings()
     is_lenient = settings.mqsc_lenient if lenient is None else lenient
     # A command may have several lines, as in a file.
-    lines: Iterable[str] | None = [line for command in commands for line in command.split("\n")]
+    lines: Iterable[str] | None = [line for command in commands for line in _as_text(command).split("\n")]
     if not commands:
         lines = typed_lines() if file is None else io.StringIO(read_commands(file))
     run = run_trial if is_dry_run else run_session
     return run(settings, qmgr, lines, sys.stdout, is_lenient=is_lenient)
 
 
+def _as_text(command: str) -> str:
+    """Return a command of the command line as UTF-8, which it is in any locale."""
+    try:
+        return os.fsencode(command).decode()
+    except UnicodeError:
+        return command
+
+
 def typed_lines() -> Iterator[str] | None:
     """Return the lines of standard input as they come. None: it is a terminal."""
-    if sys.stdin is None:
-        raise CommandError("standard input is closed; give FILE or -c")
-    return None if sys.stdin.isatty() else _decoded(sys.stdin.buffer)
+    given = standard_input("give FILE or -c")
+    return None if given.isatty() else _decoded(given)
 
 
 def _decoded(lines: Iterable[bytes]) -> Iterator[str]:

@@ -9,14 +9,24 @@ import typer
 
 from igq.cli.app import build_app
 from igq.errors import CommandError
+from igq.output.silence import silence_ends
 from sharedq.display.lines import tell
+from sharedq.display.streams import prepare_streams
 
 #: Exit status of a command that failed, and of a command that Ctrl-C ended.
 FAILED, INTERRUPTED = 1, 130
+#: Characters to show of an argument that is no text.
+_SHOWN = 100
 
 
 def run(arguments: list[str] | None) -> int:
     """Run one command and return its exit status. Results go to standard output, the rest to standard error."""
+    prepare_streams()
+    with silence_ends():
+        return _run(arguments)
+
+
+def _run(arguments: list[str] | None) -> int:
     if sys.stdout is None:
         # The caller closed it. A message that a get returned would be lost, and nobody would have seen it.
         os.write(2, b"igq: standard output is closed\n") if sys.stderr is not None else None
@@ -53,5 +63,8 @@ def _misuse(error: typer.TyperException) -> str:
 
 
 def _one_line(error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        # An argument with bytes that are no text: Python's own words name its code, and no argument.
+        return f"{error.object[:_SHOWN]!r} is not UTF-8 text"
     text = " ".join(str(error).split())
     return text or type(error).__name__

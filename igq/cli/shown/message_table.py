@@ -48,7 +48,9 @@ def print_messages(found: Iterable[Message], console: Terminal | None = None) ->
         for column, most in zip(table.columns, _widths(columns, cells, console.width), strict=True):
             column.justify = "right" if column.header in _NUMBERS else "left"
             column.max_width = most
-        table.columns[-1].no_wrap, table.columns[-1].overflow = True, "ellipsis"
+        # The sign for what is cut is not in every encoding.
+        is_unicode = console.encoding.startswith("utf")
+        table.columns[-1].no_wrap, table.columns[-1].overflow = True, "ellipsis" if is_unicode else "crop"
         for row in cells:
             table.add_row(*(row[name] for name in columns))
         console.print(table)
@@ -85,7 +87,7 @@ def _cells(position: int, message: Message) -> Iterator[tuple[str, str]]:
     yield "Put (UTC)", _moment(md.put_date.decode("ascii", "replace"), md.put_time.decode("ascii", "replace"))
     # A character is at most four bytes.
     start = printable(message.body[: 4 * _BODY_MOST])
-    yield "Body", start if len(start) <= _BODY_MOST else f"{start[:_BODY_MOST]}…"
+    yield "Body", start if len(start) <= _BODY_MOST else f"{start[:_BODY_MOST]}..."
 
 
 def _identifier(value: bytes) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from igq.cli.messages import read_identifier
+from igq.cli.standard_input import standard_input
 from igq.cli.tools.dead_letters import read_age
 from igq.errors import CommandError
 from igq.output.plural import counted
@@ -83,7 +86,7 @@ def unload(
 
 
 def load(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that igq unload wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that igq unload wrote; -: standard input.")],
     queue: Annotated[str, typer.Argument(metavar="QUEUE", help="The queue that the messages are put on.")],
     manager: Annotated[
         str, typer.Option("-m", "--manager", metavar="QMGR", help="A running queue manager; default: any.")
@@ -113,11 +116,11 @@ def load(
     settings = load_settings()
     log_nothing()
     group = group_for(settings)
-    with progress(f"{file} to {queue}", read_header(file).count) as step:
+    with _readable(file) as path, progress(f"{file} to {queue}", read_header(path).count) as step:
         loaded = load_file(
             settings,
             group,
-            file,
+            path,
             manager or group.name,
             queue,
             target=target,
@@ -128,3 +131,23 @@ def load(
     before = f"; {counted(loaded.before, 'message')} had been put before" if loaded.before else ""
     say(f"{counted(loaded.put, 'message')} of {file} put on {queue}{before}")
     return 0
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[Path]:
+    """Give a file that can be read twice: *file*, or a copy of standard input, which goes away afterwards."""
+    if str(file) != "-":
+        yield file
+        return
+    import shutil
+    from tempfile import NamedTemporaryFile
+
+    source = standard_input("give FILE")
+    # Only its owner can read such a file.
+    with NamedTemporaryFile(prefix="igq") as copy:
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        try:
+            yield Path(copy.name)
+        except CommandError as error:
+            raise CommandError(str(error).replace(copy.name, "standard input"), error.status) from None

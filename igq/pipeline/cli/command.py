@@ -9,12 +9,14 @@ import typer
 from igq.pipeline.cli import app
 from igq.pipeline.cli.runner import COULD_NOT_RUN
 from sharedq.display.lines import tell
+from sharedq.display.streams import prepare_streams
 
 INTERRUPTED = 130
 
 
 def run(arguments: list[str] | None) -> int:
     """Run one job and return its exit status. Wrong arguments are told in one line on standard error."""
+    prepare_streams()
     # Py4J logs the traceback of an interrupted call. Python prints it where no handler is installed.
     logging.getLogger().addHandler(logging.NullHandler())
     try:

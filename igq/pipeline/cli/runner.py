@@ -184,7 +184,8 @@ def _progress(job: str) -> Iterator[tuple[Callable[[str], None], Callable[[str],
     if not console.is_terminal:
         yield tell, tell
         return
-    with console.status(job) as status:
+    # A spinner that every encoding has.
+    with console.status(job, spinner="line") as status:
         yield lambda text: status.update(Text(f"{job}: {visible(text)}")), tell
 
 

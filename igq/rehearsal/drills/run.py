@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from igq.errors import CommandError
+from igq.output.tables import new_table
 from igq.rehearsal.drills.check import DrillVerdict, Position, check
 from igq.rehearsal.drills.claims import with_units
 from igq.rehearsal.drills.composition import random_scenario
@@ -276,7 +277,7 @@ def listed() -> list[dict[str, str]]:
 
 def _listing() -> Table:
     usage = "igq drill NAME | --all [--repeat N | --minutes M] [--seed S] [--no-audit]"
-    table = Table("Drill", "Summary", title=usage)
+    table = new_table(usage, "Drill", "Summary")
     for each in listed():
         table.add_row(each["name"], each["summary"])
     return table
@@ -284,7 +285,7 @@ def _listing() -> Table:
 
 def _timeline(directory: Path) -> Table:
     events = read_timeline(directory)
-    table = Table("Seconds", "Event", "Manager", "By", "Detail", title="Timeline")
+    table = new_table("Timeline", "Seconds", "Event", "Manager", "By", "Detail")
     for event in events:
         at_s = (int(event["t_ms"]) - int(events[0]["t_ms"])) / 1000
         table.add_row(f"{at_s:.3f}", event["event"], event["qmgr"], event["by"], event["detail"])

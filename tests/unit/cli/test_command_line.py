@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -97,3 +98,14 @@ def test_a_password_in_an_argument_is_not_repeated(capsys: pytest.CaptureFixture
 
     assert "redis://u:***@h" in (said := capsys.readouterr().err)
     assert "S3CRET" not in said
+
+
+def test_after_a_command_that_logs_nothing_its_process_logs_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("IGQ_REDIS_URL", f"unix://{tmp_path}/nobody")
+
+    assert run(["get", "QM1", "Q"]) == 1
+    logging.getLogger("tests").warning("after the command")
+
+    assert "after the command" in caplog.text

@@ -44,6 +44,7 @@ def test_a_call_from_the_shell_imports_no_other_part(arguments: list[str], tmp_p
         "igq.cli.messages",
         "igq.cli.runner",
         "igq.cli.shown",
+        "igq.cli.standard_input",
         "igq.cli.shown.browse",
         "igq.cli.shown.message_table",
     }

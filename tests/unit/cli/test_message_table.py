@@ -39,7 +39,7 @@ def test_a_program_reads_a_line_a_message(monkeypatch: pytest.MonkeyPatch) -> No
     assert header.split() == ["#", "MsgId", "CorrelId", "Pri", "Pers", "Length", "Put", "(UTC)", "Body"]
     assert [row.split() for row in rows] == [
         ["1", MSG_ID.hex(), "7", "yes", "5", "2026-01-02", "03:04:05.12", "hello"],
-        ["2", MSG_ID.hex(), 46 * "0" + "01", "7", "no", "50", "2026-01-02", "03:04:05.12", 40 * "x" + "…"],
+        ["2", MSG_ID.hex(), 46 * "0" + "01", "7", "no", "50", "2026-01-02", "03:04:05.12", 40 * "x" + "..."],
     ]
 
 

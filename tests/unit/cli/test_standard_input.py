@@ -18,9 +18,6 @@ class _Piped:
     def __init__(self, data: bytes) -> None:
         self.buffer = io.BytesIO(data)
 
-    def isatty(self) -> bool:
-        return False
-
 
 def test_a_byte_order_mark_is_no_part_of_the_first_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", _Piped(codecs.BOM_UTF8 + b"PING QMGR\nEND\n"))
