@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
@@ -9,8 +10,10 @@ from unicodedata import category
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from sharedq.mqi.constants import MQRC
 from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Attribute, Mqsc, attributes_of
 from sharedq.objects.definitions.names import check_object_name
@@ -19,9 +22,11 @@ _D = TypeVar("_D", bound="ObjectDefinition")
 
 #: Controls, line and paragraph separators, halves of surrogate pairs.
 _CONTROLS = ("Cc", "Zl", "Zp", "Cs")
+#: Names of a later version to show: how many, and characters of each.
+_FEW, _SHOWN = 5, 48
 Description = Annotated[str, Field(max_length=64)]
-Date = Annotated[str, Field(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
-Time = Annotated[str, Field(pattern=r"^(\d\d\.\d\d\.\d\d)?$")]
+Date = Annotated[str, Field(pattern=r"^(\d{4}-\d\d-\d\d)?$", description="a date like 2026-12-31")]
+Time = Annotated[str, Field(pattern=r"^(\d\d\.\d\d\.\d\d)?$", description="a time like 23.59.59")]
 
 
 class ObjectDefinition(BaseModel):
@@ -63,8 +68,23 @@ class ObjectDefinition(BaseModel):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read a definition that `to_json` wrote."""
-        return cls.model_validate_json(text)
+        """Read a definition that `to_json` wrote.
+
+        Raises:
+            MQIError: 2195, a later version of igq wrote it, and this one does not know all of it.
+        """
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise _of_a_later_version(cls, json.loads(text), error) from None
+
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any]) -> Self:
+        """Read a definition from the values that Redis has of it. Raises as `from_json` does."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise _of_a_later_version(cls, values, error) from None
 
     @classmethod
     def attributes(cls) -> tuple[Attribute, ...]:
@@ -110,6 +130,20 @@ def parse_definition(model: type[_D], values: Mapping[str, Any]) -> _D:
         raise ValueError(_one_line(model, error)) from None
 
 
+def _of_a_later_version(model: type[ObjectDefinition], values: Mapping[str, Any], error: ValidationError) -> MQIError:
+    keywords = {each.field: each.keyword for each in attributes_of(model)}
+    unknown = dict.fromkeys(str(each["loc"][0]) for each in error.errors(include_url=False) if each["loc"])
+    shown = [keywords.get(field, field)[:_SHOWN] for field in unknown] or ["the attributes together"]
+    more = [f"{len(shown) - _FEW} more"] if len(shown) > _FEW else []
+    return later_version(model.kind, str(values.get("name", "")), ", ".join(shown[:_FEW] + more))
+
+
+def later_version(kind: str, name: str, unknown: str) -> MQIError:
+    """Return the error for a definition in Redis that this version cannot read. *unknown*: what it does not know."""
+    detail = f"a later version of igq defined it: upgrade igq here; not known: {unknown}"
+    return error_for(MQRC.UNEXPECTED_ERROR, "", f"{kind} {name}".strip(), detail)
+
+
 def _one_line(model: type[ObjectDefinition], error: ValidationError) -> str:
     first = error.errors()[0]
     if not first["loc"]:
@@ -120,6 +154,9 @@ def _one_line(model: type[ObjectDefinition], error: ValidationError) -> str:
     if attribute is not None and first["type"] in ("greater_than_equal", "less_than_equal") and attribute.limits:
         # The library names only the bound that was exceeded, but the user needs both.
         return f"{keyword}({first['input']}): {attribute.expected} expected"
+    if first["type"] == "string_pattern_mismatch":
+        # A regular expression tells nobody what to write; the field's own words do.
+        return f"{keyword}({first['input']}): {model.model_fields[name].description} expected"
     text = first["msg"].removeprefix("Value error, ")
     # Our own texts may begin with a name and stay as they are; the library's begin with a capital letter.
     text = text if text != first["msg"] else text[0].lower() + text[1:]

@@ -38,7 +38,7 @@ CF_LEVEL_MAX = 5
 
 #: The lowest level of a structure that takes persistent messages.
 _CF_LEVEL_RECOVERABLE = 3
-_Size = Annotated[str, Field(pattern=r"^([0-9]|[1-5][0-9]|6[0-4])K$")]
+_Size = Annotated[str, Field(pattern=r"^([0-9]|[1-5][0-9]|6[0-4])K$", description="0K to 64K")]
 _NO_OFFLOAD = "bodies of messages are in Redis, whatever their length"
 _TOLERATES = "a manager that loses Redis goes on when Redis answers again"
 

@@ -18,7 +18,7 @@ from sharedq.mqi.constants import IntSelector as Int
 from sharedq.mqi.limits import UNLIMITED_EXPIRY
 from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Mqsc
-from sharedq.objects.definitions.base import Date, Description, ObjectDefinition, Time
+from sharedq.objects.definitions.base import Date, Description, ObjectDefinition, Time, parse_definition
 from sharedq.objects.definitions.names import (
     SYSTEM_QSG_TRANSMIT_QUEUE,
     check_names,
@@ -182,7 +182,10 @@ class _Stored(Definition):
     ] = "QMGR"
     storage_class: Annotated[
         str,
-        Field(pattern=r"^([A-Z$#@][A-Z0-9$#@]{0,7}|[0-9]{1,8})$"),
+        Field(
+            pattern=r"^([A-Z$#@][A-Z0-9$#@]{0,7}|[0-9]{1,8})$",
+            description="1 to 8 of A-Z 0-9 $ # @, the first no digit; or digits",
+        ),
         Mqsc("STGCLASS", Char.STORAGE_CLASS, length=8, instead="messages are in Redis; there are no page sets"),
     ] = "DEFAULT"
     distribution_lists: Annotated[YesNo, Mqsc("DISTL", Int.DIST_LISTS, words.YES, instead=_NO_LISTS)] = "NO"
@@ -273,7 +276,7 @@ class QueueModel(_Stored):
         """
         is_shared = self.definition_type == "SHAREDYN"
         values = self.model_dump() | {"name": name, "disposition": "SHARED" if is_shared else "QMGR"}
-        return QueueLocal.model_validate(values)
+        return parse_definition(QueueLocal, values)
 
 
 class QueueAlias(_Clustered):

@@ -43,8 +43,8 @@ _EXPIRY: Final = _words(UNLIMITED=UNLIMITED_EXPIRY)
 _MS_PER_TENTH: Final = 100
 _ALL_MEMBERS: Final = "publications of every member come"
 _NO_PRIORITY: Final = -2
-_HEX_24 = Annotated[str, Field(pattern=r"^[0-9A-F]{48}$")]
-_HEX_32 = Annotated[str, Field(pattern=r"^[0-9A-F]{64}$")]
+_HEX_24 = Annotated[str, Field(pattern=r"^[0-9A-F]{48}$", description="48 hexadecimal digits")]
+_HEX_32 = Annotated[str, Field(pattern=r"^[0-9A-F]{64}$", description="64 hexadecimal digits")]
 #: How the names of managed queues begin.
 MANAGED: Final = "SYSTEM.MANAGED."
 #: Of a subscription that has no correlation id of its own: publications keep that of their publisher.

@@ -10,6 +10,7 @@ from typing import Literal
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.base import later_version
 from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QUEUE_KINDS, AnyQueue, Disposition, QueueLocal
@@ -150,7 +151,7 @@ class Directory:
 def parse_attributes(text: bytes) -> QueueManagerAttributes:
     """Parse a manager's attributes as they are stored."""
     kept = json.loads(text)
-    return QueueManagerAttributes.model_validate(kept["attributes"] | {"igq_version": kept["igq_version"]})
+    return QueueManagerAttributes.from_stored(kept["attributes"] | {"igq_version": kept["igq_version"]})
 
 
 def _field(scope: str, name: str, qmgr: str = "") -> str:
@@ -161,7 +162,9 @@ def parse_entry(field: str, text: bytes) -> Entry:
     """Parse an entry as it is stored."""
     values = json.loads(text)
     parts = field.split(" ")
-    definition = values.get("definition")
+    definition, model = values.get("definition"), QUEUE_KINDS.get(values["kind"])
+    if model is None:
+        raise later_version(str(values["kind"]), parts[-1], "this kind of object")
     return Entry(
         name=parts[-1],
         kind=values["kind"],
@@ -169,7 +172,7 @@ def parse_entry(field: str, text: bytes) -> Entry:
         qmgr=parts[1] if parts[0] == "P" else "",
         structure=values.get("structure", ""),
         version=values["version"],
-        definition=None if definition is None else QUEUE_KINDS[values["kind"]].model_validate(definition),
+        definition=None if definition is None else model.from_stored(definition),
     )
 
 

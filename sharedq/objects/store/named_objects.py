@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.definitions.base import NamedObject
+from sharedq.objects.definitions.base import NamedObject, parse_definition
 from sharedq.scripts.objects import define_named_call
 
 _D = TypeVar("_D", bound=NamedObject)
@@ -51,8 +51,8 @@ class NamedObjects(Generic[_D]):
         if base is not None:
             own = {"name", *self._model.dates, *(() if like else ("description",))}
             taken = base.model_dump(exclude=own)
-            definition = self._model.model_validate(
-                taken | {each: getattr(definition, each) for each in definition.model_fields_set}
+            definition = parse_definition(
+                self._model, taken | {each: getattr(definition, each) for each in definition.model_fields_set}
             )
         text = definition.altered_at(self._clock()).to_json()
         while True:

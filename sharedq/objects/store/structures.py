@@ -110,7 +110,7 @@ class Structures:
         """Return the application structures, by name."""
         keys = self._group.keys
         kept = self._group.command(keys.structures, "HVALS", keys.structures)
-        found = [CFStruct.model_validate(each["definition"]) for each in map(json.loads, kept) if "definition" in each]
+        found = [CFStruct.from_stored(each["definition"]) for each in map(json.loads, kept) if "definition" in each]
         return sorted(found, key=lambda structure: structure.name)
 
     def ensure_own(self, structure: str) -> None:
@@ -139,7 +139,7 @@ class Structures:
             kept = json.loads(text) if text is not None else {}
             if "definition" not in kept:
                 raise error_for(MQRC.CF_STRUC_ERROR, "", name, "there is no such structure")
-            known = CFStruct.model_validate(kept["definition"])
+            known = CFStruct.from_stored(kept["definition"])
             altered = known.with_changes(changes).altered_at(self._clock())
             reply = self._group.call(*define_structure_call(keys, name, "alter", text, altered.to_json()))
             if reply[0] == _CHANGED:

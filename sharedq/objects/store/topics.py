@@ -16,6 +16,7 @@ from sharedq.logical.topic_strings import CHARACTERS, is_matched
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import DEFAULT_TOPIC, Topic, TopicTree
 from sharedq.objects.store.walk import Changed, Walk
@@ -94,7 +95,7 @@ class Topics:
         if base is not None:
             own = {"name", "topic_string", *(() if like else ("description",))}
             taken = base[0].model_dump(exclude=own)
-            topic = Topic.model_validate(taken | {name: getattr(topic, name) for name in topic.model_fields_set})
+            topic = parse_definition(Topic, taken | {name: getattr(topic, name) for name in topic.model_fields_set})
         body = topic.altered_at(self._clock()).to_json()
         call = define_topic_call(self._keys, topic.name, "replace" if replace else "new", 0, body)
         self._check_topic(topic.name, self._group.call(*call))
@@ -136,7 +137,7 @@ class Topics:
         found: dict[str, tuple[Topic, int]] = {}
         for values in map(json.loads, texts):
             version = values.pop("version")
-            found[values["name"]] = (Topic.model_validate(values), version)
+            found[values["name"]] = (Topic.from_stored(values), version)
         return dict(sorted(found.items()))
 
     # -- subscriptions --------------------------------------------------------------------------------------------

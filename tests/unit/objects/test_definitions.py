@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from sharedq.mqi.constants import CharSelector, IntSelector
+from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.attributes import attributes_of, by_keyword, by_selector
 from sharedq.objects.definitions.base import ObjectDefinition, parse_definition
+from sharedq.objects.definitions.inert_attributes import MODELS as EVERY_KIND
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueAlias, QueueLocal, QueueModel, QueueRemote
+from sharedq.objects.store.directory import parse_entry
 
 MODELS: tuple[type[ObjectDefinition], ...] = (
     *(QueueLocal, QueueAlias, QueueRemote, QueueModel),
@@ -181,3 +186,27 @@ def test_generic_names_stand_for_all_that_begin_so() -> None:
     assert matches("ORDERS", "ORDERS")
     assert not matches("ORD", "ORDERS")
     assert not matches("ORD*", "OR")
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_what_a_later_version_has_defined_is_one_line(kind: str) -> None:
+    later = {"name": "LATER", **{f"newer_{number}": number for number in range(8)}, "alteration_date": "tomorrow"}
+    model = EVERY_KIND[kind]
+
+    said = rf"^{kind} LATER: .*later version.*upgrade igq here.*newer_0.*more$"
+    reads: tuple[Callable[[], object], ...] = (
+        lambda: model.from_json(json.dumps(later)),
+        lambda: model.from_stored(later),
+    )
+    for read in reads:
+        with pytest.raises(MQIError, match=said) as caught:
+            read()
+        assert "pydantic" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_kind_of_object_of_a_later_version_is_one_line() -> None:
+    text = json.dumps({"kind": "QNEWER", "disposition": "GROUP", "version": 1, "definition": {}})
+
+    with pytest.raises(MQIError, match=r"^QNEWER LATER: .*upgrade igq here; not known: this kind of object$"):
+        parse_entry("G LATER", text.encode())
