@@ -6,6 +6,7 @@ Both are decided here, and nowhere else.
 from __future__ import annotations
 
 import random
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,19 @@ REFUSALS = {
     "WRONGPASS": MQRC.NOT_AUTHORIZED,
     # Another script has been running for too long.
     "BUSY": MQRC.UNEXPECTED_ERROR,
+    # Protected mode.
+    "DENIED": MQRC.NOT_AUTHORIZED,
 }
+#: Advice on some of these.
+_ADVICE = {
+    "DENIED": "Redis is in protected mode, and so takes nobody from another host: give it a password and put that into"
+    " the URL, or set protected-mode no in a network that only igq reaches",
+    "MISCONF": "Redis cannot write to its disk, which may be full",
+}
+#: Redis' errors for a command that it does not have: of a client, and of a script.
+_UNKNOWN = re.compile(
+    r"unknown (?:redis )?command called from script|unknown (?:sub)?command ['`]?(\w*)", re.IGNORECASE
+)
 #: redis-py takes the first word off the errors for which it has a class.
 _WORDS: tuple[tuple[type[redis.RedisError], str], ...] = (
     (redis.exceptions.OutOfMemoryError, "OOM"),
@@ -95,6 +108,29 @@ def reason_of(error: Exception) -> MQRC:
     if meaning is Meaning.REFUSED and isinstance(error, redis.RedisError):
         return REFUSALS[word_of(error)]
     return _READERS.get(meaning, MQRC.CONNECTION_BROKEN)
+
+
+def is_withheld(reply: object) -> bool:
+    """Whether this user may not use a command, or the server does not have it."""
+    return isinstance(reply, redis.exceptions.NoPermissionError) or (
+        isinstance(reply, redis.ResponseError) and _UNKNOWN.match(str(reply)) is not None
+    )
+
+
+def told(error: redis.RedisError, text: str = "") -> str:
+    """Return an error of Redis for people: with advice, if an operator can do something about it.
+
+    Args:
+        text: the error, if it was made clearer.
+    """
+    text, word = text or str(error), word_of(error)
+    if word == "DENIED":
+        # Redis' own text has six hundred characters.
+        return _ADVICE[word]
+    if (unknown := _UNKNOWN.search(text)) is not None:
+        command = f"the command {unknown[1].upper()}" if unknown[1] else "a command of a script"
+        return f"{text}; Redis does not have {command}: undo its rename-command, igq needs each by its own name"
+    return f"{_ADVICE[word]}: {text}" if word in _ADVICE else text
 
 
 def meaning_of(error: redis.RedisError) -> Meaning:
