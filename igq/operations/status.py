@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, Self, cast
@@ -52,6 +53,8 @@ class RedisStatus(BaseModel):
     durability: str
     #: The server loses messages, or may not keep the next one, and was not meant to.
     is_failing: bool = False
+    #: Settings of the servers that lose messages, each with what to set instead.
+    warnings: list[str] = []
     #: Replicas that must have a change before it is acknowledged.
     wait_replicas: int = 0
     nodes: list[NodeStatus] = []
@@ -192,8 +195,8 @@ class StatusReader:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         # A status only reads, so it must work without replicas.
-        self._group = Group(settings.model_copy(update={"wait_replicas": 0}))
-        self._reader = FigureReader(self._group)
+        self.group = Group(settings.model_copy(update={"wait_replicas": 0}))
+        self._reader = FigureReader(self.group)
 
     def __enter__(self) -> Self:
         return self
@@ -201,14 +204,14 @@ class StatusReader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._group.leave()
+        self.group.leave()
 
     def read(self) -> GroupStatus:
         """Read the status as it is now."""
         if self._settings.is_embedded and not EmbeddedRedis.has_data(self._settings.data_dir):
             # Do not start a server, or make its directory, only to find nothing.
             return _nothing(self._settings)
-        group = self._group
+        group = self.group
         figures = self._reader.read()
         return GroupStatus(
             group=group.name,
@@ -224,17 +227,20 @@ class StatusReader:
         )
 
     def _redis(self, nodes: list[NodeFigures]) -> RedisStatus:
-        group = self._group
+        group = self.group
         first = nodes[0]
         if first.is_cluster and not group.deployment().is_cluster:
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER)
         record = group.read_record()
         wait_replicas = (with_record(self._settings, record) if record else self._settings).wait_replicas
         durability = read_weakest(group.clients(), wait_replicas=wait_replicas, may_be_silent=True)
+        if why := group.deployment().why_away():
+            durability = replace(durability, level="none", statement=f"none: {why}", is_failing=True)
         return RedisStatus(
             version=first.version,
             durability=durability.statement,
             is_failing=durability.is_failing,
+            warnings=list(durability.warnings),
             wait_replicas=wait_replicas,
             nodes=[
                 NodeStatus(

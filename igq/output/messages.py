@@ -35,8 +35,9 @@ MESSAGES = MappingProxyType(
         "CSQ9022I": "{qmgr} START QMGR normal completion: queue manager {qmgr} is ready, incarnation {incarnation}, "
         "pid {pid}",
         "IGQ0004I": "{qmgr} durability: {statement}",
+        "IGQ0008W": "{qmgr} Redis needs a look: {warning}",
         "IGQ0032I": "{qmgr} serves metrics at {host}:{port}",
-        "IGQ0017E": "{qmgr} serves no metrics: {error}",
+        "IGQ0017E": "{qmgr} serves no metrics: {why}; it tries again",
         "IGQ0006I": "{qmgr} uses the group's settings: {difference}",
         # The structures and recovery by peers.
         "CSQE005I": "{qmgr} structure {structure} connected",

@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import redis
@@ -100,10 +101,12 @@ class Group:
         """
         with self._lock:
             if self._deployment is None:
-                url = self.settings.redis_url
-                self._deployment = Deployment(
-                    url if url is not None else self._join_embedded(), silence_s=silence_of(self.settings.lease_ms)
-                )
+                url, silence_s = self.settings.redis_url, silence_of(self.settings.lease_ms)
+                if url is None:
+                    why_away = partial(EmbeddedRedis.why_away, self.settings.data_dir)
+                    self._deployment = Deployment(self._join_embedded(), silence_s=silence_s, why_away=why_away)
+                else:
+                    self._deployment = Deployment(url, silence_s=silence_s)
             return self._deployment
 
     def _join_embedded(self) -> str:

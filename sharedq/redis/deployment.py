@@ -95,10 +95,11 @@ class Deployment:
 
     Args:
         silence_s: a server whose machine gives no sign of life for this long is gone, and connections to it end.
+        why_away: says why the server may have gone; empty if that is not known.
     """
 
-    def __init__(self, url: str, *, silence_s: float = SILENCE_S) -> None:
-        self._url = _parse(url)
+    def __init__(self, url: str, *, silence_s: float = SILENCE_S, why_away: Callable[[], str] = lambda: "") -> None:
+        self._url, self.why_away = _parse(url), why_away
         self._silence_s = silence_s
         self._lock = threading.Lock()
         self._cluster: redis.RedisCluster | None = None

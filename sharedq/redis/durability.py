@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import redis
+
+from sharedq.redis.answers import is_withheld
 
 Level = Literal["always", "everysec", "replicated", "none"]
 #: From the weakest to the strongest.
@@ -26,6 +28,8 @@ class Durability:
     is_short_of_replicas: bool = False
     #: The server drops messages, cannot write them, or does not answer: an operator must look.
     is_failing: bool = False
+    #: Settings of the servers that an operator should change, each with the change.
+    warnings: tuple[str, ...] = ()
 
     def meets(self, *, strict: bool) -> bool:
         """Whether a manager may start here. If strict, only if what is acknowledged is kept."""
@@ -48,6 +52,8 @@ class Facts:
     replicas_online: int
     #: Replicas that must acknowledge every change. 0: none.
     wait_replicas: int
+    #: Its policy (maxmemory-policy) if that drops messages, now or as soon as its memory has a limit; else empty.
+    dropping_policy: str = ""
 
 
 def read_weakest(clients: Iterable[redis.Redis], *, wait_replicas: int = 0, may_be_silent: bool = False) -> Durability:
@@ -69,8 +75,10 @@ def read_weakest(clients: Iterable[redis.Redis], *, wait_replicas: int = 0, may_
                 if not may_be_silent:
                     raise
                 found.append(Durability("none", f"unknown: a server does not answer ({error})", is_failing=True))
-    # Of the weakest, tell of one that an operator must look at.
-    return min(found, key=lambda durability: (_LEVELS.index(durability.level), not durability.is_failing))
+    # Of the weakest, tell of one that an operator must look at; and of what is wrong with any.
+    weakest = min(found, key=lambda durability: (_LEVELS.index(durability.level), not durability.is_failing))
+    warnings = dict.fromkeys(warning for durability in found for warning in durability.warnings)
+    return replace(weakest, warnings=tuple(warnings))
 
 
 def read_durability(client: redis.Redis, *, wait_replicas: int = 0) -> Durability:
@@ -85,7 +93,9 @@ def read_durability(client: redis.Redis, *, wait_replicas: int = 0) -> Durabilit
     """
     try:
         return judge(_read_facts(client, wait_replicas))
-    except redis.exceptions.NoPermissionError:
+    except redis.ResponseError as error:
+        if not is_withheld(error):
+            raise
         return Durability("none", "unknown: the server does not tell (INFO is refused to this user)")
 
 
@@ -109,6 +119,18 @@ def fewest_replicas(clients: Iterable[redis.Redis]) -> int | None:
 
 def judge(facts: Facts) -> Durability:
     """Derive the durability from the facts. The strongest guarantee counts."""
+    return replace(_judge_level(facts), warnings=tuple(_warnings(facts)))
+
+
+def _warnings(facts: Facts) -> Iterator[str]:
+    if facts.dropping_policy:
+        when = "when its memory is full" if facts.is_evicting else "as soon as its maxmemory is set and reached"
+        yield f"maxmemory-policy {facts.dropping_policy}: the server drops messages {when}; set noeviction"
+    if facts.has_aof and not facts.is_aof_healthy:
+        yield "the server cannot write its append-only file: look at its disk and its log"
+
+
+def _judge_level(facts: Facts) -> Durability:
     if facts.is_evicting:
         return Durability(
             "none",
@@ -167,13 +189,15 @@ def _read_facts(client: redis.Redis, wait_replicas: int) -> Facts:
         config = client.config_get("*appendfsync*")
     replicas = [info.get(f"slave{n}") for n in range(int(info.get("connected_slaves", 0)))]
     policy = str(info.get("maxmemory_policy", "noeviction"))
+    # The volatile policies drop only keys with a time to live, and no message has one.
+    dropping = policy if policy.startswith("allkeys") else ""
     return Facts(
         has_aof=bool(int(info.get("aof_enabled", 0))),
         appendfsync=config.get("appendfsync"),
         is_unsynced_in_rewrite=config.get("no-appendfsync-on-rewrite") == "yes",
         is_aof_healthy=info.get("aof_last_write_status", "ok") == "ok",
-        # The volatile policies drop only keys with a time to live, and no message has one.
-        is_evicting=int(info.get("maxmemory", 0)) > 0 and policy.startswith("allkeys"),
+        is_evicting=int(info.get("maxmemory", 0)) > 0 and bool(dropping),
         replicas_online=sum(isinstance(it, dict) and it.get("state") == "online" for it in replicas),
         wait_replicas=wait_replicas,
+        dropping_policy=dropping,
     )

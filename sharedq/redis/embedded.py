@@ -31,6 +31,7 @@ from sharedq.redis.embedded_server import (
     socket_path,
 )
 from sharedq.settings.directories import make_private
+from sharedq.settings.machine_limits import full_disk, too_few_files
 
 __all__ = ["EmbeddedRedis", "EmbeddedRedisError"]
 
@@ -39,6 +40,8 @@ START_TIMEOUT_S = 60.0
 #: Seconds that a guardian has to end when no user is left.
 STOP_TIMEOUT_S = 15.0
 _POLL_S = 0.01
+#: The highest number of a standard stream.
+_STREAMS_MAX = 2
 #: Seconds between a user's checks that the guardian is still there. A user does not block on the guardian's lock: if
 #: threads are greenlets (gevent), that would block all of them.
 _WATCH_S = 0.1
@@ -86,7 +89,8 @@ class EmbeddedRedis:
         except BaseException as error:
             os.close(users_fd)
             if isinstance(error, OSError):
-                raise EmbeddedRedisError(f"embedded server in {data_dir}: {error}") from None
+                why = full_disk(files.redis_dir) or error
+                raise EmbeddedRedisError(f"embedded server in {data_dir}: {why}") from None
             raise
 
     @staticmethod
@@ -94,6 +98,11 @@ class EmbeddedRedis:
         """Return the URL of a server that others hold in *data_dir*. None: no server is running."""
         path = socket_path(ServerFiles(data_dir.absolute()))
         return f"unix://{quote(path)}" if ping(path).startswith("+") else None
+
+    @staticmethod
+    def why_away(data_dir: Path) -> str:
+        """Say what keeps the server of *data_dir* from its work. Empty: nothing that is known."""
+        return full_disk(ServerFiles(data_dir.absolute()).redis_dir)
 
     @staticmethod
     def has_data(data_dir: Path) -> bool:
@@ -180,9 +189,8 @@ def _ensure_running(files: ServerFiles) -> None:
         else:
             # The server died a moment ago and is being started again.
             time.sleep(_POLL_S)
-    raise EmbeddedRedisError(
-        f"embedded server in {files.data_dir}: no answer for {START_TIMEOUT_S:.0f} s; see {files.server_log}"
-    )
+    why = full_disk(files.redis_dir) or f"see {files.server_log}"
+    raise EmbeddedRedisError(f"embedded server in {files.data_dir}: no answer for {START_TIMEOUT_S:.0f} s; {why}")
 
 
 def _has_guardian(files: ServerFiles) -> bool:
@@ -195,8 +203,10 @@ def _has_guardian(files: ServerFiles) -> bool:
 
 def _start_guardian(files: ServerFiles) -> None:
     """Start a guardian and wait until its server answers. Returns also if the guardian ended without a message."""
+    if too_few := too_few_files():
+        raise EmbeddedRedisError(f"embedded server in {files.data_dir}: {too_few}")
     arguments = [str(files.data_dir), find_server(), choose_socket_path(files)]
-    ready_fd, guardian_ready_fd = os.pipe()
+    ready_fd, guardian_ready_fd = map(_above_the_streams, os.pipe())
     try:
         with files.guardian_log.open("ab") as output:
             starter = subprocess.Popen(
@@ -221,8 +231,20 @@ def _start_guardian(files: ServerFiles) -> None:
         if guardian_ready_fd >= 0:
             os.close(guardian_ready_fd)
     if word == "error":
-        raise EmbeddedRedisError(f"embedded server in {files.data_dir}: {detail}")
+        raise EmbeddedRedisError(f"embedded server in {files.data_dir}: {full_disk(files.redis_dir) or detail}")
     if not word and status > 0:
         # A positive status: the guardian was not killed, so the server cannot be started here.
         detail = f"its guardian ended with status {status}; see {files.guardian_log}"
         raise EmbeddedRedisError(f"embedded server in {files.data_dir}: {detail}")
+
+
+def _above_the_streams(fd: int) -> int:
+    """Give a file a number above those of the standard streams, which replace it in a child.
+
+    It has one of theirs if the caller of the program closed that stream.
+    """
+    if fd > _STREAMS_MAX:
+        return fd
+    higher = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _STREAMS_MAX + 1)
+    os.close(fd)
+    return higher

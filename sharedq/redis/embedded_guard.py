@@ -342,14 +342,15 @@ def stop(server: subprocess.Popen[bytes]) -> None:
 
 
 def log(text: str) -> None:
-    """Write a line to the guardian's log, which is its standard error."""
-    sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} guardian {os.getpid()}: {text}\n")
-    sys.stderr.flush()
+    """Write a line to the guardian's log, which is its standard error. A full disk is no reason for it to end."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} guardian {os.getpid()}: {text}\n")
+        sys.stderr.flush()
 
 
 def _write_pid(lock_fd: int) -> None:
-    os.ftruncate(lock_fd, 0)
-    os.pwrite(lock_fd, b"%d\n" % os.getpid(), 0)
+    # Always of one length, over the last one: on a full disk a file that was cut gets nothing again.
+    os.pwrite(lock_fd, b"%-20d\n" % os.getpid(), 0)
 
 
 def _next_delay_s(delay_s: float) -> float:

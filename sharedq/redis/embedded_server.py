@@ -111,7 +111,9 @@ def choose_socket_path(files: ServerFiles) -> str:
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
         digest = hashlib.sha256(os.fsencode(files.data_dir)).hexdigest()[:16]
         path = _private_dir(f"igq-{os.geteuid()}-{digest}", Path(socket_path(files))) / "redis.sock"
-    (files.redis_dir / "socket").write_text(str(path), encoding="utf-8")
+    if socket_path(files) != str(path) or not (files.redis_dir / "socket").exists():
+        # Not again: on a full disk a file that was cut gets nothing.
+        (files.redis_dir / "socket").write_text(str(path), encoding="utf-8")
     return str(path)
 
 

@@ -20,7 +20,18 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_ex
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.redis.answers import PAUSE_MAX_S, REFUSALS, UNDONE, Meaning, meaning_of, move_limit_s, pause_s, word_of
+from sharedq.redis.answers import (
+    PAUSE_MAX_S,
+    REFUSALS,
+    UNDONE,
+    Meaning,
+    is_withheld,
+    meaning_of,
+    move_limit_s,
+    pause_s,
+    told,
+    word_of,
+)
 from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.keys import ADMIN_STRUCTURE
 from sharedq.redis.packing import Word, pack
@@ -78,13 +89,6 @@ def _packed_block(wake_key: str, timeout_s: float) -> bytes:
 
 def _is_undone(replies: Sequence[Reply]) -> bool:
     return isinstance(replies[0], UNDONE)
-
-
-def _is_withheld(reply: Reply) -> bool:
-    """Whether this user may not use a command, or the service has taken it away from everybody."""
-    return isinstance(reply, redis.exceptions.NoPermissionError) or (
-        isinstance(reply, redis.ResponseError) and str(reply).lower().startswith("unknown ")
-    )
 
 
 class _Steps(threading.local):
@@ -340,7 +344,7 @@ class Link:
             # The slot moved during them, or is about to. They only read, so all may be sent again.
             replies = [self._read(key, _pack_many(args)) for args in commands]
         if may_be_refused:
-            replies = [None if _is_withheld(reply) else reply for reply in replies]
+            replies = [None if is_withheld(reply) else reply for reply in replies]
         return [self._checked(reply) for reply in replies]
 
     def keep_alive(self) -> None:
@@ -408,6 +412,8 @@ class Link:
         except redis.AuthenticationError as error:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", f"Redis refused us: {error}") from error
         except (redis.RedisError, OSError) as error:
+            if isinstance(error, redis.ResponseError) and meaning_of(error) is Meaning.REFUSED:
+                self._refuse(error)
             is_needed = key.partition("}")[0].endswith(f":{ADMIN_STRUCTURE}")
             if self._deployment.is_cluster and not (is_needed or self.is_broken):
                 # The same. Nothing works without the administration structure, so its loss ends everything.
@@ -604,7 +610,7 @@ class Link:
         if meaning is Meaning.NO_PASSWORD:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", _NO_PASSWORD) from error
         if meaning is Meaning.REFUSED:
-            raise error_for(REFUSALS[word_of(error)], "", "", text) from error
+            raise error_for(REFUSALS[word_of(error)], "", "", told(error, text)) from error
         if self._is_told_to_go_elsewhere(error):
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER) from error
         if meaning is Meaning.NOT_SERVED:
@@ -615,11 +621,12 @@ class Link:
             raise error_for(MQRC.CF_STRUC_IN_USE, "", "", f"its slot of the Cluster is being moved: {text}") from error
         if meaning is Meaning.LOST:
             self._break(error)
-        raise MQIError("", "", f"Redis: {text}") from error
+        raise MQIError("", "", f"Redis: {told(error, text)}") from error
 
     def _break(self, error: Exception, what: str = "the connection to Redis was lost") -> NoReturn:
         self.is_broken = True
         self._deployment.forget()
         for wire in self._by_endpoint.values():
             wire.close()
-        raise error_for(MQRC.CONNECTION_BROKEN, "", "", f"{what}: {error}") from error
+        why = self._deployment.why_away()
+        raise error_for(MQRC.CONNECTION_BROKEN, "", "", f"{what}: {why}{'; ' if why else ''}{error}") from error

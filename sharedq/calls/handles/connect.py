@@ -53,7 +53,8 @@ def connect_to(
         return _connect_to(group, name, tag, options, _Asking(appl_name, program))
     except MQIError as error:
         if error.reason == MQRC.Q_MGR_NOT_AVAILABLE and not error.detail:
-            raise error_for(error.reason, "MQCONN", name, f"it is not running: igq qmgr start {name}") from error
+            why = group.deployment().why_away() or f"it is not running: igq qmgr start {name}"
+            raise error_for(error.reason, "MQCONN", name, why) from error
         if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
             raise
         # The program never had a connection, so 2009 would be wrong. Recovery ends what the attempt began.
@@ -123,7 +124,7 @@ def is_tag_used(group: Group, tag: bytes) -> bool:
 
 
 def _connect_to_any(group: Group, tag: str, asking: _Asking) -> Connection:
-    failure = error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", group.name, "no member of the group is running")
+    failure: MQIError | None = None
     for member in group.members():
         if member.state != "RUNNING":
             continue
@@ -133,7 +134,8 @@ def _connect_to_any(group: Group, tag: str, asking: _Asking) -> Connection:
             if error.reason not in (MQRC.Q_MGR_NOT_AVAILABLE, MQRC.Q_MGR_QUIESCING):
                 raise
             failure = error
-    raise failure
+    why = group.deployment().why_away() or "no member of the group is running"
+    raise failure or error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", group.name, why)
 
 
 def disconnect(connection: Connection) -> MQRC:

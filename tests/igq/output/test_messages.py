@@ -22,7 +22,7 @@ def fields_of(message_id: str) -> set[str]:
 
 @pytest.mark.parametrize("message_id", MESSAGES)
 def test_each_message_has_an_id_of_ibms_or_our_form_and_names_its_manager(message_id: str) -> None:
-    assert re.fullmatch(r"CSQ[A-Z0-9]\d{3}[IEDA]|IGQ\d{4}[IEDA]", message_id)
+    assert re.fullmatch(r"CSQ[A-Z0-9]\d{3}[IEDA]|IGQ\d{4}[IEWDA]", message_id)
     assert "qmgr" in fields_of(message_id)
 
 

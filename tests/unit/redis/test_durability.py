@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -54,6 +55,21 @@ def test_level_and_statement_follow_from_the_facts(facts: Facts, level: str, sai
     assert said in durability.statement
     # The server drops or loses messages now; how it keeps others is a choice.
     assert durability.is_failing == (facts.is_evicting or not facts.is_aof_healthy)
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (replace(SYNCED, is_evicting=True, dropping_policy="allkeys-lru"), "drops messages when its memory is full"),
+        (replace(SYNCED, dropping_policy="allkeys-random"), "allkeys-random: .* as soon as its maxmemory is set"),
+        (replace(SYNCED, is_aof_healthy=False), "cannot write its append-only file"),
+    ],
+)
+def test_a_setting_that_loses_messages_is_a_warning(facts: Facts, said: str) -> None:
+    (warning,) = judge(facts).warnings
+
+    assert re.search(said, warning)
+    assert not judge(SYNCED).warnings
 
 
 @pytest.mark.invariant(7)
