@@ -81,7 +81,7 @@ def _without_authorities(command: Command, parameter: Parameter) -> PassedOver:
     known = tuple(word for word in values if word in words)
     other = replace(parameter, values=tuple(word for word in values if word not in words))
     others = tuple(each for each in command.parameters if each is not parameter)
-    reason = "only PUT for queues, and PUB, SUB and RESUME for topics, are supported here"
+    reason = "only PUT, GET and BROWSE for queues, and PUB, SUB and RESUME for topics, are supported here"
     if not known and not any(each.keyword in _CHANGES for each in others):
         what = f"{command.verb} {command.object_type} with {_shown(other)}"
         return PassedOver(messages.COMMAND_PASSED_OVER.format(parameter.line, what, reason), None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from igq.cli.help import show_help_alone
+from igq.cli.standard_input import standard_input
 from igq.errors import CommandError
 from sharedq.display.lines import say, tell
 
@@ -20,8 +21,9 @@ NAME = typer.Argument(metavar="USER", help="Name of the user.")
 
 
 class RoleName(Enum):
-    """Roles, the least first. Each may do what the ones before it may."""
+    """Roles. Each from the second on may do what the ones between it and the first may."""
 
+    MESSAGING = "messaging"
     VIEWER = "viewer"
     OPERATOR = "operator"
     ADMINISTRATOR = "administrator"
@@ -61,7 +63,8 @@ def add(
     """Add a user, or give one another role and password. The password is typed, or a line of standard input.
 
     A viewer looks at everything, messages too. An operator also starts, stops, clears, resolves, recovers, puts and
-    gets. An administrator also defines, alters and deletes.
+    gets. An administrator also defines, alters and deletes. A user of the role messaging, for programs, puts, gets and
+    browses by REST on the queues that SET AUTHREC names for it, with PUT, GET and BROWSE, and does nothing else.
     """
     from igq.web.access.users import USER_NAME, Role
 
@@ -102,5 +105,8 @@ def _read_password() -> str:
         if getpass.getpass("Once more: ") != password:
             raise CommandError("the two passwords differ")
         return password
-    line = sys.stdin.readline() if sys.stdin is not None else ""
-    return line.rstrip("\r\n")
+    line = standard_input("give the password as a line of it").readline()
+    try:
+        return line.decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise CommandError("standard input: the password is not UTF-8 text") from None

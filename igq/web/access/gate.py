@@ -56,12 +56,14 @@ class Identity:
     Attributes:
         host: address of the client.
         session: of a browser that has signed in; None for a program that sends its password or token.
+        queues: profiles of the queues whose messages the token is good for; empty: it is good for everything.
     """
 
     user: str
     role: Role
     host: str
     session: SignIn | None = None
+    queues: tuple[str, ...] = ()
 
 
 class Gate:
@@ -81,7 +83,7 @@ class Gate:
         self._known: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
 
     async def admit(self, request: Request, role: Role = Role.VIEWER, *, is_csrf_by_value: bool = False) -> Identity:
-        """Return the user of a request that needs *role*.
+        """Return the user of a request that needs *role*, and more than a token for some queues.
 
         Args:
             is_csrf_by_value: whether a browser's request that changes something must show its session's token, as the
@@ -93,14 +95,25 @@ class Gate:
                 many failures.
             CommandError: the file of users cannot be used.
         """
+        identity = await self.known(request, is_csrf_by_value=is_csrf_by_value)
+        if identity.role < role:
+            raise Refused(403, f"{identity.user} is {identity.role.word}; this needs {role.word}")
+        if identity.queues:
+            raise Refused(403, f"this token of {identity.user} is for messages on {', '.join(identity.queues)}")
+        return identity
+
+    async def known(self, request: Request, *, is_csrf_by_value: bool = False) -> Identity:
+        """Return the user of a request, who may have any role. The caller decides what that user may do.
+
+        Args, Raises:
+            As `admit`.
+        """
         identity = await self.identify(request)
         if identity is None:
             raise Refused(401, "sign in first")
         widen_limits(request)
         if request.method not in SAFE:
             self._check_csrf(request, identity, is_by_value=is_csrf_by_value)
-        if identity.role < role:
-            raise Refused(403, f"{identity.user} is {identity.role.word}; this needs {role.word}")
         return identity
 
     async def identify(self, request: Request, *, is_use: bool = True) -> Identity | None:
@@ -154,11 +167,12 @@ class Gate:
 
     def _by_token(self, secret: str, host: str) -> Identity:
         # Nobody can guess 256 random bits, so a token that is not valid is no failure to count: it has run out.
-        name = self.users.owner_of_token(secret)
-        known = self.users.get(name) if name is not None else None
-        if name is None or known is None:
+        found = self.users.find_token(secret)
+        known = self.users.get(found[0]) if found is not None else None
+        if found is None or known is None:
             raise Refused(401, "the token is not valid", user="")
-        return Identity(name, known.rank, host)
+        name, token = found
+        return Identity(name, known.rank, host, queues=token.queues)
 
     async def _begin_try(self, host: str, user: str) -> None:
         """Begin to check a password, as soon as those that are checked now leave room for one more failure."""

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from igq.errors import CommandError
 from igq.output.files import write_whole
+from sharedq.objects.store.authorities import check_profile
 from sharedq.settings.directories import make_private
 
 #: Names of users; IBM's UserIdentifier has 12 bytes, so longer names would be cut in messages.
@@ -33,29 +34,38 @@ _TOKEN_PREFIX = "igq_"
 
 
 class Role(IntEnum):
-    """A role may do what a smaller one may."""
+    """A role may do what a smaller one may, but for MESSAGING: see `igq.web.access.messages`."""
 
+    #: Puts, gets and browses by REST, on the queues of its authorities, and nothing else.
+    MESSAGING = 0
     VIEWER = 1
     OPERATOR = 2
     ADMINISTRATOR = 3
 
     @property
-    def word(self) -> Literal["viewer", "operator", "administrator"]:
+    def word(self) -> RoleWord:
         """The role as it stands in the file and on the command line."""
         return _WORDS[self]
 
 
-_WORDS: dict[int, Literal["viewer", "operator", "administrator"]] = {1: "viewer", 2: "operator", 3: "administrator"}
+RoleWord = Literal["messaging", "viewer", "operator", "administrator"]
+_WORDS: dict[int, RoleWord] = {0: "messaging", 1: "viewer", 2: "operator", 3: "administrator"}
 
 
 class Token(BaseModel):
-    """A bearer token. ``digest``: SHA-256 in hexadecimal. Times are seconds since 1970."""
+    """A bearer token. ``digest``: SHA-256 in hexadecimal. Times are seconds since 1970.
+
+    Attributes:
+        queues: profiles of queues, as in authority records: it is good for messages on these, and for nothing else.
+            Empty: it is good for all that its user may do.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     digest: str
     created_s: float
     expires_s: float | None = None
+    queues: tuple[str, ...] = ()
 
 
 class User(BaseModel):
@@ -63,7 +73,7 @@ class User(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    role: Literal["viewer", "operator", "administrator"]
+    role: RoleWord
     password: str
     tokens: dict[str, Token] = {}
 
@@ -134,21 +144,28 @@ class Users:
             if file.users.pop(name, None) is None:
                 raise self._unknown(name)
 
-    def add_token(self, name: str, days: float | None) -> tuple[str, str]:
+    def add_token(self, name: str, days: float | None, queues: Sequence[str] = ()) -> tuple[str, str]:
         """Give a user a token that is valid for *days*, or until it is removed. Returns its id, and the token itself.
 
         Only its digest is kept, so that nobody can read the token again.
 
+        Args:
+            queues: profiles of queues, if it is good only for their messages.
+
         Raises:
-            CommandError: there is no such user.
+            CommandError: there is no such user, or a profile is invalid.
         """
+        try:
+            kept = tuple(map(check_profile, queues))
+        except ValueError as error:
+            raise CommandError(f"--queue {' --queue '.join(queues)}: allowed: {error}", 2) from None
         token_id, secret = secrets.token_hex(4), _TOKEN_PREFIX + secrets.token_urlsafe(32)
         now_s = time.time()
         with self._changed() as file:
             if (user := file.users.get(name)) is None:
                 raise self._unknown(name)
             expires_s = None if days is None else now_s + days * 86_400
-            user.tokens[token_id] = Token(digest=_digest(secret), created_s=now_s, expires_s=expires_s)
+            user.tokens[token_id] = Token(digest=_digest(secret), created_s=now_s, expires_s=expires_s, queues=kept)
         return token_id, secret
 
     def remove_token(self, token_id: str) -> str:
@@ -159,14 +176,14 @@ class Users:
                     return name
             raise CommandError(f"there is no token {token_id}")
 
-    def owner_of_token(self, secret: str) -> str | None:
-        """Return the user whose valid token this is, or None. Raises CommandError: the file cannot be used."""
+    def find_token(self, secret: str) -> tuple[str, Token] | None:
+        """Return the user of a valid token, and the token; or None. Raises CommandError: the file cannot be used."""
         digest, found = _digest(secret), None
         for name, user in self.all().items():
             for token in user.tokens.values():
                 is_valid = token.expires_s is None or token.expires_s > time.time()
                 if hmac.compare_digest(token.digest, digest) and is_valid:
-                    found = name
+                    found = name, token
         return found
 
     @contextmanager
@@ -194,7 +211,7 @@ class Users:
             raise self._unusable(f"{place + ': ' if place else ''}{first['msg']}") from None
 
     def _write(self, file: _File) -> None:
-        text = json.dumps(file.model_dump(mode="json", exclude_none=True), indent=2)
+        text = json.dumps(file.model_dump(mode="json", exclude_none=True, exclude_defaults=True), indent=2)
         write_whole(self.path, f"{text}\n".encode(), 0o600)
 
     def _unusable(self, why: str) -> CommandError:

@@ -13,6 +13,7 @@ from starlette.templating import Jinja2Templates
 
 from igq import __version__
 from igq.web.access.gate import Identity, Refused, check_origin, host_of
+from igq.web.access.users import Role
 from igq.web.console.views import VIEWS
 from igq.web.http.json_body import read_json
 from igq.web.session_cookie import end_session, give_session
@@ -55,6 +56,8 @@ async def _sign_in(request: Request) -> Response:
     check_origin(request)
     user, password = await _credentials(request)
     known = await site.gate.check(user, password, host_of(request))
+    if known.rank < Role.VIEWER:
+        raise Refused(403, f"{user} is {known.rank.word}: use the REST interface")
     cookie = Response()
     identity = give_session(site, request, cookie, user, known)
     site.record(identity, "sign in", "done")

@@ -25,6 +25,7 @@ class RestError(Exception):
     Attributes:
         status: of HTTP.
         reason: IBM MQ's reason code; 0 if it has none for this.
+        also: what the body of the answer has besides.
     """
 
     def __init__(
@@ -42,10 +43,11 @@ class RestError(Exception):
         self.status, self.msg_id, self.text = status, msg_id, text
         self.explanation, self.action, self.reason = explanation, action, reason
         self.headers = headers or {}
+        self.also: dict[str, Any] = {}
 
     def response(self) -> Response:
         """The answer."""
-        return JSONResponse({"error": [self._element()]}, self.status, self.headers)
+        return JSONResponse({"error": [self._element()], **self.also}, self.status, self.headers)
 
     def _element(self) -> dict[str, Any]:
         return {

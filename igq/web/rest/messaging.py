@@ -25,6 +25,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from igq.web.access.gate import Identity
+from igq.web.access.messages import check_authority, check_role
+from igq.web.access.users import Role
 from igq.web.decoding import Decoded, decode
 from igq.web.http.connections import Connection
 from igq.web.rest.connections import Connections
@@ -40,7 +42,7 @@ from igq.web.rest.descriptor import (
 from igq.web.rest.errors import RestError, bad_body
 from igq.web.rest.properties import parse_header, with_properties
 from igq.web.site import Site
-from sharedq.api import Queue, QueueManagerConnection
+from sharedq.api import Queue, QueueManagerConnection, group_for
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
@@ -68,6 +70,14 @@ class Messaging:
         self._connections = Connections(site.settings)
         self._waiting = anyio.CapacityLimiter(_WAITING)
         self._closing: asyncio.Task[None] | None = None
+
+    async def check(self, request: Request, identity: Identity, authority: str) -> None:
+        """Refuse a user that has not the *authority* for the queue of a request. Raises Refused: 403."""
+        queue = request.path_params["queue"]
+        check_role(identity, authority, queue)
+        if identity.role is Role.MESSAGING:
+            group = await self._work(group_for, self._site.settings)
+            await self._work(check_authority, group, identity, authority, queue)
 
     async def put(self, request: Request, identity: Identity) -> Response:
         """POST: put a message. 201."""

@@ -83,6 +83,11 @@ class Mqsc:
         )
 
 
+def refused_commands() -> dict[str, Any]:
+    """The result of commands that were refused to the user: for a program that looks at it before the status."""
+    return {"commandResponse": [], "overallCompletionCode": 2, "overallReasonCode": int(MQRC.NOT_AUTHORIZED)}
+
+
 def _texts(answer: Answer) -> Iterator[dict[str, Any]]:
     codes = _codes(answer)
     yield {**codes, "text": [visible(line, keep="\t") for line in answer.lines]}

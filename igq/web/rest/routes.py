@@ -8,13 +8,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from igq.web.access.gate import Identity
+from igq.web.access.gate import Identity, Refused
 from igq.web.access.users import Role
+from igq.web.rest.errors import from_refusal
 from igq.web.rest.login import log_in, log_out, logged_in
 from igq.web.rest.messaging import Messaging
-from igq.web.rest.mqsc import Mqsc
+from igq.web.rest.mqsc import Mqsc, refused_commands
 from igq.web.rest.openapi import description
 from igq.web.site import Site, site_of
+from sharedq.objects.store.authorities import BROWSE, GET, PUT
 
 #: The beginning of every path.
 REST = "/ibmmq/rest"
@@ -34,11 +36,11 @@ def rest_routes(site: Site) -> Sequence[BaseRoute]:
     return [
         _route(
             f"{_QUEUE}/message",
-            POST=_for(Role.OPERATOR, messaging.put),
-            GET=_for(Role.VIEWER, messaging.browse),
-            DELETE=_for(Role.OPERATOR, messaging.get),
+            POST=_with(PUT, messaging, messaging.put),
+            GET=_with(BROWSE, messaging, messaging.browse),
+            DELETE=_with(GET, messaging, messaging.get),
         ),
-        _route(f"{_QUEUE}/messagelist", GET=_for(Role.VIEWER, messaging.listed)),
+        _route(f"{_QUEUE}/messagelist", GET=_with(BROWSE, messaging, messaging.listed)),
         *(route for version in _VERSIONS for route in _of_every_version(f"/{version}", mqsc)),
         Route("/v3/openapi.json", _openapi),
     ]
@@ -46,15 +48,42 @@ def rest_routes(site: Site) -> Sequence[BaseRoute]:
 
 def _of_every_version(base: str, mqsc: Mqsc) -> Iterator[BaseRoute]:
     # Each command asks for a role of its own.
-    yield _route(f"{base}/{_COMMANDS}", POST=_for(Role.VIEWER, mqsc.run))
-    yield _route(f"{base}/login", POST=log_in, GET=_for(Role.VIEWER, logged_in), DELETE=_for(Role.VIEWER, log_out))
+    yield _route(f"{base}/{_COMMANDS}", POST=_commands(mqsc))
+    yield _route(f"{base}/login", POST=log_in, GET=_for_all(logged_in), DELETE=_for_all(log_out))
 
 
-def _for(role: Role, handler: Handler) -> Endpoint:
-    """Call *handler* for users of a role, and of the roles above."""
+def _commands(mqsc: Mqsc) -> Endpoint:
+    """Run commands for users that may give any. A refusal is the result of the command, too."""
 
     async def endpoint(request: Request) -> Response:
-        identity = await site_of(request).gate.admit(request, role)
+        try:
+            identity = await site_of(request).gate.admit(request, Role.VIEWER)
+        except Refused as refused:
+            if refused.status != 403:
+                raise
+            error = from_refusal(refused)
+            error.also = refused_commands()
+            raise error from None
+        return await mqsc.run(request, identity)
+
+    return endpoint
+
+
+def _for_all(handler: Handler) -> Endpoint:
+    """Call *handler* for users of any role: it tells and ends only what is the user's own."""
+
+    async def endpoint(request: Request) -> Response:
+        return await handler(request, await site_of(request).gate.known(request))
+
+    return endpoint
+
+
+def _with(authority: str, messaging: Messaging, handler: Handler) -> Endpoint:
+    """Call *handler* for users that have the *authority* for the queue, by their role or by a record."""
+
+    async def endpoint(request: Request) -> Response:
+        identity = await site_of(request).gate.known(request)
+        await messaging.check(request, identity, authority)
         return await handler(request, identity)
 
     return endpoint

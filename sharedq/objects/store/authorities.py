@@ -1,12 +1,14 @@
-"""The authority records of the group: the users' authorities to put on queues, and to publish and subscribe to topics.
+"""The authority records of the group: the users' authorities for queues, and to publish and subscribe to topics.
 
 While there are none for an object type, nothing is checked of it. Records change in the administration structure first.
 Afterwards every structure is told the version of those for queues, so that an agent that moves messages without reading
 them learns of a change in the script that would have moved the next one. If a command is cut off in between, the same
 command completes it.
 
-Source: IBM MQ reference, "SET AUTHREC", "DISPLAY AUTHREC". Of its authorities igq knows PUT for queues; PUB, SUB and
-    RESUME for topics.
+PUT counts for messages that an agent brings, and for users of the role messaging; GET and BROWSE only for the latter.
+
+Source: IBM MQ reference, "SET AUTHREC", "DISPLAY AUTHREC". Of its authorities igq knows PUT, GET and BROWSE for queues;
+    PUB, SUB and RESUME for topics.
 """
 
 from __future__ import annotations
@@ -28,11 +30,15 @@ from sharedq.scripts.objects import remove_authority_call, set_authority_call
 
 #: The structures' name for the version of the authority records.
 AUTHORITIES = "AUT"
-#: The authority that an MQPUT needs, and those that publications, new or altered, and resumed subscriptions need.
-PUT, PUBLISH, SUBSCRIBE, RESUME = "PUT", "PUB", "SUB", "RESUME"
+#: The authorities that calls need: to put, to get and to browse messages.
+PUT, GET, BROWSE = "PUT", "GET", "BROWSE"
+#: Those that publications, new or altered, and resumed subscriptions need.
+PUBLISH, SUBSCRIBE, RESUME = "PUB", "SUB", "RESUME"
 QUEUE, TOPIC = "QUEUE", "TOPIC"
 #: Object type -> its authorities.
-KNOWN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({QUEUE: (PUT,), TOPIC: (PUBLISH, SUBSCRIBE, RESUME)})
+KNOWN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {QUEUE: (PUT, GET, BROWSE), TOPIC: (PUBLISH, SUBSCRIBE, RESUME)}
+)
 #: A qualifier of a profile that stands for any number of qualifiers.
 _ANY_QUALIFIERS = "**"
 #: Bytes of a user id in a message descriptor.

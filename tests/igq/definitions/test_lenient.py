@@ -52,13 +52,13 @@ def test_every_line_of_dmpmqcfg_is_loaded_or_warned_of(group: TestGroup) -> None
     assert warnings(lines) == [
         *of("ALTER QMGR", {17: "ADVCAP(DISABLED)"}),
         "108 DEFINE AUTHINFO",
-        *("137 SET AUTHREC with GROUP(mqm)", "144 SET AUTHREC: AUTHADD(BROWSE,GET,INQ)"),
-        *("149 SET AUTHREC with AUTHADD(BROWSE,GET)", "152 SET AUTHREC with GROUP(payments)", "155 SET CHLAUTH"),
+        *("137 SET AUTHREC with GROUP(mqm)", "144 SET AUTHREC: AUTHADD(INQ)"),
+        *("152 SET AUTHREC with GROUP(payments)", "155 SET CHLAUTH"),
     ]
     assert lines[-4:] == [
         "17 MQSC commands read.",
         "No MQSC commands with a syntax error.",
-        "5 MQSC commands passed over.",
+        "4 MQSC commands passed over.",
         "All valid MQSC commands were processed.",
     ]
 
@@ -77,7 +77,10 @@ def test_other_attributes_of_dmpmqcfg_are_defined(group: TestGroup) -> None:
     assert isinstance(queue, QueueLocal)
     assert (queue.max_depth, queue.def_persistence, queue.depth_low_limit) == (5000, "YES", 20)
     assert queue.harden_get_backout == "HARDENBO"
-    assert Authorities(group.group).records() == [AuthorityRecord("PAY.IN", "payapp", ("PUT",))]
+    assert Authorities(group.group).records() == [
+        AuthorityRecord("PAY.IN", "payapp", ("BROWSE", "GET", "PUT")),
+        AuthorityRecord("PAY.IN", "reader", ("BROWSE", "GET")),
+    ]
 
 
 def test_every_line_of_makedef_is_loaded_or_warned_of(group: TestGroup) -> None:
@@ -255,7 +258,7 @@ SET AUTHREC PROFILE('A.*.IN') PRINCIPAL('anna@company.example') OBJTYPE(QUEUE) A
     status, lines = load(group, text)
 
     assert status == 0, lines
-    passed = ["1 SET AUTHREC: AUTHADD(BROWSE,GET,INQ)", "2 SET AUTHREC with PROFILE(A.***)"]
+    passed = ["1 SET AUTHREC: AUTHADD(INQ)", "2 SET AUTHREC with PROFILE(A.***)"]
     assert warnings(lines) == [*passed, "3 SET AUTHREC with PRINCIPAL(anna@company.example)"]
-    assert Authorities(group.group).records() == [AuthorityRecord("**", "anna", ("PUT",))]
+    assert Authorities(group.group).records() == [AuthorityRecord("**", "anna", ("BROWSE", "GET", "PUT"))]
     assert load(group, text, is_lenient=False)[0] == 10

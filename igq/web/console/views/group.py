@@ -9,6 +9,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import BaseRoute
 
 from igq.web.access.gate import Identity, Refused
+from igq.web.access.users import Role
 from igq.web.console.views.view import data_route
 from igq.web.site import Site
 
@@ -22,7 +23,8 @@ async def _events(site: Site, _: Identity, request: Request) -> StreamingRespons
     async def may_go_on() -> bool:
         try:
             # A stream does not keep the session from ending.
-            return await site.gate.identify(request, is_use=False) is not None
+            identity = await site.gate.identify(request, is_use=False)
+            return identity is not None and identity.role >= Role.VIEWER
         except Refused:
             return False
 
