@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from sharedq.settings.text_files import read_text
+
+
+def check_name(path: Path) -> None:
+    """Refuse a path that cannot be written as text: it is part of a URL, of log lines and of JSON.
+
+    Raises:
+        ValueError: it has bytes that are no text in the encoding of the locale, or characters that it lacks.
+    """
+    try:
+        str(path).encode()
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        encoding = sys.getfilesystemencoding()
+        raise ValueError(f"the name is not text in {encoding}; allowed: ASCII, or UTF-8 in such a locale") from None
 
 
 def make_private(path: Path) -> None:

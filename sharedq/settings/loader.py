@@ -7,6 +7,7 @@ is in, and a wrong line in the file is found even where the environment covers i
 from __future__ import annotations
 
 import difflib
+import errno
 import logging
 import os
 import re
@@ -19,7 +20,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from sharedq.settings.directories import absolute, default_data_dir, make_private
+from sharedq.settings.directories import absolute, check_name, default_data_dir, make_private
 from sharedq.settings.redis_mask import mask_password
 from sharedq.settings.redis_url import check_redis_url
 from sharedq.settings.text_files import NotTextError, read_text
@@ -30,7 +31,15 @@ ENVIRONMENT = {f"IGQ_{name.upper()}": name for name in Settings.model_fields}
 #: Others that are ours: the file's name, and which server program is the embedded one
 #: (``sharedq.redis.embedded_server``).
 OTHER_VARIABLES = ("IGQ_CONFIG", "IGQ_REDIS_SERVER")
-_PATHS = ("data_dir", "backup_dir", "console_certificate", "console_key", "console_users", "redis_url_file")
+_PATHS = (
+    "data_dir",
+    "backup_dir",
+    "console_certificate",
+    "console_key",
+    "console_users",
+    "redis_url_file",
+    "metrics_token_file",
+)
 #: Two settings for one thing: the environment's beats the file's, and one place may not have both.
 _URLS = ("redis_url", "redis_url_file")
 #: A program that has not set up logging has its warnings on standard error.
@@ -61,7 +70,8 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     if from_environment.keys() & set(_URLS):
         from_file = {name: value for name, value in from_file.items() if name not in _URLS}
     values = _with_url_of_file(base | from_file | from_environment)
-    settings = Settings.model_validate(values)
+    # Checked again: a relative path got the working directory, which may have any name.
+    settings = _made(values, lambda name: f"IGQ_{name.upper()}")
     if settings.is_embedded:
         # A program that reaches its Redis by a URL writes nothing there.
         _check_can_write(settings.data_dir)
@@ -79,10 +89,7 @@ def with_place(settings: Settings, group: str, redis_url: str, given_as: Mapping
         ConfigError: one of them cannot be used.
     """
     told = {name: value for name, value in (("group", group), ("redis_url", redis_url)) if value}
-    try:
-        return Settings.model_validate(settings.model_dump(exclude_unset=True) | told)
-    except ValidationError as error:
-        raise ConfigError(_one_line(error.errors(include_url=False)[0], lambda name: given_as[name])) from None
+    return _made(settings.model_dump(exclude_unset=True) | told, lambda name: given_as[name])
 
 
 def with_changes(settings: Settings, changes: Mapping[str, str]) -> Settings:
@@ -91,10 +98,7 @@ def with_changes(settings: Settings, changes: Mapping[str, str]) -> Settings:
     Raises:
         ConfigError: one of them cannot be so.
     """
-    try:
-        return Settings.model_validate(settings.model_dump(exclude_unset=True) | dict(changes))
-    except ValidationError as error:
-        raise ConfigError(_one_line(error.errors(include_url=False)[0], lambda name: name)) from None
+    return _made(settings.model_dump(exclude_unset=True) | dict(changes), lambda name: name)
 
 
 def prepare_data_dir(settings: Settings, given_as: str = "IGQ_DATA_DIR") -> Path:
@@ -107,6 +111,7 @@ def prepare_data_dir(settings: Settings, given_as: str = "IGQ_DATA_DIR") -> Path
         ConfigError: it cannot be created or written.
     """
     path = settings.data_dir
+    _check_data_dir_name(path, given_as)
     try:
         make_private(path)
         # Permission bits do not tell everything: a read-only mount, a full disk, an ACL.
@@ -115,6 +120,8 @@ def prepare_data_dir(settings: Settings, given_as: str = "IGQ_DATA_DIR") -> Path
             probe.flush()
     except OSError as error:
         reason = "it is not a directory" if isinstance(error, FileExistsError) else error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            reason = f"the disk is full: {reason}"
         raise _unusable_data_dir(path, reason, given_as) from None
     return path
 
@@ -215,6 +222,13 @@ def _validate(
     return {name: getattr(settings, name) for name in values}
 
 
+def _made(values: Mapping[str, Any], place: Callable[[str], str]) -> Settings:
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(_one_line(error.errors(include_url=False)[0], place)) from None
+
+
 def _one_line(error: ErrorDetails, place: Callable[[str], str]) -> str:
     name = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
@@ -242,6 +256,7 @@ def _shown(value: str) -> str:
 
 def _check_can_write(path: Path) -> None:
     """Refuse what can be seen to be unusable, without making anything: `igq status` must leave no trace."""
+    _check_data_dir_name(path)
     for candidate in (path, *path.parents):
         try:
             is_there, is_dir = candidate.exists(), candidate.is_dir()
@@ -254,6 +269,13 @@ def _check_can_write(path: Path) -> None:
         if not os.access(candidate, os.W_OK | os.X_OK):
             raise _unusable_data_dir(path, f"{candidate} is not writable for you")
         return
+
+
+def _check_data_dir_name(path: Path, given_as: str = "IGQ_DATA_DIR") -> None:
+    try:
+        check_name(path)
+    except ValueError as error:
+        raise ConfigError(f"{given_as}={_shown(str(path))}: {error}") from None
 
 
 def _unusable_data_dir(path: Path, reason: str, given_as: str = "IGQ_DATA_DIR") -> ConfigError:

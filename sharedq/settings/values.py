@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from sharedq.settings.directories import check_name
 from sharedq.settings.redis_mask import mask_password
 from sharedq.settings.redis_url import check_redis_url
 from sharedq.settings.schedule import DESCRIPTION, check_schedule
@@ -22,6 +23,14 @@ class ConfigError(Exception):
 def _is_url(url: str) -> str:
     check_redis_url(url)
     return url
+
+
+def _has_a_name(path: Path) -> Path:
+    check_name(path)
+    return path
+
+
+NamedPath = Annotated[Path, AfterValidator(_has_a_name)]
 
 
 class Settings(BaseModel):
@@ -39,11 +48,11 @@ class Settings(BaseModel):
     #: so what is shown is `redis_url_masked`.
     redis_url: Annotated[str, AfterValidator(_is_url)] | None = Field(default=None, repr=False)
     #: A file that holds the Redis URL, as secrets are mounted; instead of `redis_url`. Absolute.
-    redis_url_file: Annotated[Path | None, Field(description="a path, and no `redis_url` beside it")] = None
+    redis_url_file: Annotated[NamedPath | None, Field(description="a path, and no `redis_url` beside it")] = None
     #: Logs, reports and the embedded server's data. Absolute.
     data_dir: Annotated[Path, Field(description="a path")]
     #: Backups of structures; if unset, `backups` in `data_dir`. Absolute.
-    backup_dir: Annotated[Path | None, Field(description="a path")] = None
+    backup_dir: Annotated[NamedPath | None, Field(description="a path")] = None
     #: When structures and definitions are backed up (UTC), each time by one manager of those with this setting.
     backup_schedule: Annotated[str, AfterValidator(check_schedule), Field(description=DESCRIPTION)] = ""
     #: Scheduled backups of a structure that are kept, besides the latest.
@@ -72,7 +81,8 @@ class Settings(BaseModel):
     journal_max_bytes: Annotated[int, Field(ge=0, le=1 << 44, description="0, or bytes up to 16 TiB")] = 256 << 20
     #: How a manager and its agent write their log: lines for people, or a JSON object a line.
     log_format: Annotated[Literal["text", "json"], Field(description="text or json")] = "text"
-    #: The least level that is logged. Messages with an id that ends in E are errors, the others information.
+    #: The least level that is logged. Messages with an id that ends in E are errors, in W warnings, the others
+    #: information.
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Field(description="debug, info, warning or error")
     ] = "info"
@@ -92,6 +102,12 @@ class Settings(BaseModel):
     metrics_listen: Annotated[
         str, Field(pattern=r"^[0-9A-Za-z:.\-]{1,253}$", description="a host name or an IP address")
     ] = "127.0.0.1"
+    #: Queues whose metrics are served: names, or generic ones as in SET AUTHREC, with blanks between; blank for all.
+    metrics_queues: Annotated[
+        str, Field(pattern=r"^[0-9A-Za-z./_%*?, ]*$", max_length=4_096, description="names or generic names of queues")
+    ] = ""
+    #: A file that holds a token: whoever asks for metrics must send it (Authorization: Bearer). Absolute.
+    metrics_token_file: Annotated[NamedPath | None, Field(description="a path")] = None
     #: Whether programs and agents make spans of OpenTelemetry.
     tracing: Annotated[bool, Field(description="true or false")] = False
     #: TCP port of the console and REST interface of a manager; 0 for none.
@@ -101,11 +117,11 @@ class Settings(BaseModel):
         str, Field(pattern=r"^[0-9A-Za-z:.\-]{1,253}$", description="a host name or an IP address")
     ] = "127.0.0.1"
     #: Certificate of the console, a PEM file with its chain; without it the console speaks plain HTTP.
-    console_certificate: Annotated[Path | None, Field(description="a path")] = None
+    console_certificate: Annotated[NamedPath | None, Field(description="a path")] = None
     #: Private key of that certificate, a PEM file.
-    console_key: Annotated[Path | None, Field(description="a path")] = None
+    console_key: Annotated[NamedPath | None, Field(description="a path")] = None
     #: Users of the console; if unset, `console-users.json` in `data_dir`.
-    console_users: Annotated[Path | None, Field(description="a path")] = None
+    console_users: Annotated[NamedPath | None, Field(description="a path")] = None
 
     @property
     def users_file(self) -> Path:

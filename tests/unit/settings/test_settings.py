@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sharedq.settings.loader import ENVIRONMENT, OTHER_VARIABLES, load_settings, prepare_data_dir
+from sharedq.settings.loader import _PATHS, ENVIRONMENT, OTHER_VARIABLES, load_settings, prepare_data_dir
 from sharedq.settings.values import ConfigError, Settings
 
 
@@ -305,6 +306,37 @@ def test_loading_makes_no_directory_and_preparing_makes_a_private_one(tmp_path: 
     assert path.stat().st_mode & 0o777 == 0o700
     assert path.parent.stat().st_mode & 0o777 == 0o700
     assert not list(path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["value", "folder", "home"])
+def test_a_data_dir_that_is_no_text_is_refused_with_the_name_of_the_setting(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = tmp_path / os.fsdecode(b"odd\xff")
+    odd.mkdir()
+    monkeypatch.chdir(odd if place == "folder" else tmp_path)
+    env = {"value": {"IGQ_DATA_DIR": str(odd)}, "folder": {"IGQ_DATA_DIR": "here"}, "home": {"HOME": str(odd)}}[place]
+
+    with pytest.raises(ConfigError, match=r"^IGQ_DATA_DIR='.*odd\\udcff.*': the name is not text in utf-8; allowed: "):
+        load_settings(env)
+    # A program that writes nothing there may have it.
+    settings = load_settings(env | {"IGQ_REDIS_URL": "redis://there"})
+    with pytest.raises(ConfigError, match=r"^--data-dir='.*odd\\udcff"):
+        prepare_data_dir(settings, "--data-dir")
+
+
+@pytest.mark.parametrize("name", [name for name in _PATHS if name not in ("data_dir", "redis_url_file")])
+@pytest.mark.parametrize("place", ["environment", "folder"])
+def test_every_other_path_that_is_no_text_is_named_too(
+    name: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = tmp_path / os.fsdecode(b"odd\xff")
+    odd.mkdir()
+    monkeypatch.chdir(odd if place == "folder" else tmp_path)
+    value = "here" if place == "folder" else str(odd)
+
+    with pytest.raises(ConfigError, match=rf"^IGQ_{name.upper()}='.*udcff.*': the name is not text"):
+        load_settings({f"IGQ_{name.upper()}": value, "IGQ_DATA_DIR": str(tmp_path)})
 
 
 def test_data_dir_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
