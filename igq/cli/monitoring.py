@@ -1,4 +1,4 @@
-"""``igq status``, ``igq health`` and ``igq metrics``: for people and scripts, for probes, for Prometheus."""
+"""``igq status``, ``doctor``, ``health`` and ``metrics``: for people and scripts, for probes, for Prometheus."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _LEAST_S, _MOST_S = 0.1, 86_400.0
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("status", short_help="Show managers, agents, recoveries and structures.")(status)
+    app.command("doctor", short_help="Look at everything an operator would, and say what to do.")(doctor)
     health = typer.Typer(
         help="Probes: whether a queue manager on this machine lives, and whether it serves programs.",
         callback=show_help_alone,
@@ -56,6 +57,25 @@ def status(
     return look(load_settings(), wanted, every_s=every if watch else None)
 
 
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out what reads every key: igq fsck.")] = False,
+) -> int:
+    """Look at everything that an operator of the group would, and say for each finding what to do.
+
+    Looked at are: settings, what the network can read, persistence, replicas and eviction of Redis, its memory,
+    connections and clock, open files, disks, permissions, certificates, backups, managers, structures, units of work in
+    doubt, queues without a reader, full queues, dead letters, versions, and keys that nothing explains. Files and
+    limits are those of this machine. Nothing is changed.
+
+    Exit status: 0, there is nothing to do, or only notes; 1, there are errors or warnings; 2, the group cannot be read.
+    """
+    from igq.operations.doctor.visit import visit
+    from sharedq.settings.loader import load_settings
+
+    return visit(load_settings(), is_json=as_json, is_quick=quick)
+
+
 def live(name: Annotated[str, _HERE] = "") -> int:
     """Say whether a queue manager on this machine lives, also while Redis is away. It asks only this machine.
 
@@ -80,14 +100,27 @@ def metrics(
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="Where Prometheus scrapes; PORT alone is on loopback.")
     ] = "127.0.0.1:9157",
+    parent: Annotated[int, typer.Option("--parent", hidden=True, help="End with this process, which logs.")] = 0,
 ) -> int:
     """Serve the metrics of the group to Prometheus, at /metrics, until Ctrl-C.
 
-    A queue manager does the same if its setting metrics_port is set.
+    A queue manager does the same, in a process of its own, if its setting metrics_port is set. metrics_queues limits
+    them to some queues; with metrics_token_file they are only for those who send the token in that file.
     """
-    from igq.monitoring.endpoint import serve
-    from sharedq.display.lines import say
+    from igq.monitoring.endpoint import serve, url_of
+    from igq.processes.child import die_with_parent
+    from sharedq.display.lines import say, say_json
     from sharedq.settings.loader import load_settings
 
-    serve(load_settings(), listen, say)
+    if parent:
+        die_with_parent(parent)
+    settings = load_settings()
+
+    def tell(host: str, port: int) -> None:
+        if parent:
+            say_json({"id": "IGQ0032I", "fields": {"host": host, "port": port}})
+        else:
+            say(f"metrics of group {settings.group} at {url_of(host, port)}")
+
+    serve(settings, listen, tell)
     return 0

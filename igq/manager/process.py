@@ -26,9 +26,9 @@ from igq.manager.channel_child import Channels, start_channels
 from igq.manager.console_child import start_console
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
+from igq.manager.metrics_child import start_metrics
 from igq.manager.recovery_logs import LOOK_S, RecoveryLogs
 from igq.manager.scheduled_backups import ScheduledBackups
-from igq.monitoring.endpoint import MetricsEndpoint
 from igq.operations.health import HealthFile
 from igq.operations.listeners import wanted_by
 from igq.output.log import LogFile, log_message, start_log
@@ -48,6 +48,7 @@ from sharedq.objects.store.failures import structure_state
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
 from sharedq.redis.durability import read_weakest
 from sharedq.settings.loader import prepare_data_dir
+from sharedq.settings.machine_limits import too_few_files
 from sharedq.settings.values import Settings
 
 #: Seconds between two scans for expired messages if EXPRYINT gives no interval, and the longest time until messages
@@ -81,7 +82,7 @@ class QueueManager:
         self._events: EventWriter | None = None
         self._logs: RecoveryLogs | None = None
         self._backups: ScheduledBackups | None = None
-        self._metrics: MetricsEndpoint | None = None
+        self._metrics: KeptChild | None = None
         self._signals = 0
         self._log: structlog.typing.FilteringBoundLogger
         self._log_file: LogFile
@@ -91,10 +92,12 @@ class QueueManager:
 
         Raises:
             CommandError: the manager is already running; durability is strict but not guaranteed; the log cannot be
-                written; an object that the manager needs cannot be defined.
+                written; an object that the manager needs cannot be defined; it may have too few open files.
             DeploymentError, MQIError: Redis cannot be used.
         """
         prepare_data_dir(self._settings)
+        if too_few := too_few_files():
+            raise CommandError(f"{self.name}: {too_few}")
         try:
             self._log, self._log_file = start_log(
                 self.name, self._settings.data_dir, self._settings.log_format, self._settings.log_level
@@ -106,7 +109,7 @@ class QueueManager:
         signal.signal(signal.SIGHUP, lambda *_: self._inbox.put(self._reopen_log))
         self._health.tell("STARTING", lease_s=self._settings.lease_ms / 1000)
         # First, so that a start that waits for Redis can be seen.
-        self._start_metrics()
+        self._metrics = start_metrics(self._settings, self._say)
         try:
             self._retried(self._tell_deployment, self._group.may_pass)
             membership = self._retried(self._join, self._group.may_pass)
@@ -123,7 +126,7 @@ class QueueManager:
             if self._channels is not None:
                 self._channels.stop()
             if self._metrics is not None:
-                self._metrics.close()
+                self._metrics.stop()
             self._group.leave()
             self._health.close()
         self._say("CSQ3104I")
@@ -249,24 +252,14 @@ class QueueManager:
         durability = read_weakest(group.clients(), wait_replicas=group.settings.wait_replicas)
         self._say("CSQY000I", version=__version__, group=group.name, redis=settings.redis_url_masked)
         self._say("IGQ0004I", statement=durability.statement)
+        for warning in durability.warnings:
+            self._say("IGQ0008W", warning=warning)
         for difference in contradictions(settings, record) if record else ():
             self._say("IGQ0006I", difference=difference)
         if not durability.meets(strict=settings.durability == "strict"):
             if durability.is_short_of_replicas:
                 raise error_for(MQRC.CF_NOT_AVAILABLE, "", self.name, f"durability is strict: {durability.statement}")
             raise CommandError(f"{self.name} does not start, durability is strict: {durability.statement}")
-
-    def _start_metrics(self) -> None:
-        """Serve metrics if the settings say so. A port that is taken is no reason for a manager to end."""
-        host, port = self._settings.metrics_listen, self._settings.metrics_port
-        if not port:
-            return
-        try:
-            self._metrics = MetricsEndpoint(self._settings, host, port)
-        except CommandError as error:
-            self._say("IGQ0017E", error=error)
-        else:
-            self._say("IGQ0032I", host=host, port=port)
 
     def _tell_health(self, lease_s: float, state: str, safe_until_s: float) -> None:
         self._health.tell(state, safe_until_s=safe_until_s, lease_s=lease_s)

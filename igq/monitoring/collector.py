@@ -9,14 +9,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from igq.agent.queues.tags import serving_among
+from igq.errors import CommandError
 from igq.monitoring.metrics import METRICS
 from igq.operations.listeners import channel_figures
 from igq.operations.queue_figures import FIGURES, figures_of
 from igq.operations.status import structure_state_of
 from recovery.report import from_record, in_order
+from sharedq.admin.backup.glance import glance_at
 from sharedq.members.group import Group, Member
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.repository import Repository
+from sharedq.objects.store.authorities import check_profile, fits
 from sharedq.reading.activity import Activity, read_activity
 from sharedq.reading.figures import FigureReader, GroupFigures, StructureFigures
 from sharedq.redis.deployment import DeploymentError
@@ -41,6 +45,18 @@ _PHASES = (
 _Add = Callable[[str, tuple[str, ...], float], None]
 
 
+def profiles_in(text: str) -> tuple[str, ...]:
+    """Return the names and generic names of the setting ``metrics_queues``. Empty: all queues are meant.
+
+    Raises:
+        CommandError: one of them is no name.
+    """
+    try:
+        return tuple(map(check_profile, text.replace(",", " ").split()))
+    except ValueError as error:
+        raise CommandError(f"metrics_queues={text}: allowed: {error}") from None
+
+
 class GroupCollector:
     """A collector of ``prometheus_client``: the whole group, whichever member is asked.
 
@@ -53,6 +69,7 @@ class GroupCollector:
     def __init__(self, group: Group, *, clock: Callable[[], float] = time.time) -> None:
         self._group, self._clock = group, clock
         self._reader = FigureReader(group)
+        self._profiles = profiles_in(group.settings.metrics_queues)
         #: Unit of work -> when it was first seen open, ms of the Redis clock.
         self._units: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -77,6 +94,8 @@ class GroupCollector:
 
     def _read(self, add: _Add) -> None:
         figures = self._reader.read()
+        if self._profiles:
+            figures.queues = [each for each in figures.queues if any(fits(one, each.name) for one in self._profiles)]
         _queues(figures, self._group.name, add)
         self._managers(figures, add)
         self._channels(figures, add)
@@ -139,6 +158,9 @@ class GroupCollector:
             add("igq_qmgr_failed", name, state == "FAILED")
             version = str(member.details.get("version", ""))
             add("igq_qmgr_info", (member.name, version, member.host), 1)
+            attributes = figures.attributes.get(member.name)
+            if attributes is not None and attributes.dead_letter_queue:
+                add("igq_qmgr_dead_letter_queue", (member.name, attributes.dead_letter_queue), 1)
             if state in _STATUS:
                 started_ms = int(member.details.get("started_ms", figures.now_ms))
                 add("ibmmq_qmgr_uptime", name, (figures.now_ms - started_ms) / 1000)
@@ -208,6 +230,16 @@ class GroupCollector:
             add("igq_structure_connections_to_recover", name, structure.to_recover)
             if structure.journal_bytes is not None:
                 add("igq_structure_journal_bytes", name, structure.journal_bytes)
+        for definition in Repository(self._group, None).structures():
+            if definition.is_recoverable:
+                self._backup(definition.name, add)
+
+    def _backup(self, structure: str, add: _Add) -> None:
+        found, name = glance_at(self._group.own_settings, structure), (structure,)
+        add("igq_structure_backup_failed", name, found.failed_at is not None)
+        if found.begun is not None:
+            add("igq_structure_backup_age_seconds", name, max(0.0, self._clock() - found.begun.timestamp()))
+            add("igq_structure_backup_bytes", name, found.bytes)
 
     def _state_of(self, structure: StructureFigures, figures: GroupFigures) -> str:
         try:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from igq.errors import CommandError
 from igq.monitoring.bounded_server import BoundedServer
 from igq.monitoring.collector import GroupCollector
+from igq.monitoring.token import token_required
 from sharedq.members.group import Group
 from sharedq.settings.values import Settings
 
@@ -34,12 +35,15 @@ class MetricsEndpoint:
         # Not the library's own registry: that reads a collector as soon as it is registered.
         registry = CollectorRegistry(auto_describe=False)
         registry.register(GroupCollector(self._group))
+        app = make_wsgi_app(registry)
+        if settings.metrics_token_file is not None:
+            app = token_required(app, settings.metrics_token_file)
         try:
             self._server = BoundedServer((host, port))
         except (OSError, OverflowError) as error:
             self._group.leave()
             raise CommandError(f"metrics cannot be served at {host}:{port}: {error}") from None
-        self._server.set_app(make_wsgi_app(registry))
+        self._server.set_app(app)
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
         self._thread.start()
 
@@ -56,18 +60,19 @@ class MetricsEndpoint:
         self._group.leave()
 
 
-def serve(settings: Settings, address: str, say: Callable[[str], None]) -> None:
+def serve(settings: Settings, address: str, tell: Callable[[str, int], None]) -> None:
     """Serve metrics until Ctrl-C.
 
     Args:
         address: ``HOST:PORT``, ``[ADDRESS]:PORT``, or a port on loopback.
+        tell: called with host and port as soon as they are served there.
 
     Raises:
         CommandError: the address cannot be used, or the extra is missing.
     """
     host, port = parse_address(address)
     endpoint = MetricsEndpoint(settings, host, port)
-    say(f"metrics of group {settings.group} at http://{_in_url(host)}:{endpoint.port}/metrics")
+    tell(host, endpoint.port)
     try:
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
@@ -88,5 +93,6 @@ def parse_address(address: str) -> tuple[str, int]:
     return host or LOOPBACK, int(port)
 
 
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+def url_of(host: str, port: int) -> str:
+    """Return the URL at which metrics are served."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"

@@ -78,13 +78,15 @@ def test_each_alert_fires_and_stays_silent(tmp_path: Path) -> None:
         "IgqInDoubt": {'igq_units_of_work_in_doubt_oldest_seconds{group="G",qmgr="A"}': 301},
         "IgqUnitOfWorkOld": {'igq_units_of_work_oldest_seconds{group="G",qmgr="A"}': 1801},
         "IgqStructureFailed": {'igq_structure_state{group="G",structure="S",state="FAILED"}': 1},
+        "IgqBackupFailed": {'igq_structure_backup_failed{group="G",structure="S"}': 1},
+        "IgqBackupOld": {'igq_structure_backup_age_seconds{group="G",structure="S"}': 700_000},
         "IgqRedisMemory": {
             'igq_redis_memory_bytes{group="G",node="n"}': 81,
             'igq_redis_memory_max_bytes{group="G",node="n"}': 100,
         },
         "IgqRedisSlow": {'igq_redis_round_trip_seconds{group="G",node="n"}': 0.2},
     }
-    assert wrong.keys() == {rule["alert"] for rule in rules()} - {"IgqNotScraped"}
+    assert wrong.keys() == {rule["alert"] for rule in rules()} - {"IgqNotScraped", "IgqBackupMissing"}
     well = {"igq_redis_up": 1, "ibmmq_qmgr_status": 2, "ibmmq_queue_attribute_max_depth": 100}
     event = 'ibmmq_queue_oldest_message_age{group="G",qmgr="A",queue="SYSTEM.ADMIN.QMGR.EVENT"}'
     unread = {"expr": "absent(ALERTS)", "eval_time": "15m", "exp_samples": [{"labels": "{}", "value": 1}]}

@@ -20,6 +20,7 @@ from typing import Any
 
 from sharedq.admin.backup.errors import failed, in_use, not_recoverable
 from sharedq.admin.backup.file import BackupWriter, backup_path
+from sharedq.admin.backup.glance import noting_failure
 from sharedq.admin.backup.image import Image, Sink, read_operation
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.group import Group
@@ -91,7 +92,7 @@ def take(group: Group, structure: str, born: str | None = None) -> tuple[Taken, 
         raise not_recoverable(structure, "the group has no journal (setting journal)")
     path = backup_path(group.settings, structure)
     try:
-        with exclusively(path, structure):
+        with exclusively(path, structure), noting_failure(path):
             _refuse_what_is_lost(group, structure)
             begun = datetime.now(UTC).isoformat()
             born = group.born() if born is None else born

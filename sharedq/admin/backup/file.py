@@ -27,6 +27,8 @@ from sharedq.settings.values import Settings
 FORMAT = 1
 _HEAD = struct.Struct(">cI")
 _PLACE = struct.Struct(">Q")
+#: Bytes of what a backup says it is of, at most.
+_LONGEST_ABOUT = 65_536
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -47,6 +49,24 @@ def backup_path(settings: Settings, structure: str) -> Path:
 def log_path(path: Path) -> Path:
     """Return the path of the log of the backup *path*."""
     return path.with_name(path.name + ".log")
+
+
+def failure_path(path: Path) -> Path:
+    """Return the path of what is noted of an attempt, later than the backup *path*, that failed."""
+    return path.with_name(path.name + ".failed")
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """Return what a backup says it is of, without a look at the rest. Raises OSError, ValueError: it is none."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD.size)
+        if len(head) < _HEAD.size:
+            raise ValueError("no backup")
+        kind, length = _HEAD.unpack(head)
+        about: Any = json.loads(file.read(length)) if kind == b"H" and length <= _LONGEST_ABOUT else None
+    if not isinstance(about, dict):
+        raise ValueError("no backup")
+    return about
 
 
 class BackupWriter:

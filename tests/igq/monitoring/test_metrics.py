@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +20,14 @@ from prometheus_client.registry import CollectorRegistry
 from igq.agent.progress.report import AgentState, MoverState
 from igq.errors import CommandError
 from igq.monitoring import bounded_server
-from igq.monitoring.collector import GroupCollector
+from igq.monitoring.collector import GroupCollector, profiles_in
 from igq.monitoring.endpoint import MetricsEndpoint, parse_address
 from igq.monitoring.metrics import METRICS
+from sharedq.admin.backup.capture import backup
+from sharedq.admin.backup.errors import BackupError
 from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions.managers import CFStruct
 from tests.support.agents import AgentOfQM2, show_agent
 from tests.support.members import TestGroup
 from tests.support.scenes import until
@@ -77,6 +82,58 @@ def test_dead_letters_are_counted_on_a_queue_of_any_name(group: TestGroup) -> No
 
     assert found.value("igq_queue_dead_letters", queue="SHARED.DLQ", qmgr=group.settings.group) == 1
     assert found.value("igq_queue_dead_letters", queue="SYSTEM.DEAD.LETTER.QUEUE") is None
+
+
+def test_the_dead_letter_queue_of_each_manager_is_named(group: TestGroup) -> None:
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": "SHARED.DLQ"})
+    group.repository("QM1").alter_qmgr("QM2", {"dead_letter_queue": ""})
+
+    found = scrape(group)
+
+    assert found.value("igq_qmgr_dead_letter_queue", qmgr="QM1", queue="SHARED.DLQ") == 1
+    assert found.value("igq_qmgr_dead_letter_queue", qmgr="QM2") is None
+
+
+def test_backups_of_recoverable_structures_are_told(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    group.repository("QM1").define_structure(CFStruct(name="KEPT", cf_level=5, recover="YES"), replace=True)
+    group.repository("QM1").define_structure(CFStruct(name="PLAIN"), replace=True)
+    collector = GroupCollector(group.group)
+    before = scrape(group, collector)
+    assert before.value("igq_structure_backup_failed", structure="KEPT") == 0
+    assert before.value("igq_structure_backup_age_seconds", structure="KEPT") is None
+    assert before.value("igq_structure_backup_failed", structure="PLAIN") is None
+
+    taken = backup(group.group, "KEPT")
+
+    made = scrape(group, collector)
+    assert made.value("igq_structure_backup_bytes", structure="KEPT") == taken.path.stat().st_size
+    assert 0 <= (made.value("igq_structure_backup_age_seconds", structure="KEPT") or 0) < 600
+
+    def refuses(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sharedq.admin.backup.capture.BackupWriter", refuses)
+        with pytest.raises(BackupError, match="No space left"):
+            backup(group.group, "KEPT")
+    failed = scrape(group, collector)
+    assert failed.value("igq_structure_backup_failed", structure="KEPT") == 1
+    assert failed.value("igq_structure_backup_bytes", structure="KEPT") == taken.path.stat().st_size
+
+    backup(group.group, "KEPT")
+    assert scrape(group, collector).value("igq_structure_backup_failed", structure="KEPT") == 0
+
+
+def test_only_queues_of_the_setting_have_metrics(group: TestGroup) -> None:
+    for name in ("ORDERS.EU.IN", "ORDERS", "BILLS"):
+        group.define_shared(name)
+    group.group.settings = group.settings.model_copy(update={"metrics_queues": "ORDERS.*, BILLS"})
+
+    names = {each.labels["queue"] for each in scrape(group).families["ibmmq_queue_depth"].samples}
+
+    assert names == {"ORDERS.EU.IN", "BILLS"}
+    with pytest.raises(CommandError, match=r"metrics_queues=A\.\*\*\.\*\*: allowed: "):
+        profiles_in("A.**.**")
 
 
 def test_an_agent_in_retry_and_its_mover(group: TestGroup) -> None:
@@ -199,6 +256,36 @@ def endpoint(group: TestGroup) -> Iterator[MetricsEndpoint]:
 def test_an_endpoint_serves_the_metrics(endpoint: MetricsEndpoint) -> None:
     with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}/metrics", timeout=60) as answer:
         assert Scraped(answer.read().decode()).value("igq_redis_up") == 1
+
+
+def test_a_token_is_asked_for_if_the_settings_name_one(group: TestGroup, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("short\n", encoding="ascii")
+    settings = group.settings.model_copy(update={"metrics_token_file": file})
+    with pytest.raises(CommandError, match="a token has 16 characters"):
+        MetricsEndpoint(settings, "127.0.0.1", 0)
+    file.write_text("a token of our own".replace(" ", "-") + "\n", encoding="ascii")
+    endpoint = MetricsEndpoint(settings, "127.0.0.1", 0)
+
+    def status(shown: str) -> int:
+        asked = urllib.request.Request(f"http://127.0.0.1:{endpoint.port}/metrics", headers={"Authorization": shown})
+        try:
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as refused:
+            return refused.code
+
+    try:
+        assert status("Bearer a-token-of-our-own") == 200
+        for shown in ("", "Bearer", "Bearer a-token-of-our-ow", "Basic a-token-of-our-own", "Bearer \xe9"):
+            assert status(shown) == 401
+        # A new token counts from the next request on; without one nobody gets in.
+        file.write_text("another-token-of-ours", encoding="ascii")
+        assert (status("Bearer a-token-of-our-own"), status("Bearer another-token-of-ours")) == (401, 200)
+        file.unlink()
+        assert status("Bearer another-token-of-ours") == 401
+    finally:
+        endpoint.close()
 
 
 def test_idle_connections_take_few_files_and_shut_out_nobody(endpoint: MetricsEndpoint) -> None:
