@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import signal
@@ -189,6 +190,31 @@ def test_the_figures_of_metrics_are_read_as_reader(site: Site) -> None:
     assert not denied(site)
 
 
+def test_definitions_are_exported_and_compared_as_reader(site: Site, tmp_path: Path) -> None:
+    as_reader = {"IGQ_REDIS_URL": url_of("reader", site.port)}
+
+    exported = site.shell.run("export", **as_reader)
+    assert exported.returncode == 0, exported.stderr
+    assert exported.stdout == site.shell.out("export")
+    (tmp_path / "same").write_text(exported.stdout, encoding="utf-8")
+    (tmp_path / "other").write_text("DEFINE QLOCAL(OTHER)\nALTER QLOCAL(MINE) MAXDEPTH(5)\n", encoding="utf-8")
+    same = site.shell.run("diff", str(tmp_path / "same"), "-m", "QM1", **as_reader)
+    other = site.shell.run("diff", str(tmp_path / "other"), "-m", "QM1", **as_reader)
+
+    assert (same.returncode, same.stdout) == (0, ""), same.stderr
+    assert other.returncode == 1, other.stderr
+    assert not denied(site)
+
+
+def test_status_and_doctor_look_as_reader(site: Site) -> None:
+    as_reader = {"IGQ_REDIS_URL": url_of("reader", site.port)}
+
+    assert "QM1" in site.shell.run("status", **as_reader).stdout
+    seen = json.loads(site.shell.run("doctor", "--json", "--quick", **as_reader).stdout)
+    assert "cannot be read" not in str(seen)
+    site.servers.client(site.port, "admin").acl_log_reset()
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_audit_runs_as_reader(site: Site) -> None:
@@ -230,6 +256,8 @@ READING = ("admin/lookup", "structure/oldest", "structure/queue_states", "struct
 READ = {"exists", "get", "hexists", "hgetall", "hkeys", "info", "xinfo|stream", "xrange", "xrevrange", "zrange"}
 #: Commands of metrics besides.
 READ |= {"hvals", "lrange", "memory|usage", "xlen"}
+#: Of exports and comparisons besides.
+READ |= {"hscan"}
 
 
 def commands(names: Iterable[str]) -> set[str]:
