@@ -32,6 +32,7 @@ HOMES: Mapping[str, str] = {
     "status": "igq.cli.monitoring",
     "metrics": "igq.cli.monitoring",
     "health": "igq.cli.monitoring",
+    "doctor": "igq.cli.monitoring",
     "fsck": "igq.cli.fsck",
     "drill": "igq.cli.drill",
     "console": "igq.cli.console.serve",

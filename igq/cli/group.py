@@ -30,7 +30,10 @@ def start(
         list[str], typer.Option("-m", "--manager", metavar="QMGR", help="A queue manager; repeat the option for each.")
     ],
 ) -> int:
-    """Start queue managers in the foreground. Ctrl-C stops them in good order; a second Ctrl-C stops them at once."""
+    """Start queue managers in the foreground. Ctrl-C stops them in good order; a second Ctrl-C stops them at once.
+
+    When all are ready, it tells the three worst findings of igq doctor, if there are any.
+    """
     import signal
 
     # As for one manager: see `igq.cli.qmgr`.

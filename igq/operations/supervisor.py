@@ -18,6 +18,8 @@ from igq.processes.child import start_child
 from igq.processes.interpreter import python_command
 from sharedq.display.terminal import Terminal
 from sharedq.display.text import visible
+from sharedq.mqi.errors import MQIError
+from sharedq.redis.deployment import DeploymentError
 from sharedq.settings.loader import prepare_data_dir
 from sharedq.settings.values import Settings
 
@@ -25,6 +27,10 @@ from sharedq.settings.values import Settings
 KILL_TIMEOUT_S = 15.0
 #: Seconds that managers have to quiesce: the programs' time, and the time to recover the rest.
 QUIESCE_TIMEOUT_S = 60.0
+#: The message of a manager that is ready.
+_READY = "CSQ9022I"
+#: Findings of the doctor to tell after the start.
+_FINDINGS = 3
 _COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 
 
@@ -46,6 +52,7 @@ class Supervisor:
         self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._signals = 0
         self._hangups = 0
+        self._starting = set(names)
 
     def run(self) -> int:
         """Run until every manager has ended. Returns 0 if all have stopped in good order, else 1."""
@@ -75,8 +82,30 @@ class Supervisor:
         assert child.stdout is not None
         for line in child.stdout:
             self._print(Text.assemble((f"{name:<{width}} | ", colour), visible(line.rstrip("\n"))))
+            if _READY in line:
+                self._note_ready(name)
         child.wait()
         self._events.put(name)
+
+    def _note_ready(self, name: str) -> None:
+        """After the last of them is ready for the first time, tell what an operator should do first."""
+        if name in self._starting:
+            self._starting.discard(name)
+            if not self._starting:
+                threading.Thread(target=self._tell_findings, name="doctor", daemon=True).start()
+
+    def _tell_findings(self) -> None:
+        # Imported now, after the managers: it is no part of their start.
+        from igq.operations.doctor.examination import worst
+        from igq.operations.doctor.visit import find
+
+        with contextlib.suppress(MQIError, DeploymentError):
+            found = find(self._settings, is_quick=True)
+            for each in worst(found, _FINDINGS):
+                self._say(f"{each.finding.severity.word}: {each.finding.what}; {each.finding.todo}")
+            left = len(worst(found, len(found))) - _FINDINGS
+            if left > 0:
+                self._say(f"igq doctor tells {left} more")
 
     def _wait(self) -> int:
         left, told, hangups, until_s = set(self._names), 0, 0, None

@@ -43,6 +43,46 @@ def test_a_managers_output_is_drained_even_without_a_reader(tmp_path: Path) -> N
         supervisor.wait()
 
 
+#: A supervisor whose managers say that they are ready, with findings that are told and one that is not.
+READY = """
+import subprocess, sys, threading
+from igq.operations.doctor import visit
+from igq.operations.doctor.examination import Found
+from igq.operations.doctor.finding import error, note, warning
+from sharedq.settings.values import Settings
+from igq.operations.supervisor import Supervisor
+
+found = [Found("x", error(f"wrong {n}", "do it")) for n in range(2)]
+found += [Found("x", warning(f"odd {n}", "do it")) for n in range(2)] + [Found("x", note("meant", "nothing"))]
+visit.find = lambda settings, is_quick: found if is_quick else None
+
+class OfTalkers(Supervisor):
+    def _start(self, name):
+        words = [sys.executable, "-c", "print('CSQ9022I', flush=True); print('CSQ9022I', flush=True); input()"]
+        child = self._children[name] = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        threading.Thread(target=self._show, args=(name, child), daemon=True).start()
+
+    def _tell_findings(self):
+        super()._tell_findings()
+        for child in self._children.values():
+            child.stdin.close()
+
+OfTalkers(Settings(data_dir=sys.argv[1]), ["QM1", "QM2"]).run()
+"""
+
+
+def test_it_tells_the_three_worst_findings_once_all_are_ready(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", READY, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False
+    )
+
+    said = [line for line in done.stdout.splitlines() if "CSQ9022I" not in line and "exit status" not in line]
+    assert said == [
+        *("error: wrong 0; do it", "error: wrong 1; do it", "warning: odd 0; do it"),
+        "igq doctor tells 1 more",
+    ], done.stderr
+
+
 #: A supervisor whose manager has not installed its signal handlers yet.
 NOT_BEGUN = """
 import subprocess, sys, threading

@@ -1,0 +1,1 @@
+"""The checks, one module for each idea. A check is a function from what was seen to findings."""

@@ -1,0 +1,95 @@
+"""The group at work: managers, agents, structures, recoveries, units in doubt, and keys that nothing explains."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from igq import __version__
+from igq.operations.doctor.finding import Finding, error, note, warning
+from igq.operations.doctor.seen import Seen
+from igq.output.plural import counted
+from recovery.accounting.account import account
+from sharedq.members.formats import FORMAT
+
+
+def check_managers(seen: Seen) -> Iterator[Finding]:
+    """Managers that failed, were stopped or are leaving; agents and movers that cannot work."""
+    managers = seen.status.managers
+    if not any(manager.state in ("STARTING", "RUNNING") for manager in managers):
+        yield error("no queue manager is running", "igq group start -m QM1 -m QM2, with the names of the members")
+    for manager in managers:
+        name = manager.name
+        if manager.state == "FAILED":
+            yield error(
+                f"queue manager {name} FAILED: its lease has run out", f"look at {name}.log, then igq qmgr start {name}"
+            )
+        if manager.state == "STOPPED" and manager.to_deliver:
+            what = counted(manager.to_deliver, "message waits", "messages wait")
+            yield warning(f"queue manager {name} is stopped, and {what} for it", f"igq qmgr start {name}")
+        if manager.is_leaving:
+            yield warning(f"the removal of queue manager {name} is not complete", f"igq group remove {name}")
+        if manager.state != "RUNNING" or manager.igq != "ENABLED":
+            continue
+        if manager.agent.state != "RUNNING":
+            why = f": {manager.agent.last_error}" if manager.agent.last_error else ""
+            yield error(f"the IGQ agent of {name} is {manager.agent.state}{why}", f"see {name}.log: CSQM065E, CSQM067E")
+        for mover in manager.agent.movers:
+            if mover.state == "RETRY":
+                why = f": {mover.last_error}" if mover.last_error else ""
+                yield warning(f"the mover of {mover.queue} at {name} is in RETRY{why}", f"see {name}.log: CSQX599E")
+
+
+def check_structures(seen: Seen) -> Iterator[Finding]:
+    """Structures that have failed, and recoveries that have not ended."""
+    for structure in seen.status.structures:
+        if structure.state == "FAILED":
+            yield error(
+                f"structure {structure.name} has FAILED: its messages are lost until it is recovered",
+                f"RECOVER CFSTRUCT({structure.name}), from its latest backup",
+            )
+        elif structure.state != "ACTIVE":
+            yield error(f"structure {structure.name} is {structure.state}", f"DISPLAY CFSTATUS({structure.name})")
+    for each in seen.status.recoveries:
+        if each.state != "RESOLVED":
+            yield warning(
+                f"the recovery of {each.failed} by {each.by} is {each.state}",
+                "it ends by itself; if not, see CSQE015I in the log of the manager that recovers",
+            )
+
+
+def check_units_in_doubt(seen: Seen) -> Iterator[Finding]:
+    """Units of work that wait for a coordinator."""
+    for manager in seen.status.managers:
+        if manager.in_doubt:
+            units = counted(manager.in_doubt, "unit of work", "units of work")
+            yield error(
+                f"queue manager {manager.name} has {units} in doubt: their messages are locked",
+                "DISPLAY THREAD(*) TYPE(INDOUBT); end them by their coordinator, or by RESOLVE INDOUBT",
+            )
+
+
+def check_orphans(seen: Seen) -> Iterator[Finding]:
+    """Keys that nothing explains, as `igq fsck` finds them. It reads every key."""
+    if seen.group is None:
+        return
+    kinds = Counter(found.kind.value for found in account(seen.group))
+    if kinds:
+        told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        yield warning(f"keys that nothing explains: {told}", "igq fsck shows them; igq fsck --repair gives them back")
+
+
+def check_versions(seen: Seen) -> Iterator[Finding]:
+    """Versions that differ: of members, of this command, of the key space."""
+    status = seen.status
+    running = {each.name: each.version for each in status.managers if each.version and each.pid is not None}
+    if len(set(running.values())) > 1:
+        told = ", ".join(f"{name} {version}" for name, version in running.items())
+        yield warning(f"running members have several versions of igq: {told}", "upgrade them, one after the other")
+    elif running and __version__ not in running.values():
+        yield note(f"this command is igq {__version__}, the members are {next(iter(running.values()))}", "upgrade both")
+    if status.managers and status.format < FORMAT:
+        yield note(f"the key space has format {status.format}, this version makes {FORMAT}", "igq upgrade")
+    versions = sorted({node.version for node in status.redis.nodes if node.version})
+    if len(versions) > 1:
+        yield warning(f"the servers have several versions: {', '.join(versions)}", "upgrade them, replicas first")

@@ -1,0 +1,62 @@
+"""The group as the checks see it: settings, status, servers and backups, read once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from igq.operations.status import GroupStatus, StatusReader
+from sharedq.admin.backup.glance import BackupGlance, glance_at
+from sharedq.members.agreed_settings import contradictions, with_record
+from sharedq.members.group import Group
+from sharedq.objects.repository import Repository
+from sharedq.reading.server_facts import ServerFacts, read_server_facts
+from sharedq.settings.values import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A group as it was seen.
+
+    Attributes:
+        settings: those in force: of this process, with those of the group.
+        differences: settings of this process that the group does not use.
+        group: to ask more; None in a test of a check that asks nothing.
+        backups: of each structure with RECOVER(YES), on this machine.
+    """
+
+    settings: Settings
+    status: GroupStatus
+    differences: Sequence[str] = ()
+    group: Group | None = None
+    servers: Sequence[ServerFacts] = ()
+    backups: Mapping[str, BackupGlance] = field(default_factory=dict)
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@contextmanager
+def look_at(settings: Settings) -> Iterator[Seen]:
+    """Look at a group. The checks run within: some ask more.
+
+    Raises:
+        DeploymentError, MQIError: Redis cannot be used.
+    """
+    with StatusReader(settings) as reader:
+        status = reader.read()
+        if not status.redis.version and not status.managers:
+            # Nothing is stored yet, and no server need be started for that.
+            yield Seen(settings, status)
+            return
+        group = reader.group
+        record = group.read_record()
+        recoverable = [each.name for each in Repository(group, None).structures() if each.is_recoverable]
+        yield Seen(
+            settings=with_record(settings, record) if record else settings,
+            status=status,
+            differences=contradictions(settings, record) if record else (),
+            group=group,
+            servers=read_server_facts(group.clients()),
+            backups={name: glance_at(settings, name) for name in recoverable},
+        )
