@@ -61,6 +61,7 @@ class ReadFilter:
         priority_min, priority_max: of the descriptor. The highest priority also stands for all above it.
         put_from_ms, put_until_ms: put time, milliseconds since 1970, both included. A message with an invalid put date
             never matches.
+        selector: a condition on descriptor and properties, as ``sharedq.selectors`` writes it for scripts.
     """
 
     msg_id: bytes = b""
@@ -70,6 +71,7 @@ class ReadFilter:
     priority_max: int = MAX_PRIORITY
     put_from_ms: int | None = None
     put_until_ms: int | None = None
+    selector: str = ""
 
     @property
     def has_identifier(self) -> bool:
@@ -208,6 +210,7 @@ class Reader:
             *("" if number is None else number, wanted.msg_id, wanted.correl_id, wanted.group_id),
             *(wanted.priority_min, wanted.priority_max),
             *("" if ms is None else ms for ms in (wanted.put_from_ms, wanted.put_until_ms)),
+            *(wanted.selector, what.place.number),
         ]
         return self._call(read_range_call(keys, keys.queue(what.place.queue), arguments))
 

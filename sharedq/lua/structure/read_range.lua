@@ -5,7 +5,8 @@ The slice is in delivery order, members of groups in their places among the othe
 stand in none of the sets; what has expired is passed over, and stays for those who may take it away.
 
 Where an identifier is asked for, its entries in the selection index are looked at instead of the whole queue. The rest
-that is asked for is compared with each record that was looked at.
+that is asked for is compared with each record that was looked at, and last the selector. It ends the slice early if it
+has much work.
 
 KEYS
   1  messages   hash  message id -> record
@@ -24,13 +25,15 @@ ARGV
   8  msgid, 9 correl, 10 group   "" asks nothing; a MsgId with a number may be that of its record, or follow from its id
   11 priority_min, 12 priority_max
   13 put_from, 14 put_until   ms since 1970; "" asks nothing
+  15 selector    the condition, as JSON; "" of none
+  16 structure   number of the structure, for a selector that asks for a MsgId
 REPLY       { score to go on after, or "" at the end, ms since 1970, ids, scores, records, lengths of the data }
             ids, scores and lengths have blanks between them; lengths are "" where all data are asked for
 REASONS     none
 INVARIANTS  4 bounded
 RIGHTS      asked by structure/attach
-COST        O(count + log depth), and the bytes
-USES        record
+COST        O(count + log depth), and the bytes; with a selector few ms, or one message
+USES        record, selector
 ]]
 local messages, queue, index = KEYS[1], KEYS[2], KEYS[5]
 local after, last, newest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -38,9 +41,12 @@ local count, bytes_max = tonumber(ARGV[4]), tonumber(ARGV[5])
 local number, msgid, correl, group = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local priority_min, priority_max = tonumber(ARGV[11]), tonumber(ARGV[12])
 local put_from, put_until = tonumber(ARGV[13]), tonumber(ARGV[14])
+local selector, structure = ARGV[15], tonumber(ARGV[16])
+-- One call works so much for a selector (prelude/selector).
+local WORK_MAX = 4000000
 
 local is_any = msgid == "" and correl == "" and group == "" and not (put_from or put_until)
-    and priority_min == 0 and priority_max == 9
+    and priority_min == 0 and priority_max == 9 and selector == ""
 
 -- Ids and scores as Redis writes them: whole numbers, without an exponent.
 local ids, scores, found = {}, {}, {}
@@ -154,15 +160,27 @@ end
 if not all_are_taken() then
     local all_ids, all_scores, all_records, before = ids, scores, records, ""
     ids, scores, records = {}, {}, {}
+    local first_true, work = selector ~= "" and selector_of(selector, structure), 0
+    local function is_selected(id, record)
+        if not first_true then return true end
+        local found, _, its_work = first_true({ id }, { record }, WORK_MAX)
+        work = work + its_work
+        return found ~= nil
+    end
     for position = 1, upto do
         local id, score, record = all_ids[position], all_scores[position], all_records[position]
         local is_late = tonumber(score) % CONST.PRIORITY_STEP > newest
         local is_gone = has(record, EXPIRY) and expiry_ms(record) <= now
         -- A MsgId may lead to one message in two ways.
-        if score ~= before and not is_late and not is_gone and (is_any or is_asked_for(id, record)) then
+        if score ~= before and not is_late and not is_gone and (is_any or is_asked_for(id, record))
+            and is_selected(id, record) then
             ids[#ids + 1], scores[#scores + 1], records[#records + 1] = id, score, record
         end
         before = score
+        if work > WORK_MAX then
+            go_on_after = score
+            break
+        end
     end
 end
 

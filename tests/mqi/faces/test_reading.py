@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sharedq import MessageHandle
 from sharedq.api import Queue
 from sharedq.calls.unit.commit import commit
 from sharedq.messages.message import message_number
@@ -27,6 +28,7 @@ from sharedq.reading import queue as reading
 from sharedq.reading.plan import find_parts, plan_ranges
 from sharedq.reading.queue import ALL, Reader, ReadFilter, Slice
 from sharedq.redis.deployment import Deployment
+from sharedq.selectors.selector import selector_for
 from tests.support.groups import BOTH, LMIG, LSEG, MAY_SEGMENT, MIG, SEG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
@@ -351,3 +353,66 @@ def test_a_server_that_is_gone_breaks_the_reading(group: TestGroup) -> None:
     with pytest.raises(MQIError) as caught:
         list(reader.read(what))
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
+
+
+# -- selectors ---------------------------------------------------------------------------------------------------------
+
+
+def selecting(text: str, **more: Any) -> ReadFilter:
+    selector = selector_for(text)
+    assert selector is not None
+    return ReadFilter(selector=selector.text, **more)
+
+
+@pytest.mark.parametrize("per_range", [7, 1000])
+def test_a_selector_reads_what_it_is_true_of_in_order(group: TestGroup, orders: Queue, per_range: int) -> None:
+    for number in range(60):
+        handle = MessageHandle()
+        handle.set("number", number)
+        orders.put(b"", MQMD(priority=number % 3, correl_id=b"%02d" % (number % 4)), properties=handle)
+    whole = selector_for("number >= 20 AND Root.MQMD.Priority = 1")
+    assert whole is not None
+    rows = read(group, wanted=ReadFilter(selector=whole.text), per_range=per_range)
+    wanted = [number for number in range(20, 60) if number % 3 == 1]
+    assert [int(row["correl_id"][:2]) for row in rows] == [number % 4 for number in wanted]
+    both = read(group, wanted=ReadFilter(selector=whole.text, correl_id=b"01".ljust(24, b"\0")), per_range=per_range)
+    assert len(both) == sum(number % 4 == 1 for number in wanted)
+
+
+def test_a_selector_sees_the_msg_id_that_was_generated(group: TestGroup, orders: Queue) -> None:
+    mds = [orders.put(b"%d" % number) for number in range(5)]
+    text = f'Root.MQMD.MsgId = "0x{mds[3].msg_id.hex()}"'
+    assert bodies(group, wanted=selecting(text)) == [b"3"]
+
+
+def test_a_selector_with_much_work_goes_on_in_further_slices(group: TestGroup, orders: Queue) -> None:
+    """Each call works for a few milliseconds, and tells where to go on."""
+    filler = "x" * 20_000
+    for number in range(40):
+        handle = MessageHandle()
+        handle.set("text", f"{filler}{number}")
+        orders.put(b"%d" % number, properties=handle)
+    (place,) = find_parts(group.group, QUEUE)
+    wanted = selecting("text LIKE '%x%x%x%5'")
+    reader = Reader(group.group.deployment(), group.group.name, wanted=wanted)
+    (what,) = plan_ranges(group.group, [place], wanted, 1000)
+    found = [record for some in reader.read(what) for record in some.records]
+    reader.close()
+    assert len(found) == 4
+    assert sorted(body.rpartition(b"</usr>")[2].strip() for body in map(record_body, found)) == [
+        b"15",
+        b"25",
+        b"35",
+        b"5",
+    ]
+
+
+def test_a_selector_passes_over_what_is_not_shown(group: TestGroup, orders: Queue) -> None:
+    orders.put(b"open", options=PutOption.SYNCPOINT)
+    orders.put(b"shown")
+    with group.connect() as other:
+        taken = other.open(QUEUE, BOTH)
+        orders.put(b"locked")
+        taken.get(GetOption.SYNCPOINT)
+        assert bodies(group, wanted=selecting("Root.MQMD.Priority >= 0")) == [b"locked"]
+        other.backout()
