@@ -112,11 +112,17 @@ class QueueManagerConnection:
         od = MQOD(version=4, dynamic_q_name=_name(dynamic_name), selection_string=selector)
         return self._open(od, name, qmgr_name, options)
 
-    def open_each(self, name: str, options: OpenOption | int) -> list[Queue]:
-        """MQOPEN of every queue of an alias with SPREAD, so that a program gets from all; of another name, the one."""
+    def open_each(self, name: str, options: OpenOption | int, *, selector: str = "") -> list[Queue]:
+        """MQOPEN of every queue of an alias with SPREAD, so that a program gets from all; of another name, the one.
+
+        Args:
+            selector: as for `open`.
+        """
+        text(selector, MQRC.SELECTION_STRING_ERROR, "MQOPEN", "the selector")
         with self.connection.lock:
             given = whole(options, MQRC.OPTIONS_ERROR, "MQOPEN", name)
-            return [Queue(self.connection, handle) for handle in opening.open_each(self.connection, name, given)]
+            handles = opening.open_each(self.connection, name, given, selector)
+            return [Queue(self.connection, handle) for handle in handles]
 
     def put1(
         self,

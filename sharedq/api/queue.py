@@ -237,6 +237,16 @@ class Queue(Opened[Handle]):
         with self.connection.lock:
             return getting.get_many(self.connection, self.open_queue(), gmo, self._count(count))
 
+    def search_once(self) -> None:
+        """Let the ``get_many`` calls from now on go through the queue once, if it was opened with a selector.
+
+        Each goes on where the one before has found its first message. So it does not look again at messages that do not
+        fit, and passes over messages that come in front of that place. Another call of this begins at the head again.
+        """
+        with self.connection.lock:
+            gets = self.open_queue().gets
+            gets.found_at = None if gets.selector is None else 0
+
     def take_unseen(self, count: int) -> int:
         """Take up to *count* messages under syncpoint without fetching them; see
         ``sharedq.calls.get.get.take_unseen``."""

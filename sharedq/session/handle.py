@@ -174,6 +174,8 @@ class Gets:
     saved_context: Context | None = None
     #: The condition of the selection string that the queue was opened with: gets see the messages that fit.
     selector: Selector | None = None
+    #: The place after which the next batch of gets looks for messages that the selector is true of. None: the head.
+    found_at: int | None = None
     #: The arguments of its script calls that stay the same, made at the first one.
     source: GetSource | None = None
 

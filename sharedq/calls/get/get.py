@@ -277,6 +277,7 @@ def get_many(
         flush_pending(connection)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
     request = GetRequest(connection, handle, _any(handle), options, count, max_length, connection.unit.id)
+    request.found_at = handle.gets.found_at or 0
     return _convert(connection, None, options, _take(connection, handle, request, wait_ms), max_length)
 
 
@@ -493,6 +494,8 @@ def _take(
     needs_look = is_grouped or ID_NEEDS_LOOK in reply[2]
     handle.gets.rides = not (needs_look and (is_grouped or record_flags(reply[3][0]) & _UNUSUAL))
     segments = int(reply[2][2]) if is_grouped else 0
+    if handle.gets.found_at is not None and is_grouped:
+        handle.gets.found_at = int(reply[2][0])
     messages, seen = decode(handle, reply, request.max_length, connection.redis_ms, request.front)
     if seen:
         handle.gets.learn(seen)

@@ -233,7 +233,7 @@ def _open_part(
     raise error_for(MQRC.OBJECT_IN_USE, "MQOPEN", name, "the definitions on its way change all the time")
 
 
-def open_each(connection: Connection, name: str, options: int) -> list[Handle]:
+def open_each(connection: Connection, name: str, options: int, selection_string: str = "") -> list[Handle]:
     """Open all queues of an alias with SPREAD, for a program that gets from each of them; of another name, the one.
 
     Raises:
@@ -242,16 +242,19 @@ def open_each(connection: Connection, name: str, options: int) -> list[Handle]:
     connection.check()
     _check_names(name, "")
     here, opened = connection.qmgr_name, list[Handle]()
+    od = MQOD(version=_VERSION_WITH_SELECTOR, object_name=name.encode(), selection_string=selection_string)
+    selector = _selector(od, options)
     route = resolve(connection, name, "", here)
     try:
         for place in route.spread:
             opened.append(_open_part(connection, route, place, name, "", here, options))
+            opened[-1].gets.selector = selector
     except MQIError:
         for handle in opened:
             with suppress(MQIError):
                 close_handle(connection, handle)
         raise
-    return opened or [open_queue(connection, MQOD(object_name=name.encode()), options)]
+    return opened or [open_queue(connection, od, options)]
 
 
 def _in_order(connection: Connection, route: Route, options: int) -> Sequence[Place]:

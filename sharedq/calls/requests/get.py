@@ -65,6 +65,7 @@ class GetRequest:
         count: messages, at most.
         max_length: of a body.
         cursor: of a browse: the place after which it looks; None for a get.
+        found_at: of a get that goes on from an earlier one: the place up to which nothing fits.
         is_blind: the messages themselves are not returned, if they are plain.
         front: bytes of ``max_length`` that members of groups, and segments, leave free.
         waits_as: how the request waits if it is made together with a commit and finds nothing; see `call`.
@@ -82,6 +83,7 @@ class GetRequest:
     max_length: int
     unit_id: str = ""
     cursor: int | None = None
+    found_at: int = 0
     is_blind: bool = False
     front: int = 0
     waits_as: bytes = b""
@@ -202,7 +204,7 @@ class GetRequest:
             wait=entry,
             journal_max=source.journal_max,
             cursor=self.cursor or 0,
-            horizon=horizon,
+            horizon=max(horizon, self.found_at),
             id=selection.message_id,
             number=selection.number,
             msgid=selection.msg_id,

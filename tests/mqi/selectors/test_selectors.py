@@ -177,6 +177,26 @@ def test_units_of_work_batches_and_cursors_know_the_selector(connection: QueueMa
     assert list(bodies(queue)) == [b"0", b"2", b"4", b"5"]
 
 
+def test_a_search_that_goes_once_does_not_look_again(connection: QueueManagerConnection, queue: Queue) -> None:
+    for number in range(12):
+        put(queue, b"%d" % number, a=number % 3 == 2)
+    selected = connection.open("Q", BROWSING, selector="a")
+
+    def found(count: int) -> list[bytes]:
+        return [each.body for each in selected.get_many(count, GetOption.NO_PROPERTIES)]
+
+    selected.search_once()
+    assert found(2) == [b"2", b"5"]
+    put(queue, b"first", MQMD(priority=9), a=True)
+    assert found(1) == [b"8"]
+    selected.search_once()
+    assert found(9) == [b"first", b"11"]
+    put(queue, b"12", a=True)
+    assert found(1) == [b"12"]
+    queue.search_once()
+    assert queue.get_many(100)[0].md.priority == 0
+
+
 def test_groups_are_got_in_order_through_a_selector(connection: QueueManagerConnection, queue: Queue) -> None:
     for group_id in (b"A" * 24, b"B" * 24):
         for number in (1, 2):
