@@ -18,7 +18,7 @@ from typing import Final
 
 from sharedq.mqi.character_sets import CharacterSet, character_set
 from sharedq.mqi.constants import MQRC, CharSet, Encoding, Format
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.headers import MQRFH2
 from sharedq.mqi.limits import DEFAULT_CCSID, FORMAT_LENGTH
 from sharedq.mqi.structures import MQMD
@@ -243,6 +243,19 @@ def without_properties(md: MQMD, body: bytes, chain: Chain) -> bytes:
             left[at] = replace(header, encoding=encoding, coded_char_set_id=ccsid, format=name)
     md.encoding, md.coded_char_set_id, md.format = chain.described[next(iter(left), len(chain.headers))]
     return b"".join(header.pack() for header in left.values()) + body[chain.length :]
+
+
+def separated(md: MQMD, body: bytes) -> tuple[list[Property], bytes]:
+    """The properties of a message, and the message without them; *md* then describes that.
+
+    A message has no properties, and stays as it is, if an MQRFH2 of it is not valid.
+    """
+    try:
+        chain = read_chain(md, body)
+        found = properties_in(chain)
+    except MQIError:
+        return [], body
+    return found, without_properties(md, body, chain) if chain.headers else body
 
 
 def with_properties(md: MQMD, body: bytes, properties: Iterable[Property]) -> bytes:

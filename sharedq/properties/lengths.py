@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from sharedq.mqi.constants import Format
-from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.properties.headers import properties_in, read_chain, without_properties
+from sharedq.properties.headers import separated
 from sharedq.properties.values import length_of
 
 #: Properties that the queue manager adds to a publication.
@@ -34,10 +33,6 @@ def lengths(md: MQMD, body: bytes) -> Lengths:
     """Measure a message. Headers that are not valid are data."""
     if md.format.rstrip(b" \0") != Format.RF_HEADER_2:
         return Lengths(len(body), 0)
-    try:
-        chain = read_chain(md, body)
-        given = [each for each in properties_in(chain) if not each.name.startswith(_ADDED)]
-    except MQIError:
-        return Lengths(len(body), 0)
-    data = without_properties(replace(md), body, chain)
+    found, data = separated(replace(md), body)
+    given = [each for each in found if not each.name.startswith(_ADDED)]
     return Lengths(len(data), sum(len(each.name.encode()) + length_of(each.type_, each.value) for each in given))

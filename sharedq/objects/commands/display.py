@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, matches
@@ -105,17 +106,25 @@ def oldest_ages_ms(finder: Finder, queues: Sequence[DisplayedQueue]) -> dict[Dis
             by_structure.setdefault(place.structure, []).append((place, queue))
     found: dict[DisplayedQueue, int] = {}
     for structure, there in by_structure.items():
-        keys = finder.group.structure(structure)
-        seconds, micros = finder.group.command(keys.sequence, "TIME")
-        now_ms, rest = int(seconds) * 1000 + int(micros) // 1000, there
-        while rest:
-            asked = rest[:_QUEUES_PER_CALL]
-            names = [keys.queue(place.queue) for place, _ in asked]
-            reply = finder.group.call(*oldest_call(keys, names, [b""] * len(asked), _BYTES_PER_CALL))
-            for (_, queue), put_ms in zip(asked, reply, strict=False):
-                if put_ms and put_ms != b"0":
-                    found[queue] = max(found.get(queue, 0), now_ms - int(put_ms))
-            rest = rest[len(reply) :]
+        ages = ages_ms(finder.group, structure, [place.queue for place, _ in there])
+        for (_, queue), age_ms in zip(there, ages, strict=True):
+            if age_ms is not None:
+                found[queue] = max(found.get(queue, 0), age_ms)
+    return found
+
+
+def ages_ms(group: Group, structure: str, names: Sequence[str]) -> list[int | None]:
+    """Return how long ago the oldest available message of each queue of a structure was put, in ms of the Redis clock.
+
+    None: there is none, or it does not say when it was put.
+    """
+    keys = group.structure(structure)
+    seconds, micros = group.command(keys.sequence, "TIME")
+    now_ms, found = int(seconds) * 1000 + int(micros) // 1000, list[int | None]()
+    while len(found) < len(names):
+        asked = [keys.queue(name) for name in names[len(found) :][:_QUEUES_PER_CALL]]
+        reply = group.call(*oldest_call(keys, asked, [b""] * len(asked), _BYTES_PER_CALL))
+        found += [now_ms - int(put_ms) if put_ms and put_ms != b"0" else None for put_ms in reply]
     return found
 
 
