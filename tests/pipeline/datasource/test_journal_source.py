@@ -118,6 +118,9 @@ def test_start_and_end_are_included_and_take_positions_and_times(
     assert numbers(start="1970-01-01T00:00:08") == [9, 10]
     assert numbers(end="1970-01-01T01:00:01.001+01:00") == [1, 2]
     assert numbers(start="99999") == []
+    # As Spark's source for Kafka names them.
+    assert numbers(startingTimestamp="3001", endingTimestamp="5001") == [4, 5, 6]
+    assert numbers(startingTimestamp="1970-01-01T00:00:08", end="8001") == [9]
 
 
 @pytest.mark.parametrize(
@@ -125,6 +128,9 @@ def test_start_and_end_are_included_and_take_positions_and_times(
     [
         ({"structures": "NONE"}, "has no structure NONE"),
         ({"start": "yesterday"}, "'yesterday' is no place in the journal"),
+        ({"startingTimestamp": "yesterday"}, "'yesterday' is no place in the journal"),
+        ({"start": "1", "startingTimestamp": "1"}, "start and startingTimestamp: allowed: one of them"),
+        ({"end": "1", "endingTimestamp": "1"}, "end and endingTimestamp: allowed: one of them"),
         ({"entriesPerPartition": "0"}, "entriesPerPartition=0"),
     ],
 )

@@ -335,3 +335,13 @@ def test_the_progress_says_where_the_journals_end(journal: HandWrittenJournal, r
     end = reader.reportLatestOffset()
     assert end == reader.latestOffset(start, ReadAllAvailable())
     assert len(events(reader, start, end)) == 7
+
+
+def test_a_stream_begins_at_a_time_by_its_name_of_kafkas_source(journal: HandWrittenJournal, redis_url: str) -> None:
+    journal.define("APPL1")
+    for number in range(6):
+        journal.put("APPL1", "Q", "QM1.1", [str(number + 1)], ms=1_000 * number + 1)
+    reader = reader_of(redis_url, startingTimestamp="3001")
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadMaxRows(100))
+    assert events(reader, start, end) == [("APPL1", 4), ("APPL1", 5), ("APPL1", 6)]

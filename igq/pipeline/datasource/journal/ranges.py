@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.worker import settle
+from igq.pipeline.errors import PipelineError
 from sharedq.reading.journal import (
     JournalEntry,
     JournalError,
@@ -28,7 +29,7 @@ from sharedq.redis.keys import StructureKeys, admin_keys, structure_keys
 from sharedq.redis.outage import ride_out
 
 #: Options of the batch and of the stream.
-COMMON_OPTIONS = ("structures", "start", "entriesPerPartition", "failOnDataLoss", "outage_s")
+COMMON_OPTIONS = ("structures", "start", "startingTimestamp", "entriesPerPartition", "failOnDataLoss", "outage_s")
 #: About how many entries a partition has, if events come evenly in time.
 ENTRIES_PER_PARTITION = 50_000
 
@@ -65,7 +66,7 @@ class JournalAccess:
             settings = options.settings()
             self.group, self.url = settings.group, str(settings.redis_url)
         self._names = {name.strip() for name in options.text("structures").split(",") if name.strip()}
-        self.start = place_of(options, "start", "-")
+        self.start = place_of(options, "start", "startingTimestamp", "-")
         self.per_partition = options.number("entriesPerPartition", ENTRIES_PER_PARTITION)
         self.may_miss = not options.flag("failOnDataLoss", default=True)
         self.outage_s = options.outage_s()
@@ -161,9 +162,16 @@ class JournalAccess:
         return journal_batches(entries, partition.structure, partition.number, arrow)
 
 
-def place_of(options: SourceOptions, name: str, default: str) -> str:
-    """An option that is a place in the journal. Raises JournalError: it is not one."""
+def place_of(options: SourceOptions, name: str, timestamp: str, default: str) -> str:
+    """An option that is a place in the journal. *timestamp* is its name in Spark's source for Kafka.
+
+    Raises:
+        JournalError: it is not one.
+        PipelineError: it is given under both names.
+    """
+    if options.text(name) and options.text(timestamp):
+        raise PipelineError(f"{name} and {timestamp}: allowed: one of them")
     try:
-        return parse_position(options.text(name, default))
+        return parse_position(options.text(name) or options.text(timestamp) or default)
     except ValueError as error:
         raise JournalError(str(error)) from None

@@ -5,7 +5,8 @@
     spark.read.format("igq.journal").option("url", "redis://127.0.0.1:6379").option("group", "QSG1").load()
 
 Options: ``group`` and ``url`` (default: the settings), ``structures`` (comma-separated, default all),
-``start`` and, of a table, ``end`` (both included; a stream id, milliseconds since 1970 or an ISO 8601 time),
+``start`` and, of a table, ``end`` (both included; a stream id, milliseconds since 1970 or an ISO 8601 time; other names
+are ``startingTimestamp`` and ``endingTimestamp``),
 ``entriesPerPartition``, ``failOnDataLoss`` (false: go on from the oldest event where *start* was trimmed away), and, of
 a table that is read from its beginning, ``_trimmed`` (JSON: how many entries each structure's journal had lost when
 somebody was told: one that had lost some may go on to lose its oldest, one that had lost none may not).
@@ -39,7 +40,7 @@ from sharedq.reading.journal_reach import Reach, check_start, read_reach, read_r
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import StructureKeys
 
-OPTIONS = (*COMMON_OPTIONS, "end", "_trimmed")
+OPTIONS = (*COMMON_OPTIONS, "end", "endingTimestamp", "_trimmed")
 
 
 class JournalSource(DataSource):
@@ -75,7 +76,7 @@ class JournalReader(DataSourceReader):
 
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         self.journals = JournalAccess(schema, options)
-        self._end = place_of(options, "end", "+")
+        self._end = place_of(options, "end", "endingTimestamp", "+")
         self._trimmed: dict[str, int] = json.loads(options.text("_trimmed", "{}"))
         check_order(self.journals.start, self._end)
 
