@@ -10,6 +10,7 @@ from igq.pipeline.cli.archive import archive
 from igq.pipeline.cli.audit import audit
 from igq.pipeline.cli.deadletter import deadletter
 from igq.pipeline.cli.journal_jobs import flow, journal, recovery, trace
+from igq.pipeline.cli.pack import pack
 from igq.pipeline.cli.replay import replay
 from igq.pipeline.cli.streams import backout, claims, release
 
@@ -38,6 +39,7 @@ _JOBS: dict[Callable[..., None], str] = {
     claims: "List messages that streaming queries have claimed.",
     release: "Give back the messages of a query that will not return.",
     backout: "Move a batch that a query cannot process to a backout queue.",
+    pack: "Pack igq into a .zip for spark-submit --py-files.",
 }
 for job, line in _JOBS.items():
     app.command(short_help=line)(job)

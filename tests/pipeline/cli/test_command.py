@@ -138,7 +138,7 @@ def test_the_list_of_jobs_says_of_each_what_it_does_in_its_line() -> None:
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"})
 
     jobs = shown.stdout.partition("Commands:")[2].strip().splitlines()
-    assert len(jobs) == 11
+    assert len(jobs) == 12
     assert all(line.endswith(".") and not line.endswith("...") for line in jobs)
 
 

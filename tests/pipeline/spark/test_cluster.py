@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from igq.pipeline.spark.archive_of_code import build_archive
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
@@ -52,10 +53,7 @@ def orders(group: TestGroup) -> Queue:
 @pytest.fixture
 def shipped(tmp_path: Path) -> dict[str, str]:
     """The environment of a driver that sends the code along, as in docs/how-to/spark.md."""
-    found = re.search(r"^python -m zipfile -c igq.zip (.*)$", PAGE, flags=re.MULTILINE)
-    assert found
-    archive = tmp_path / "igq.zip"
-    subprocess.run([sys.executable, "-m", "zipfile", "-c", str(archive), *found[1].split()], cwd=ROOT, check=True)
+    archive = build_archive(tmp_path)
     return os.environ | {
         "PYTHONPATH": str(ROOT),
         "PYSPARK_PYTHON": sys.executable,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from igq.pipeline.spark.archive_of_code import build_archive
 from tests.pipeline.streams import Watch, in_doubt, open_orders
 from tests.support.members import TestGroup
 
@@ -48,11 +49,8 @@ def environment() -> dict[str, str]:
 
 def archive(directory: Path) -> Path:
     """The archive that the page says how to make."""
-    found = re.search(r"^python -m zipfile -c igq.zip (.*)$", PAGE, flags=re.MULTILINE)
-    assert found
-    path = directory / "igq.zip"
-    subprocess.run([sys.executable, "-m", "zipfile", "-c", str(path), *found[1].split()], cwd=ROOT, check=True)
-    return path
+    assert re.search(r"^igq pipeline pack build$", PAGE, flags=re.MULTILINE)
+    return build_archive(directory)
 
 
 def submit(group: TestGroup, python: Path, directory: Path, *options: str, **more: str) -> str:
