@@ -5,9 +5,9 @@ from __future__ import annotations
 from docs.generator.markdown import code
 from docs.generator.markdown import table as markdown_table
 from igq.monitoring.metrics import METRICS
-from igq.pipeline.schemas import JOURNAL, PARQUET_FILES, QUEUE
+from igq.pipeline.schemas import JOURNAL, PARQUET_FILES, QUEUE_AND_PROPERTIES
 
-_TABLES = {"queue": QUEUE, "journal": JOURNAL, "parquet": PARQUET_FILES}
+_TABLES = {"queue": QUEUE_AND_PROPERTIES, "journal": JOURNAL, "parquet": PARQUET_FILES}
 
 
 def table(name: str) -> str:

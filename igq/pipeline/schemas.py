@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     DoubleType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -169,6 +170,19 @@ QUEUE = _table(
     ("data", _BINARY, "the data"),
     nullable=("correl_id", "group_id", "put_at", "destination"),
 )
+
+#: Further columns of a queue, if a query asks for properties. The MQRFH2 that carries these leaves ``data``.
+PROPERTIES = _table(
+    (
+        "properties",
+        MapType(_STRING, _STRING),
+        "properties of the message, by name, as text; only where they are asked for",
+    ),
+    ("properties_json", _STRING, "the same as a JSON object, with numbers and truth values; only where asked for"),
+    nullable=(),
+)
+#: All columns that a query can ask for.
+QUEUE_AND_PROPERTIES = StructType([*QUEUE.fields, *PROPERTIES.fields])
 
 #: expected.jsonl: the message copies that must arrive according to the input rows, one on each line.
 EXPECTED = _table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -11,6 +11,7 @@ from sharedq.messages.record import PRIORITY_STEP
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import MAX_PRIORITY
+from sharedq.objects.commands.display import ages_ms
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal
 from sharedq.objects.repository import Located, Repository
@@ -83,7 +84,7 @@ def plan_ranges(group: Group, places: Sequence[QueuePart], wanted: ReadFilter, p
 
 def _cuts(group: Group, place: QueuePart, per_range: int) -> list[int]:
     """Return positions at which to cut, rising. Any cuts are correct; these make the ranges even."""
-    (fewer, _), (more, key) = sorted(_sets(group, place))
+    (fewer, _), (more, key) = sorted(zip(_sizes(group, [place])[place], _sets(group, place), strict=True))
     parts = -(-(fewer + more) // per_range)
     scores = [
         group.command(key, "ZRANGE", key, rank, rank, "WITHSCORES")
@@ -92,15 +93,48 @@ def _cuts(group: Group, place: QueuePart, per_range: int) -> list[int]:
     return sorted({int(float(found[1])) for found in scores if found})
 
 
-def count_available(group: Group, places: Sequence[QueuePart]) -> int:
-    """Return about how many messages can be read now. Raises MQIError: 2009, Redis cannot be reached; 2035."""
-    return sum(count for place in places for count, _ in _sets(group, place))
+def counts_available(group: Group, places: Iterable[QueuePart]) -> dict[QueuePart, int]:
+    """Return about how many messages can be read now at each place. Raises MQIError: 2009; 2035.
+
+    It costs one round trip for each structure.
+    """
+    return {place: sum(sizes) for place, sizes in _sizes(group, places).items()}
 
 
-def _sets(group: Group, place: QueuePart) -> list[tuple[int, str]]:
-    """Return the sets with the messages of a queue, and their sizes. Members of groups have a set of their own."""
+def _sizes(group: Group, places: Iterable[QueuePart]) -> dict[QueuePart, tuple[int, int]]:
+    """Return the sizes of the two sets with the messages of each place."""
+    found: dict[QueuePart, tuple[int, int]] = {}
+    for there in _by_structure(places).values():
+        keys = [key for place in there for key in _sets(group, place)]
+        sizes = [int(size) for size in group.commands(keys[0], [(b"ZCARD", key.encode()) for key in keys])]
+        found |= dict(zip(there, zip(sizes[::2], sizes[1::2], strict=True), strict=True))
+    return found
+
+
+def oldest_ages_ms(group: Group, places: Iterable[QueuePart]) -> dict[QueuePart, int]:
+    """Return how long ago the oldest message at each place was put, by Redis' clock. Raises MQIError: 2009; 2035.
+
+    A place without messages, or whose oldest one does not say when it was put, is not in the result.
+    """
+    found: dict[QueuePart, int] = {}
+    for structure, there in _by_structure(places).items():
+        ages = ages_ms(group, structure, [place.queue for place in there])
+        found |= {place: age for place, age in zip(there, ages, strict=True) if age is not None}
+    return found
+
+
+def _by_structure(places: Iterable[QueuePart]) -> dict[str, list[QueuePart]]:
+    """Return places by their structure."""
+    found: dict[str, list[QueuePart]] = {}
+    for place in places:
+        found.setdefault(place.structure, []).append(place)
+    return found
+
+
+def _sets(group: Group, place: QueuePart) -> tuple[str, str]:
+    """Return the sets with the messages of a queue. Members of groups have a set of their own."""
     queue = group.structure(place.structure).queue(place.queue)
-    return [(int(group.command(key, "ZCARD", key)), key) for key in (queue.available, queue.members)]
+    return queue.available, queue.members
 
 
 def _queue_key(group: Group, place: QueuePart) -> str:

@@ -61,7 +61,15 @@ def test_it_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.partition("/")[0] for name in names}
     (info,) = (top for top in tops if top.endswith(".dist-info"))
-    assert tops == {"igq", "sharedq", "recovery", "pyspark_igq.py", "pyspark_igq_journal.py", "pyspark_igq_parquet.py", info}
+    assert tops == {
+        "igq",
+        "sharedq",
+        "recovery",
+        "pyspark_igq.py",
+        "pyspark_igq_journal.py",
+        "pyspark_igq_parquet.py",
+        info,
+    }
     suffixes = {Path(name).suffix for name in names if not name.startswith(info)}
     assert suffixes == {".py", ".typed", ".lua", ".html", ".css", ".js", ".svg", ".properties", ".c", ".h"}
     typed = {f"{package}/py.typed" for package in ("igq", "sharedq", "recovery")}

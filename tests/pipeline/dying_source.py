@@ -37,8 +37,9 @@ from igq.pipeline.datasource.parquet.source import ParquetSource
 from igq.pipeline.datasource.parquet.stream import PARQUET_OPTIONS, ParquetStreamReader
 from igq.pipeline.datasource.queue import sink as queue_sink
 from igq.pipeline.datasource.queue import stream as queue_stream
+from igq.pipeline.datasource.queue.layout import chosen
 from igq.pipeline.datasource.queue.sink import Prepared, QueueStreamWriter, QueueWriter
-from igq.pipeline.datasource.queue.source import QueueSource, chosen
+from igq.pipeline.datasource.queue.source import QueueSource
 from igq.pipeline.datasource.queue.stream import Offset, QueueStreamReader
 from sharedq.api import Queue, QueueManagerConnection
 
@@ -271,14 +272,14 @@ class DyingParquetSource(ParquetSource):
         given = dict(self.options)
         death = Death.told(given)
         options = SourceOptions(given, PARQUET_OPTIONS)
-        return DyingParquetReader(chosen(options.text("columns")), options, death)
+        return DyingParquetReader(chosen(options.text("columns"), options.text("properties")), options, death)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         del overwrite
         return DyingParquetWriter(schema, Death.told(dict(self.options)))
 
 
-_CLAIMS = ("settings", "queue", "qmgr", "name", "per_unit", "whole_groups")
+_CLAIMS = ("settings", "queue", "qmgr", "name", "per_unit", "whole_groups", "selector", "least_units")
 
 
 class DyingWriter(QueueStreamWriter):

@@ -18,8 +18,8 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue import stream as queue_stream
+from igq.pipeline.datasource.queue.layout import chosen
 from igq.pipeline.datasource.queue.stream import Offset
-from igq.pipeline.schemas import QUEUE
 from tests.pipeline.dying_source import Death, DyingReader
 
 #: Further steps at which it can die.
@@ -35,7 +35,8 @@ class Driver:
         self._death = Death(tuple(filter(None, told["die"].split(","))), told["directory"])
         options = told["options"] | {"url": told["url"], "group": told["group"]}
         self._limit = ReadMaxRows(int(options["maxMessagesPerTrigger"]))
-        self._reader = DyingReader(QUEUE, SourceOptions(options, queue_stream.OPTIONS), self._death)
+        schema = chosen("", options.get("properties", ""))
+        self._reader = DyingReader(schema, SourceOptions(options, queue_stream.OPTIONS), self._death)
 
     def run(self) -> None:
         """Run until the queue is empty."""

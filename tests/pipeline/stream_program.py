@@ -2,7 +2,8 @@
 
 Arguments: a JSON object with ``url``, ``group``, ``data_dir``, ``checkpoint``, ``batch`` (messages), ``master``; what
 ``tests.pipeline.dying_source`` calls ``die`` (empty: nobody dies), ``outlive`` and ``victim`` (``all`` or ``self``);
-``options`` of the source besides; ``files``: the directory of the files, instead of COPY.
+``options`` of the source besides; ``columns`` that are written, as SQL says them; ``files``: the directory of the
+files, instead of COPY.
 """
 
 from __future__ import annotations
@@ -28,15 +29,16 @@ def main() -> None:
         at = {"url": told["url"], "group": told["group"], "qmgr": "QM1"}
         at |= {"die": told["die"], "scratch": told["data_dir"], "victim": str(victim)}
         at |= {"outlive": told["outlive"]}
+        more = told.get("options") or {"queue": "ORDERS"}
         orders = spark.readStream.format(form).options(
-            **at, queue="ORDERS", stream="move", maxMessagesPerTrigger=told["batch"], rowsPerPartition="40"
+            **at, stream="move", maxMessagesPerTrigger=told["batch"], rowsPerPartition="40"
         )
-        orders = orders.options(**told.get("options", {}))
+        orders = orders.options(**more)
         if files:
             moving = orders.option("path", files).load().writeStream.format(form).options(**at)
         else:
-            moving = orders.load().select("data", "priority", "correl_id").writeStream.format(form)
-            moving = moving.options(**at, queue="COPY")
+            columns = told.get("columns") or ["data", "priority", "correl_id"]
+            moving = orders.load().selectExpr(*columns).writeStream.format(form).options(**at, queue="COPY")
         moving = moving.option("checkpointLocation", told["checkpoint"])
         query = moving.trigger(availableNow=True).start()
         try:

@@ -13,9 +13,11 @@ from typing import Any
 import redis
 
 from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.queue import reader as queue_reader
 from igq.pipeline.datasource.queue import stream as queue_stream
+from igq.pipeline.datasource.queue.layout import chosen
+from igq.pipeline.datasource.queue.reader import QueueReader
 from igq.pipeline.datasource.queue.stream import Offset, QueueStreamReader
-from igq.pipeline.schemas import QUEUE
 from recovery.resolution import recover
 from sharedq.api import Queue
 from sharedq.calls.unit.in_doubt import prepared_units
@@ -44,6 +46,15 @@ def open_orders(group: TestGroup) -> Queue:
     return queue
 
 
+def table_rows(group: TestGroup, **more: str) -> list[dict[str, Any]]:
+    """The rows of a batch read, as Spark's processes make them."""
+    told = {"url": str(group.settings.redis_url), "group": group.group.name, **more}
+    schema = chosen(told.get("columns", ""), told.get("properties", ""))
+    reader = QueueReader(schema, SourceOptions(told, queue_reader.OPTIONS))
+    found = [batch for partition in reader.partitions() for batch in reader.read(partition)]
+    return [row for batch in found for row in batch.to_pylist()]
+
+
 class Drivers:
     """Drivers of one query, one after the other."""
 
@@ -57,7 +68,10 @@ class Drivers:
             die(reader)
         told = {"url": str(self.group.settings.redis_url), "group": self.group.group.name, "qmgr": "QM1"}
         told |= {"queue": "ORDERS", "stream": "billing", "rowsPerPartition": "3", **more}
-        reader = QueueStreamReader(QUEUE, SourceOptions(told, queue_stream.OPTIONS))
+        if "queue" not in more and more.keys() & {"queues", "queuePattern"}:
+            del told["queue"]
+        schema = chosen(told.get("columns", ""), told.get("properties", ""))
+        reader = QueueStreamReader(schema, SourceOptions(told, queue_stream.OPTIONS))
         self._all.append(reader)
         return reader
 

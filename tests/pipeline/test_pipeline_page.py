@@ -1,4 +1,4 @@
-"""Every example of docs/how-to/spark.md and jobs.md runs."""
+"""Every example of docs/how-to/from-kafka.md, spark.md and jobs.md runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.members import TestGroup
 pytestmark = pytest.mark.spark
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
-TEXT = "".join((PAGES / name).read_text("utf-8") for name in ("spark.md", "jobs.md"))
+TEXT = "".join((PAGES / name).read_text("utf-8") for name in ("from-kafka.md", "spark.md", "jobs.md"))
 SHELL = "".join(re.findall(r"^```sh\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE))
 #: Examples with a cluster run in test_cluster.py.
 COMMANDS = [command for command in re.findall(r"^igq pipeline (.*)$", SHELL, flags=re.M) if "--master" not in command]
@@ -66,8 +66,8 @@ def test_examples_in_python_run_one_after_the_other(
 
     assert len(EXAMPLES) >= 5
     assert browse_all(orders) == []
-    assert spark.read.parquet(str(tmp_path / "taken")).count() == 12
-    assert spark.read.parquet(str(tmp_path / "history")).where("event = 'get'").count() >= 12
+    assert spark.read.parquet(str(tmp_path / "taken")).count() == 13
+    assert spark.read.parquet(str(tmp_path / "history")).where("event = 'get'").count() >= 13
 
 
 def test_the_first_program_runs_alone(group: TestGroup, tmp_path: Path) -> None:

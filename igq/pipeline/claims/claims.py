@@ -20,7 +20,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
-from igq.pipeline.claims.members import connect_to, is_one, is_private
+from igq.pipeline.claims.members import connect_to, is_one, names_in
+from igq.pipeline.claims.queues import is_pattern, places_of
 from igq.pipeline.claims.tag import WAIT_S, hold_tag
 from igq.pipeline.claims.units import get_groups, get_messages
 from igq.pipeline.errors import PipelineError
@@ -34,7 +35,7 @@ from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.objects.definitions.names import queue_of
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.local_queues import LocalQueues
-from sharedq.reading.plan import count_available, find_parts
+from sharedq.reading.plan import counts_available, oldest_ages_ms
 from sharedq.reading.queue import QueuePart
 from sharedq.scripts.reads import fields_named
 from sharedq.settings.values import Settings
@@ -47,6 +48,8 @@ CLAIM_PREFIX = "igq.stream/"
 _CHANGED = (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED)
 #: Seconds between two looks whether a lost connection is recovered.
 _LOOK_S = 0.05
+#: Seconds for which it is known where the messages are, and which queues fit a pattern.
+_PLACES_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +108,28 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A connection that is kept for claims, and the queues that are open there: several, of an alias with SPREAD."""
+    """A connection that is kept for claims, and the queues that are open there by *names*.
+
+    An alias with SPREAD is several. A queue that several names mean is there once.
+    """
 
     connection: QueueManagerConnection
+    names: list[str]
     queues: list[Queue]
+
+    def open(self, names: list[str], selector: str) -> None:
+        """Have the queues of these names open, and no others."""
+        if self.names == names:
+            return
+        for queue in self.queues:
+            queue.close()
+        self.queues.clear()
+        found: dict[str, Queue] = {}
+        for name in names:
+            for queue in self.connection.open_each(name, OpenOption.INPUT_SHARED, selector=selector):
+                found.setdefault(_name_of(queue), queue)
+        self.queues.extend(found.values())
+        self.names[:] = names
 
 
 @dataclass
@@ -116,10 +137,13 @@ class Claims:
     """The claims of one query.
 
     Attributes:
+        queue: the queues that it reads: names separated by commas, or a pattern.
         qmgr: the managers that it may claim at, separated by commas, or the group's name.
         name: the name of the query, unique in the group.
         per_unit: the most messages in a unit of work.
         whole_groups: claim a group in one unit of work, after it is complete.
+        selector: a selection string; only messages that it is true of are claimed.
+        least_units: divide what is there into so many units of work.
     """
 
     settings: Settings
@@ -128,10 +152,15 @@ class Claims:
     name: str
     per_unit: int
     whole_groups: bool = False
+    selector: str = ""
+    least_units: int = 1
     _held: QueueManagerConnection | None = field(default=None, repr=False)
     _line: _Line | None = field(default=None, repr=False)
     #: Owner tokens of lost connections. The group gives back what these had got and not prepared.
     _lost: set[str] = field(default_factory=set, repr=False)
+    _known: list[QueuePart] = field(default_factory=list, repr=False)
+    #: When `_known` is to be looked up again.
+    _known_until_s: float = field(default=0.0, repr=False)
 
     def hold(self) -> None:
         """Take the query's name, unless this driver has it. First wait until lost connections are recovered.
@@ -161,6 +190,7 @@ class Claims:
 
     def break_off(self) -> None:
         """Give up all connections: one of them was lost. `hold` waits for their recovery."""
+        self.look_again()
         for connection in self._taken_out():
             connection.connection.break_off()
             self._lost.add(connection.connection.token)
@@ -191,29 +221,61 @@ class Claims:
         return sum(self.depths().values())
 
     def depths(self) -> dict[str, int]:
-        """The approximate number of messages that can be claimed now, by queue: an alias with SPREAD has several."""
-        group, found = group_for(self.settings), Counter[str]()
-        for place in self._places():
-            found[queue_of(place.queue)] += count_available(group, [place])
+        """The approximate number of messages that can be claimed now, by queue."""
+        found = Counter[str]()
+        for place, count in counts_available(group_for(self.settings), self._places()).items():
+            found[queue_of(place.queue)] += count
         return dict(found)
 
+    def oldest_s(self, queues: Collection[str]) -> dict[str, float]:
+        """The age in seconds of the oldest message on each of these queues, where it is known."""
+        found: dict[str, float] = {}
+        if not queues:
+            return found
+        places = [place for place in self._places() if queue_of(place.queue) in queues]
+        for place, age_ms in oldest_ages_ms(group_for(self.settings), places).items():
+            name = queue_of(place.queue)
+            found[name] = max(found.get(name, 0.0), age_ms / 1000)
+        return found
+
     def owner(self) -> str:
-        """The owner of the queue: the manager, or the group if the queue is shared.
+        """The owner of the queues: the manager, or the group if all are shared.
+
+        For a pattern at one manager that is the manager, because its private queues may fit.
 
         Raises:
-            PipelineError: it is private, and the query may claim at other managers, too.
+            PipelineError: one is private, and the query may claim at other managers, too; or no queue fits the pattern.
         """
-        here = self._here()
-        return here if is_private(self.queue, self.qmgr, self._places(), here) else self.settings.group
+        here, places = self._here(), self._places()
+        is_own = is_pattern(self.queue) or any(place.structure.startswith("@") for place in places)
+        return here if here and is_own else self.settings.group
+
+    def names(self) -> list[str]:
+        """The names of the queues to open. Those that fit a pattern are looked up again from time to time."""
+        if is_pattern(self.queue):
+            return sorted({queue_of(place.queue) for place in self._places()})
+        return names_in(self.queue)
 
     def _places(self) -> list[QueuePart]:
-        return find_parts(group_for(self.settings), self.queue, self._here())
+        """Where the messages are. Of several queues, and of a pattern, that is known for a while."""
+        now_s = time.monotonic()
+        if now_s >= self._known_until_s:
+            self._known = places_of(group_for(self.settings), self.queue, self.qmgr, self._here())
+            self._known_until_s = now_s + (_PLACES_S if "," in self.queue or is_pattern(self.queue) else 0.0)
+        return self._known
+
+    def look_again(self) -> None:
+        """Look up at the next step where the messages are."""
+        self._known_until_s = 0.0
 
     def _here(self) -> str:
-        """The manager whose definitions count."""
+        """The manager whose definitions count. Of a pattern at several managers none: it finds shared queues only."""
         if is_one(self.qmgr, self.settings.group):
             return self.qmgr
-        self.hold()
+        if is_pattern(self.queue):
+            return ""
+        if self._held is None:
+            self.hold()
         assert self._held is not None
         return self._held.qmgr_name
 
@@ -253,12 +315,16 @@ class Claims:
             count = sum((most or {}).values())
             # Each queue may leave one unit of work that is not full.
             per_unit = max(per_unit, -(-count // (TOGETHER_MAX // 2)))
+        if self.least_units > 1:
+            there = min(count, self.depth()) or count
+            per_unit = max(1, min(per_unit, -(-there // self.least_units)), -(-there // (TOGETHER_MAX // 2)))
         try:
             return _Batch(self, term, per_unit, after, most).claim(count)
         except MQIError as error:
             if error.reason not in _CHANGED:
                 raise
-        # The exception has closed the queue.
+        # The exception has closed the queues.
+        self.look_again()
         return _Batch(self, term, per_unit, after, most).claim(count)
 
     @contextmanager
@@ -266,7 +332,7 @@ class Claims:
         """The kept connection, for one thread. An exception backs its unit of work out and ends it."""
         line, self._line = self._line, None
         if line is None or line.connection.connection.is_ended:
-            line = _Line(self._connect(), [])
+            line = _Line(self._connect(), [], [])
         try:
             with ExitStack() as until_done:
                 until_done.enter_context(line.connection)
@@ -408,17 +474,20 @@ class Claims:
 
     def _tell_of_tries(self, group: Group, units: list[ClaimedUnit]) -> None:
         """Log how to move a batch that was tried BOTHRESH times or more: it may always fail."""
-        times = max((unit.times_read for unit in units), default=0)
-        threshold = queue_at(group, units[0].place).backout_threshold if times else 0
-        if not threshold or times < threshold:
-            # BOTHRESH(0), the default: nobody wants a message moved for that.
+        tried = [unit for unit in units if unit.times_read]
+        if not tried:
+            return
+        thresholds = {place: queue_at(group, place).backout_threshold for place in {unit.place for unit in tried}}
+        # BOTHRESH(0), the default: nobody wants a message moved for that.
+        often = [unit for unit in tried if 0 < thresholds[unit.place] <= unit.times_read]
+        if not often:
             return
         log.warning(
             "batch_tried_again",
             stream=self.name,
-            queue=units[0].place.queue,
+            queue=", ".join(sorted({queue_of(unit.place.queue) for unit in often})),
             messages=sum(unit.messages for unit in units),
-            times_read=times,
+            times_read=max(unit.times_read for unit in often),
             to_move_it=f"igq pipeline backout {self.name} --checkpoint DIR",
         )
 
@@ -457,19 +526,21 @@ class _Batch:
         """Claim *count* more messages. An exception gives back what this object has claimed."""
         try:
             with self.claims._at_work() as line:
-                if not line.queues:
-                    line.queues.extend(line.connection.open_each(self.claims.queue, OpenOption.INPUT_SHARED))
+                line.open(self.claims.names(), self.claims.selector)
+                for queue in line.queues:
+                    queue.search_once()
                 messages = self._take(line, count)
         except MQIError:
             with suppress(MQIError):
                 self.claims._give_back([unit for unit in self.claims.strays() if unit.xid in self._xids])
             raise
-        if not self._units:
-            return NOTHING
-        return Claimed(f"{self._run}:{self._units}", self.after.messages + messages, dict(self._taken))
+        name = f"{self._run}:{self._units}" if self._units else ""
+        return Claimed(name, self.after.messages + messages, dict(self._taken))
 
     def _take(self, line: _Line, count: int) -> int:
         """Take *count* messages from all queues. A queue that has fewer than its share leaves the rest to others."""
+        # Not the same queue comes first each time: a small batch may not come to all.
+        line.queues.append(line.queues.pop(0))
         left, queues = count, list(line.queues)
         while left > 0 and queues and self._has_room:
             share = -(-left // len(queues))

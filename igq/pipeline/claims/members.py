@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from igq.pipeline.errors import PipelineError
 from sharedq.api import QueueManagerConnection, connect
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.reading.queue import QueuePart
 from sharedq.settings.values import Settings
 
 #: Why the next one of several managers is tried.
@@ -40,19 +38,6 @@ def member_of(group: Group, qmgr: str) -> str:
         if name in running:
             return name
     raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", qmgr, "none of them is running")
-
-
-def is_private(queue: str, qmgr: str, places: list[QueuePart], here: str) -> bool:
-    """Whether *queue*, found by the definitions of *here*, is that manager's own.
-
-    Raises:
-        PipelineError: it is, and *qmgr* allows other managers, too.
-    """
-    # A structure of a manager has a mark and its name.
-    found = any(place.structure.startswith("@") for place in places)
-    if found and qmgr != here:
-        raise PipelineError(f"queue {queue}: is a private queue of {here}: say qmgr={here}")
-    return found
 
 
 def connect_to(settings: Settings, qmgr: str, **more: Any) -> QueueManagerConnection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,17 @@ from sharedq.redis.outage import OUTAGE_S
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from sharedq.selectors.selector import Selector
     from sharedq.settings.values import Settings
 
+#: The options that say which queues are read. A query has one of them.
+_QUEUES = ("queue", "queues", "queuePattern")
 #: Options that Spark adds.
 _OF_SPARK = ("path", "paths")
+#: A pattern for names of queues.
+_PATTERN = re.compile(r"[A-Za-z0-9./_%*?]{1,48}")
+#: Units of a length of time, in seconds.
+_UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 def check_chosen(schema: StructType, table: StructType) -> None:
@@ -73,6 +81,50 @@ class SourceOptions:
         if len(names) > 1 and not all(names):
             raise PipelineError(f"qmgr={self.text('qmgr')}: allowed: names separated by commas, or the group's name")
         return ",".join(names)
+
+    def queues(self) -> str:
+        """The queues to read: names separated by commas, in order; or a pattern, which has a ``*`` or ``?``.
+
+        Raises:
+            PipelineError: none is given, or in two ways, or one of them cannot be a name.
+        """
+        given = [name for name in _QUEUES if self.text(name)]
+        if not given:
+            raise PipelineError(
+                "the option queue is missing: the name of the queue to read; or queues, or queuePattern"
+            )
+        if len(given) > 1:
+            raise PipelineError(f"{given[0]} and {given[1]}: allowed: one of {', '.join(_QUEUES)}")
+        (name,), text = given, self.text(given[0])
+        names = [each.strip() for each in text.split(",")]
+        if name == "queue" and len(names) > 1:
+            raise PipelineError(f"queue={text}: allowed: one name; the option queues takes several")
+        if not all(names):
+            raise PipelineError(f"{name}={text}: allowed: names separated by commas")
+        if name == "queuePattern":
+            # A pattern without a star means the queue of that name.
+            if not _PATTERN.fullmatch(text):
+                raise PipelineError(f"{name}={text}: allowed: a name with * for any characters and ? for one")
+        elif "*" in text or "?" in text:
+            raise PipelineError(f"{name}={text}: allowed: names; the option queuePattern takes * and ?")
+        return ",".join(sorted(set(names)))
+
+    def seconds(self, name: str, default: str) -> float:
+        """A length of time in seconds, such as ``15m``. Raises PipelineError: it is not one."""
+        text = self.text(name, default)
+        found = re.fullmatch(r"([0-9]{1,9}) ?(ms|s|m|min|h|d)", text)
+        if found is None:
+            raise PipelineError(f"{name}={text}: allowed: a whole number with ms, s, m, h or d, such as 15m")
+        return int(found[1]) * _UNITS_S[found[2]]
+
+    def selector(self) -> Selector | None:
+        """The option ``selector``, a selection string; None where every message fits. Raises MQIError: 2459, ..."""
+        text = self.text("selector")
+        if not text:
+            return None
+        from sharedq.selectors.selector import selector_for
+
+        return selector_for(text)
 
     def outage_s(self) -> int:
         """The seconds for which Redis or the queue managers may be away. Raises PipelineError: it is no number."""

@@ -14,22 +14,23 @@ from pathlib import Path
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from igq.pipeline.claims.checkpoints import begun_claims
-from igq.pipeline.claims.claims import Claims, prefix_of, queue_at, xids_of
+from igq.pipeline.claims.claims import ClaimedUnit, Claims, prefix_of, queue_at, xids_of
 from igq.pipeline.claims.release import claims_in, is_running
 from igq.pipeline.datasource.queue.arrow_batches import batches
 from igq.pipeline.datasource.queue.sink import Sink
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.schemas import QUEUE
 from sharedq.api import connect, group_for
-from sharedq.reading.queue import Reader
+from sharedq.members.group import Group
+from sharedq.reading.queue import QueuePart, Reader
 from sharedq.settings.values import Settings
 
 
 def back_out_batch(settings: Settings, stream: str, checkpoint: Path, queue: str = "") -> tuple[int, str]:
-    """Move the messages of the batch that a query has begun and not processed. Return their number and the queue.
+    """Move the messages of the batch that a query has begun and not processed. Return their number and the queues.
 
     Args:
-        queue: put them there; default: BOQNAME of the queue that they came from.
+        queue: put them there; default: BOQNAME of the queue that each came from.
 
     Raises:
         PipelineError: a driver of the query runs, the checkpoint has no such batch, its messages are not claimed any
@@ -51,23 +52,31 @@ def back_out_batch(settings: Settings, stream: str, checkpoint: Path, queue: str
         units = claims.units(begun)
         if not units:
             raise PipelineError(f"stream {stream}: the messages of its batch are on a backout queue: start the query")
-        source = units[0].place
-        target = queue or queue_at(group, source).backout_requeue_q_name
-        if not target:
-            raise PipelineError(f"queue {source.queue}: has no BOQNAME: give --target QUEUE, or ALTER the queue")
-        sink = Sink(settings, target, at if source.structure.startswith("@") else qmgr, sets_context=True)
+        by_target: dict[tuple[str, str], list[ClaimedUnit]] = {}
+        for unit in units:
+            by_target.setdefault((queue or _backout_queue(group, unit.place), unit.place.structure), []).append(unit)
         # Give back the messages that a killed attempt has prepared.
         claims.give_back(but=begun)
+        marker, copies = claims.backed_out(begun), list[bytes]()
         reader = Reader(group.deployment(), group.name)
         try:
             reader.note_read(group.name, units[0].xid)
-            slices = chain.from_iterable(reader.read_unit(unit.place, unit.id) for unit in units)
-            rows = batches(slices, to_arrow_schema(QUEUE, timezone="UTC"))
-            marker = claims.backed_out(begun)
-            copies = sink.prepare(rows, marker, f"{prefix_of(stream)}{secrets.token_hex(8)}")
+            for (target, structure), there in by_target.items():
+                sink = Sink(settings, target, at if structure.startswith("@") else qmgr, sets_context=True)
+                slices = chain.from_iterable(reader.read_unit(unit.place, unit.id) for unit in there)
+                rows = batches(slices, to_arrow_schema(QUEUE, timezone="UTC"))
+                copies += sink.prepare(rows, marker, f"{prefix_of(stream)}{secrets.token_hex(8)}").xids
         finally:
             reader.close()
-        sink.commit(marker, [*xids_of(stream, begun), *copies.xids])
-        return sum(unit.messages for unit in units), target
+        sink.commit(marker, [*xids_of(stream, begun), *copies])
+        return sum(unit.messages for unit in units), ", ".join(sorted({target for target, _ in by_target}))
     finally:
         claims.let_go()
+
+
+def _backout_queue(group: Group, place: QueuePart) -> str:
+    """BOQNAME of the queue there. Raises PipelineError: it has none."""
+    target = queue_at(group, place).backout_requeue_q_name
+    if not target:
+        raise PipelineError(f"queue {place.queue}: has no BOQNAME: give --target QUEUE, or ALTER the queue")
+    return target

@@ -9,9 +9,9 @@ from typing import Final
 
 from igq.pipeline.errors import PipelineError
 
-#: The packages and modules that a driver and workers of Spark use.
+#: The packages that a driver and workers of Spark use, and the modules by which Spark finds the formats.
 _PACKAGES: Final = ("igq", "sharedq")
-_MODULES: Final = ("pyspark_igq.py", "pyspark_igq_journal.py")
+_MODULES: Final = "pyspark_igq*.py"
 #: Of each file, whatever the time: the same sources give the same archive.
 _AT: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -40,4 +40,4 @@ def _files(root: Path) -> Iterator[Path]:
         for path in sorted((root / package).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path
-    yield from (root / name for name in _MODULES)
+    yield from sorted(root.glob(_MODULES))

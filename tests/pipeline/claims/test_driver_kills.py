@@ -18,10 +18,11 @@ from pathlib import Path
 
 import pytest
 
+from sharedq import MessageHandle
 from tests.pipeline.dying_source import BACKGROUND_STEPS, DRIVER_STEPS
 from tests.pipeline.plain_driver import PLAIN_STEPS
 from tests.pipeline.streams import Watch, in_doubt, open_orders
-from tests.support.groups import LMIG, MIG, browse_all, put_member
+from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until
 
@@ -30,16 +31,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
 END_S = 300
 OPTIONS = {"queue": "ORDERS", "qmgr": "QM1", "stream": "plain", "maxMessagesPerTrigger": "75", "rowsPerPartition": "20"}
 WHOLE = {"wholeGroups": "true"}
+#: Half of the messages are on each queue; each has properties, and a selector looks at one of these.
+SEVERAL = {"queues": "ORDERS,MORE", "selector": "number >= 0 OR number IS NULL", "properties": "true"}
 #: The steps of the sink are not among them.
 STEPS = (*(step for step in DRIVER_STEPS if not step.startswith("committ")), *BACKGROUND_STEPS, *PLAIN_STEPS)
 GROUPS = 600
 
 
-@pytest.fixture(params=[{}, WHOLE], ids=["messages", "groups"])
+@pytest.fixture(params=[{}, WHOLE, SEVERAL], ids=["messages", "groups", "several queues"])
 def options(request: pytest.FixtureRequest) -> dict[str, str]:
     """Options of the source."""
     more: dict[str, str] = request.param
-    return OPTIONS | more
+    return {name: value for name, value in (OPTIONS | more).items() if not (name == "queue" and "queues" in more)}
 
 
 @pytest.fixture
@@ -53,13 +56,17 @@ def managers(group: TestGroup) -> Iterator[str]:
 def bodies(group: TestGroup, options: dict[str, str]) -> list[str]:
     """Everything on the queue: single messages, or groups of one to nine."""
     queue, chance = open_orders(group), random.Random(7)
+    group.define_shared("MORE")
+    more = group.connect().open("MORE", BOTH) if "queues" in options else queue
     found = [message.decode() for message in browse_all(queue)]
     for name in range(GROUPS if "wholeGroups" in options else 5 * GROUPS):
         size = chance.randint(1, 9) if "wholeGroups" in options else 1
         for number in range(1, size + 1):
             found.append(f"{name} {number} of {size}")
             if size == 1:
-                queue.put(found[-1].encode())
+                handle = MessageHandle()
+                handle.set("number", name)
+                (more if name % 2 else queue).put(found[-1].encode(), properties=handle if more is not queue else None)
             else:
                 put_member(queue, b"%d" % name, number, found[-1].encode(), LMIG if number == size else MIG)
     return found

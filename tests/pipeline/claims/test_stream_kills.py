@@ -16,7 +16,9 @@ import pytest
 from pyarrow import parquet
 
 from igq.pipeline.audit.verdict import FAULTS
+from sharedq import MessageHandle
 from sharedq.api import Queue
+from sharedq.mqi.constants import GetOption
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.claims.test_driver_kills import check_groups
 from tests.pipeline.dying_source import EXECUTOR_STEPS, PARQUET_STEPS
@@ -43,7 +45,12 @@ SURVIVED_STEPS = (
     *((step, 3.0) for step in ("claimed", "ending late", "finished")),
     *((step, 60.0) for step in ("committing", "committed", "writing", "prepared")),
 )
-WHOLE = {"wholeGroups": "true"}
+WHOLE = {"queue": "ORDERS", "wholeGroups": "true"}
+#: Two queues are read; each row goes to the copy of its queue, with its properties.
+SEVERAL = {"queues": "ORDERS,STOCK", "properties": "true"}
+NAMED = ["concat('COPY.', queue) AS queue", "data", "format", "properties", "properties_json"]
+#: At which a kill may divide a batch among queues.
+SEVERAL_STEPS = ("claimed", "committing", "committed", "writing", "prepared")
 #: At which a kill may divide a group: a part of it is written, or prepared, or is being committed.
 WHOLE_STEPS = ("committing", "writing", "prepared")
 GROUPS = 200
@@ -143,6 +150,41 @@ def test_whole_groups_stay_whole_after_any_kill_of_a_query(group: TestGroup, tmp
     assert (browse_all(orders), in_doubt(group), sorted(browse_all(copy))) == ([], 0, sorted(everything))
 
 
+def test_several_queues_and_their_copies_lose_and_double_nothing(group: TestGroup, tmp_path: Path) -> None:
+    """Each message is on the copy of its own queue, once, with its properties."""
+    open_orders(group).get_many(100)
+    names = ("ORDERS", "STOCK")
+    group.define_structure("APPL2")
+    for name in ("STOCK", "COPY.ORDERS"):
+        group.define_shared(name, "APPL2")
+    group.define_shared("COPY.STOCK")
+    connection = group.connect()
+    queues = {name: connection.open(name, BOTH) for name in (*names, "COPY.ORDERS", "COPY.STOCK")}
+    for number in range(600):
+        handle = MessageHandle()
+        handle.set("number", number)
+        queues[names[number % 2]].put(b"%s %d" % (names[number % 2].encode(), number), properties=handle)
+
+    for step in SEVERAL_STEPS:
+        with Watch(group):
+            query = start_program(group, tmp_path, die=step, victim="all", options=SEVERAL, columns=NAMED)
+            assert end_of(query) == -signal.SIGKILL, step
+        assert (tmp_path / step).exists()
+    with Watch(group):
+        assert end_of(start_program(group, tmp_path, options=SEVERAL, columns=NAMED)) == 0
+        until(lambda: not others(group), "what they left is resolved", END_S)
+
+    for at, name in enumerate(names):
+        assert browse_all(queues[name]) == []
+        handle, found = MessageHandle(), list[tuple[bytes, object]]()
+        for _ in range(300):
+            message = queues[f"COPY.{name}"].get(GetOption.PROPERTIES_IN_HANDLE, properties=handle)
+            found.append((message.body, handle.get("number")))
+        assert sorted(found) == sorted((b"%s %d" % (name.encode(), n), n) for n in range(at, 600, 2))
+        assert browse_all(queues[f"COPY.{name}"]) == []
+    assert in_doubt(group) == 0
+
+
 def test_executors_killed_at_every_step_are_no_matter(group: TestGroup, orders: Queue, tmp_path: Path) -> None:
     """Spark tries the task again, without any restart."""
     with Watch(group):
@@ -238,6 +280,7 @@ def start_program(
     master: str = "local[2]",
     options: dict[str, str] | None = None,
     files: Path | None = None,
+    columns: list[str] | None = None,
 ) -> subprocess.Popen[bytes]:
     program = Path(__file__).parents[1] / "stream_program.py"
     told: dict[str, object] = {
@@ -246,7 +289,7 @@ def start_program(
         "data_dir": str(directory),
     }
     told |= {"checkpoint": str(directory / "checkpoint"), "batch": str(BATCH)}
-    told |= {"die": die, "victim": victim, "master": master, "options": options or {}}
+    told |= {"die": die, "victim": victim, "master": master, "options": options, "columns": columns}
     told |= {"files": str(files or "")}
     told |= {"outlive": "" if outlive is None else str(outlive)}
     environment = os.environ | {"PYTHONPATH": str(ROOT), "IGQ_LEASE_MS": "600000"}

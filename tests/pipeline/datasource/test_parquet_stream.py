@@ -14,7 +14,7 @@ from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.parquet.sink import Files, ParquetStreamWriter
 from igq.pipeline.datasource.parquet.source import ParquetSource
 from igq.pipeline.datasource.parquet.stream import PARQUET_OPTIONS, ParquetStreamReader
-from igq.pipeline.datasource.queue.source import chosen
+from igq.pipeline.datasource.queue.layout import chosen
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.schemas import PARQUET_FILES
 from sharedq.calls.unit.in_doubt import prepared_units
@@ -26,7 +26,9 @@ from tests.support.members import TestGroup
 def reader_of(group: TestGroup, table: Path | str, **more: str) -> ParquetStreamReader:
     told = {"url": str(group.settings.redis_url), "group": group.group.name, "qmgr": "QM1", "queue": "ORDERS"}
     told |= {"stream": "lake", "rowsPerPartition": "5", "path": str(table), **more}
-    return ParquetStreamReader(chosen(told.get("columns", "")), SourceOptions(told, PARQUET_OPTIONS))
+    return ParquetStreamReader(
+        chosen(told.get("columns", ""), told.get("properties", "")), SourceOptions(told, PARQUET_OPTIONS)
+    )
 
 
 def written(reader: ParquetStreamReader) -> list[str]:

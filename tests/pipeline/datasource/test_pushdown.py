@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql.datasource import (
+    EqualNullSafe,
     EqualTo,
     Filter,
     GreaterThan,
@@ -34,7 +35,9 @@ def at(ms: int, micros: int = 0) -> datetime:
     [
         (EqualTo(("correl_id",), ID), ReadFilter(correl_id=ID)),
         (EqualTo(("group_id",), bytearray(ID)), ReadFilter(group_id=ID)),
+        (EqualNullSafe(("group_id",), ID), ReadFilter(group_id=ID)),
         (EqualTo(PRIORITY, 5), ReadFilter(priority_min=5, priority_max=5)),
+        (EqualNullSafe(PRIORITY, 5), ReadFilter(priority_min=5, priority_max=5)),
         (GreaterThan(PRIORITY, 5), ReadFilter(priority_min=6)),
         (GreaterThanOrEqual(PRIORITY, -3), ReadFilter()),
         (LessThan(PRIORITY, 5), ReadFilter(priority_max=4)),
@@ -89,6 +92,7 @@ def test_several_filters_narrow_each_other() -> None:
     [
         EqualTo(("correl_id",), b"short"),
         EqualTo(("correl_id",), None),
+        EqualNullSafe(("correl_id",), None),
         EqualTo(("format",), "MQSTR"),
         In(("msg_id",), (ID, OTHER)),
         IsNotNull(PRIORITY),

@@ -357,14 +357,21 @@ def test_a_query_that_is_stopped_keeps_its_batch_and_nothing_else(
     assert browse_all(orders) == EVERYTHING[5:]
 
 
-def test_the_progress_says_how_many_messages_wait(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
+def test_the_progress_says_how_many_messages_wait_and_how_long(
+    group: TestGroup, orders: Queue, drivers: Drivers
+) -> None:
     reader = drivers.start()
     start = reader.initialOffset()
-    assert reader.reportLatestOffset() == {"depth": 12}
+    told = reader.reportLatestOffset()
+    assert told is not None
+    assert (told["depth"], list(told["oldest_s"])) == (12, ["ORDERS"])
+    assert 0 <= told["oldest_s"]["ORDERS"] < 600
     end = reader.latestOffset(start, ReadMaxRows(100))
     assert reader.reportLatestOffset() == {"depth": 0}
     assert len(bodies(reader, start, end)) == 12
     orders.put(b"later", MQMD())
-    assert reader.reportLatestOffset() == {"depth": 1}
+    told = reader.reportLatestOffset()
+    assert told is not None
+    assert told["depth"] == 1
     group.repository("QM1").alter("QLOCAL", "ORDERS", {"get": "DISABLED"})
     assert reader.reportLatestOffset() is None

@@ -126,9 +126,14 @@ def test_the_progress_shows_the_skew(group: TestGroup, drivers: Drivers) -> None
     reader = start(drivers)
     at = reader.initialOffset()
     depths = dict(zip(PARTS, (1, 30, 0), strict=True))
-    assert reader.reportLatestOffset() == {"depth": 31, "queues": depths}
+    told = reader.reportLatestOffset()
+    assert told is not None
+    ages = told.pop("oldest_s")
+    assert told == {"depth": 31, "min": 0, "avg": 10.3, "max": 30, "queues": depths}
+    assert sorted(ages) == ["PART.1", "PART.2"]
     reader.latestOffset(at, ReadMaxRows(100))
-    assert reader.reportLatestOffset() == {"depth": 0, "queues": dict.fromkeys(PARTS, 0)}
+    none = dict.fromkeys(PARTS, 0)
+    assert reader.reportLatestOffset() == {"depth": 0, "min": 0, "avg": 0.0, "max": 0, "queues": none}
 
 
 def test_a_query_of_one_batch_takes_all_that_there_is(group: TestGroup, drivers: Drivers) -> None:

@@ -36,14 +36,14 @@ class ParquetSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         from igq.pipeline.datasource.parquet.stream import PARQUET_OPTIONS, ParquetStreamReader
-        from igq.pipeline.datasource.queue.source import chosen
+        from igq.pipeline.datasource.queue.layout import chosen
         from igq.pipeline.datasource.refusals import made_or_refused
 
         def make() -> DataSourceStreamReader:
             if schema.fieldNames() != PARQUET_FILES.fieldNames():
                 raise PipelineError("schema: igq.parquet has its own; the option columns chooses those of the files")
             options = SourceOptions(dict(self.options), PARQUET_OPTIONS)
-            return ParquetStreamReader(chosen(options.text("columns")), options)
+            return ParquetStreamReader(chosen(options.text("columns"), options.text("properties")), options)
 
         return made_or_refused(make)
 

@@ -8,16 +8,17 @@ there) are decoded once for all messages with the same tail, which are most mess
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from igq.pipeline.datasource.queue.properties import as_json, as_texts
 from sharedq.messages.record import (
     RECORD_CORREL_ID,
     RECORD_DESTINATION,
@@ -29,9 +30,15 @@ from sharedq.messages.record import (
     decode_tail,
     put_date_and_time,
 )
+from sharedq.mqi.constants import Format
 from sharedq.mqi.limits import MAX_EXPIRY, MAX_PRIORITY, NULL_ID, UNLIMITED_EXPIRY
+from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import queue_of
+from sharedq.properties.headers import separated
 from sharedq.reading.queue import Slice
+
+if TYPE_CHECKING:
+    from sharedq.properties.folders import Property
 
 Numbers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -47,18 +54,28 @@ _MARKS: Final = re.compile(rb"\.\d+|x")
 
 
 class Columns:
-    """The columns of some slices. The slices have the same place and are not empty."""
+    """The columns of some slices. The slices have the same place and are not empty.
 
-    def __init__(self, slices: Sequence[Slice]) -> None:
-        self._slices = slices
+    Args:
+        takes_properties: message properties are columns of their own, and leave the data. The records must be whole.
+    """
+
+    def __init__(self, slices: Sequence[Slice], *, takes_properties: bool = False) -> None:
+        self._slices, self._takes_properties = slices, takes_properties
         self._place = slices[0].place
         self._records = list(chain.from_iterable(each.records for each in slices))
         self._count = len(self._records)
 
     def column(self, name: str) -> pa.Array:
-        """The column *name* of ``igq.pipeline.schemas.QUEUE``."""
+        """The column *name* of ``igq.pipeline.schemas.QUEUE_AND_PROPERTIES``."""
         own = _OWN.get(name)
-        return own(self) if own else self._of_tail(name)
+        found = own(self) if own else self._of_tail(name)
+        if name not in _BESIDE_PROPERTIES or not self._apart:
+            return found
+        values = found.to_pylist()
+        for row, message in self._apart.items():
+            values[row] = _BESIDE_PROPERTIES[name](message)
+        return pa.array(values, found.type)
 
     # -- records -----------------------------------------------------------------------------------------------------
 
@@ -277,7 +294,49 @@ class Columns:
         parts = zip(self._records, self._head_lengths.tolist(), strict=True)
         return pa.array([record[head:] for record, head in parts], pa.binary())
 
+    # -- properties --------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _apart(self) -> dict[int, _Apart]:
+        """The messages that may have properties, by row, without these. Most messages have no MQRFH2."""
+        if not self._takes_properties:
+            return {}
+        formats = [each.rstrip(b" \0") == Format.RF_HEADER_2 for each in self._tail_values("format")]
+        rows = np.flatnonzero(np.array(formats)[self._tail_codes])
+        at = [1 + TAIL_FIELDS.index(name) for name in ("encoding", "coded_char_set_id", "format")]
+        found: dict[int, _Apart] = {}
+        for row in rows.tolist():
+            values = self._decoded_tails[self._tail_codes[row]]
+            encoding, ccsid, name = (values[each] for each in at)
+            md = MQMD(encoding=encoding, coded_char_set_id=ccsid, format=name)
+            properties, data = separated(md, self._records[row][self._head_lengths[row] :])
+            found[row] = _Apart(md, properties, data)
+        return found
+
+    def _properties(self, shown: Callable[[Iterable[Property]], Any], kind: pa.DataType) -> pa.Array:
+        none = shown(())
+        values = [none] * self._count
+        for row, message in self._apart.items():
+            values[row] = shown(message.properties)
+        return pa.array(values, kind)
+
+
+class _Apart(NamedTuple):
+    """A message without its properties: the fields that describe its data, the properties, the data."""
+
+    md: MQMD
+    properties: list[Property]
+    data: bytes
+
+
+#: Columns about the data: what they are when properties have left the message.
+_BESIDE_PROPERTIES: Final[dict[str, Callable[[_Apart], Any]]] = {
+    "data": lambda message: message.data,
+    "length": lambda message: len(message.data),
+    "format": lambda message: message.md.format.rstrip(b" \0").decode("latin-1"),
+    "encoding": lambda message: message.md.encoding,
+    "coded_char_set_id": lambda message: message.md.coded_char_set_id,
+}
 _OWN: Final[dict[str, Callable[[Columns], pa.Array]]] = {
     "queue": Columns._queues,
     "structure": Columns._structures,
@@ -300,6 +359,8 @@ _OWN: Final[dict[str, Callable[[Columns], pa.Array]]] = {
     "destination": Columns._destinations,
     "length": Columns._lengths,
     "data": Columns._data,
+    "properties": lambda columns: columns._properties(as_texts, pa.map_(pa.string(), pa.string())),
+    "properties_json": lambda columns: columns._properties(as_json, pa.string()),
 }
 
 

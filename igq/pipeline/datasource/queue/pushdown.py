@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from pyspark.sql.datasource import (
+    EqualNullSafe,
     EqualTo,
     Filter,
     GreaterThan,
@@ -22,14 +23,19 @@ from sharedq.reading.queue import ALL, ReadFilter
 __all__ = ["Filter", "push"]
 
 _IDENTIFIERS = ("msg_id", "correl_id", "group_id")
+#: With a value that is no null both are true of the same rows.
+_EQUAL = (EqualTo, EqualNullSafe)
 
 
-def push(filters: Iterable[Filter]) -> tuple[ReadFilter, list[Filter]]:
+def push(filters: Iterable[Filter], wanted: ReadFilter = ALL) -> tuple[ReadFilter, list[Filter]]:
     """The request to the server, and the filters that Spark must still apply to the rows that it returns.
 
     All of *filters* must hold. A filter is left to Spark if the server cannot apply it, or may return too much for it.
+
+    Args:
+        wanted: the request without them.
     """
-    wanted, left = ALL, []
+    left = []
     for each in filters:
         narrowed = _narrowed(wanted, each)
         wanted = narrowed or wanted
@@ -69,7 +75,7 @@ def _narrowed(wanted: ReadFilter, each: Filter) -> ReadFilter | None:
 
 def _with_identifier(wanted: ReadFilter, each: Filter, column: str, value: Any) -> ReadFilter | None:
     # The server takes one identifier of each kind. A second one is left to Spark.
-    is_one = isinstance(each, EqualTo) and isinstance(value, bytes | bytearray) and len(value) == len(NULL_ID)
+    is_one = isinstance(each, _EQUAL) and isinstance(value, bytes | bytearray) and len(value) == len(NULL_ID)
     if not is_one or getattr(wanted, column):
         return None
     identifier = bytes(value)
@@ -94,7 +100,7 @@ def _with_put_time(wanted: ReadFilter, each: Filter, value: datetime) -> ReadFil
     # The column has whole milliseconds; the value may have microseconds.
     whole_s, micros = int(value.replace(microsecond=0).timestamp()), value.microsecond
     floor_ms, rest = whole_s * 1000 + micros // 1000, micros % 1000
-    if isinstance(each, EqualTo) and rest:
+    if isinstance(each, _EQUAL) and rest:
         return None
     bounds = _bounds(each, floor_ms + (rest > 0), floor_ms, above=floor_ms + 1, below=floor_ms - (not rest))
     if bounds is None:
@@ -115,7 +121,7 @@ def _bounds(
         above, below: the first value above the operand, and the last below it; default: the next whole numbers.
     """
     match each:
-        case EqualTo():
+        case EqualTo() | EqualNullSafe():
             return least, most
         case GreaterThanOrEqual():
             return least, None

@@ -1,10 +1,15 @@
-"""Rows as messages: columns override fields of the descriptor, ``data`` is the body."""
+"""Rows as messages: columns override fields of the descriptor, ``data`` is the body, ``properties`` are properties.
+
+The columns ``queue`` and ``qmgr`` name the queue of a row. In a table of messages that were read (it has the column
+``message_id``) ``queue`` is the queue that a message was on. It counts there only without the option ``queue``.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import astuple
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +19,15 @@ from pyspark.sql.types import (
     DataType,
     IntegerType,
     LongType,
+    MapType,
     ShortType,
     StringType,
     StructType,
 )
 
+from igq.pipeline.datasource.queue.properties import TEXTS, TYPED, with_properties
 from igq.pipeline.errors import PipelineError
-from igq.pipeline.schemas import QUEUE
+from igq.pipeline.schemas import QUEUE_AND_PROPERTIES
 from sharedq.messages.context import default_appl_name, fill_in_context
 from sharedq.messages.record import put_date_and_time
 from sharedq.mqi.limits import NULL_ID
@@ -29,8 +36,10 @@ from sharedq.mqi.structures import MQMD
 #: Columns that describe a message's place or its state on the queue. They are not put.
 NOT_PUT = (
     *("queue", "structure", "position", "message_id", "backout_count", "put_at", "destination", "length"),
-    "data",
+    *("qmgr", "properties", "properties_json", "data"),
 )
+#: Columns that are not of the descriptor, and count.
+_BESIDE = ("queue", "qmgr", "properties", "properties_json", "data")
 #: Columns that need SET_ALL_CONTEXT.
 CONTEXT = (
     *("user_identifier", "accounting_token", "appl_identity_data", "appl_origin_data"),
@@ -41,6 +50,8 @@ _WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
 _TEXT_OR_BYTES = (StringType, BinaryType)
 
 Message = tuple[MQMD, bytes]
+#: The name of a queue, and of its manager if that is not the one connected to.
+Target = tuple[str, str]
 
 
 def check_columns(schema: StructType) -> None:
@@ -49,13 +60,13 @@ def check_columns(schema: StructType) -> None:
     Raises:
         PipelineError: ``data`` is missing, a column is none of the queue's table, or has a type that does not fit.
     """
-    types = {field.name: field.dataType for field in QUEUE.fields}
+    types = {field.name: field.dataType for field in QUEUE_AND_PROPERTIES.fields} | {"qmgr": StringType()}
     if "data" not in schema.fieldNames():
         raise PipelineError("there is no column data: it is the body of the message")
     for field in schema.fields:
         if field.name not in types:
             raise PipelineError(f"there is no column {field.name} in a descriptor; allowed: {', '.join(types)}")
-        if not _fits(field.dataType, types[field.name]) and (field.name not in NOT_PUT or field.name == "data"):
+        if not _fits(field.dataType, types[field.name]) and (field.name not in NOT_PUT or field.name in _BESIDE):
             expected = types[field.name].simpleString()
             raise PipelineError(f"column {field.name} is {field.dataType.simpleString()}, must be {expected}")
 
@@ -65,11 +76,35 @@ def has_context(schema: StructType) -> bool:
     return any(name in CONTEXT for name in schema.fieldNames())
 
 
+def names_queues(columns: Collection[str], queue: str) -> bool:
+    """Whether the column ``queue`` says where a row goes. *queue*: the option."""
+    return "queue" in columns and not (queue and "message_id" in columns)
+
+
+def targets(batch: pa.RecordBatch, queue: str) -> Iterable[Target]:
+    """The queue of each row of an Arrow batch. A null means *queue*, or the manager that is connected to.
+
+    Raises:
+        PipelineError: a row names no queue, and *queue* is empty.
+    """
+    names = batch.schema.names
+    has_queues = names_queues(names, queue)
+    if not (has_queues or "qmgr" in names):
+        return repeat((queue, ""))
+    none = [None] * batch.num_rows
+    queues = batch.column("queue").to_pylist() if has_queues else none
+    managers = batch.column("qmgr").to_pylist() if "qmgr" in names else none
+    if not queue and None in queues:
+        raise PipelineError("queue is null in a row, and the option queue is missing")
+    return [(name or queue, manager or "") for name, manager in zip(queues, managers, strict=True)]
+
+
 def messages(batch: pa.RecordBatch) -> Iterator[Message]:
     """The messages of an Arrow batch. A null leaves MQPUT's default in its field.
 
     Raises:
         PipelineError: a value does not fit its field.
+        MQIError: 2442 no property may have a name, ...
     """
     if not batch.num_rows:
         return
@@ -87,6 +122,7 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
         elif column[0] is not None:
             setattr(common, name, column[0])
     values = astuple(common)
+    texts, typed = (batch.column(name).to_pylist() if name in batch.schema.names else None for name in (TEXTS, TYPED))
     for row, body in enumerate(batch.column("data").to_pylist()):
         md = MQMD(*values)
         for name, column in differing:
@@ -94,7 +130,11 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
                 setattr(md, name, column[row])
         if body is None:
             raise PipelineError("data is null in a row; give an empty string for an empty body")
-        yield md, body.encode() if isinstance(body, str) else body
+        data = body.encode() if isinstance(body, str) else body
+        if texts is None and typed is None:
+            yield md, data
+        else:
+            yield with_properties(md, data, texts and texts[row], typed and typed[row])
 
 
 def _fits(given: DataType, wanted: DataType) -> bool:
@@ -102,6 +142,10 @@ def _fits(given: DataType, wanted: DataType) -> bool:
         return isinstance(given, _WHOLE_NUMBERS)
     if isinstance(wanted, BinaryType):
         return isinstance(given, _TEXT_OR_BYTES)
+    if isinstance(wanted, MapType):
+        if not isinstance(given, MapType):
+            return False
+        return isinstance(given.keyType, StringType) and isinstance(given.valueType, StringType)
     return type(given) is type(wanted)
 
 

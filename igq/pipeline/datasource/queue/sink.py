@@ -4,7 +4,7 @@ Each task puts messages in units of work and prepares these. The driver commits 
 or backs them out. It also backs out units that are not wanted: those of a task that was repeated, or of a job that
 ended. After the decision no unit can be prepared: see ``sharedq.calls.unit.in_doubt``. The batch of a streaming query
 is decided under the query's id, the queue and its own number, so a batch that Spark repeats after a crash changes
-nothing.
+nothing. Rows may go to several queues, in the same units of work.
 
 If Redis or the manager is away for a while, a unit of work is put again over a new connection. The one that was lost
 goes back, or if it was prepared unheard, it is backed out with all else that is not wanted.
@@ -29,7 +29,15 @@ from igq.pipeline.claims.members import connect_to
 from igq.pipeline.claims.release import end_everywhere
 from igq.pipeline.claims.write_jobs import SINK_PREFIX, next_run, run_batch, runs_of
 from igq.pipeline.datasource.options import SourceOptions
-from igq.pipeline.datasource.queue.rows import check_columns, has_context, messages
+from igq.pipeline.datasource.queue.rows import (
+    Message,
+    Target,
+    check_columns,
+    has_context,
+    messages,
+    names_queues,
+    targets,
+)
 from igq.pipeline.datasource.worker import settle
 from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection, group_for
@@ -37,7 +45,6 @@ from sharedq.calls.unit.in_doubt import TOGETHER_MAX, Batch, latest_batch
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.structures import MQMD
 from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.redis.outage import OUTAGE_S, ride_out
 from sharedq.settings.values import Settings
@@ -51,6 +58,8 @@ UNIT_MESSAGES = 100_000
 #: Messages encoded at a time.
 _PUT_MESSAGES = 1_000
 _JOB_ID_MAX = 40
+#: Queues that a task has open, at most. MAXHANDS is 256 by default.
+_OPEN_MAX = 200
 
 #: Asynchronous puts: nobody needs the identifiers, and the preparation of the unit of work reports a failed put.
 _OPTIONS = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
@@ -72,6 +81,7 @@ class Sink:
     """A queue to put on, for all tasks and the driver of a job.
 
     Attributes:
+        queue: that of rows whose column ``queue`` names none; "" if all rows name one.
         qmgr: the managers that they may connect to, separated by commas; "" for any of the group.
         outage_s: the seconds for which Redis or these managers may be away.
     """
@@ -88,13 +98,16 @@ class Sink:
         if overwrite:
             raise PipelineError('messages can only be added to a queue: mode("append")')
         check_columns(schema)
-        queue, qmgr = options.required("queue", "the name of the queue to put on"), options.managers()
+        queue, qmgr = options.text("queue"), options.managers()
+        if not (queue or names_queues(schema.fieldNames(), queue)):
+            options.required("queue", "the name of the queue to put on; or give each row one, in a column queue")
         return cls(options.settings(), queue, qmgr, has_context(schema), options.outage_s())
 
     def check(self) -> None:
         """Check that messages can be put. Raises MQIError: the queue cannot be opened, or no manager is running."""
         with self.connect() as connection:
-            connection.open(self.queue, self.open_options).close()
+            if self.queue:
+                connection.open(self.queue, self.open_options).close()
 
     def connect(self) -> QueueManagerConnection:
         """A connection to one of the managers. Raises MQIError: 2059 none is running, ..."""
@@ -102,7 +115,7 @@ class Sink:
 
     def ride_out(self, step: Callable[[], _T]) -> _T:
         """Do a step that may be repeated, and repeat it while Redis or the managers are away."""
-        return ride_out(self.outage_s, step, what=f"sink {self.queue}")
+        return ride_out(self.outage_s, step, what=f"sink {self.told}")
 
     def prepare(self, batches: Iterable[pa.RecordBatch], batch: Batch, name: str) -> Prepared:
         """Put the rows in units of work and prepare those, under external ids that begin with *name*.
@@ -114,7 +127,12 @@ class Sink:
         settle()
         with _Puts(self, batch, name) as puts:
             per_unit = self.ride_out(puts.unit_size)
-            for unit in _parts(chain.from_iterable(map(messages, batches)), per_unit):
+            rows = chain.from_iterable(
+                # Without a column of queues there is no end to the targets.
+                zip(targets(each, self.queue), messages(each), strict=False)
+                for each in batches
+            )
+            for unit in _parts(rows, per_unit):
                 # Check it now, before all messages are put.
                 self.check_number(len(puts.xids) + 1)
                 puts.put(unit)
@@ -164,6 +182,11 @@ class Sink:
         return self.ride_out(once)
 
     @property
+    def told(self) -> str:
+        """Its queues, as messages tell them."""
+        return self.queue or "the queues of its rows"
+
+    @property
     def open_options(self) -> int:
         """The options that the queue is opened with."""
         return int(OpenOption.OUTPUT | (OpenOption.SET_ALL_CONTEXT if self.sets_context else 0))
@@ -180,23 +203,23 @@ class _Puts:
         self._sink, self._batch, self._name = sink, batch, name
         self._options = _CONTEXT_OPTIONS if sink.sets_context else _OPTIONS
         self._connection: QueueManagerConnection | None = None
-        self._queue: Queue | None = None
+        self._queues: dict[Target, Queue] = {}
         self._tries = 0
         self.xids: list[bytes] = []
 
     def unit_size(self) -> int:
-        """The messages of a unit of work, at most. Raises MQIError: the queue cannot be opened, ..."""
+        """The messages of a unit of work, at most. Raises MQIError: 2059 no manager is running, ..."""
         return min(UNIT_MESSAGES, self._open().connection.max_uncommitted)
 
-    def put(self, unit: Sequence[tuple[MQMD, bytes]]) -> None:
+    def put(self, unit: Sequence[tuple[Target, Message]]) -> None:
         """Put and prepare one unit of work."""
-        ride_out(self._sink.outage_s, lambda: self._put(unit), self._break_off, what=f"sink {self._sink.queue}")
+        ride_out(self._sink.outage_s, lambda: self._put(unit), self._break_off, what=f"sink {self._sink.told}")
 
-    def _put(self, unit: Sequence[tuple[MQMD, bytes]]) -> None:
+    def _put(self, unit: Sequence[tuple[Target, Message]]) -> None:
         connection = self._open()
-        assert self._queue is not None
         for some in _parts(unit, _PUT_MESSAGES):
-            self._queue.put_many(some, options=self._options)
+            for target, found in _by_target(some).items():
+                self._queue(connection, target).put_many(found, options=self._options)
         # An earlier attempt may have prepared the unit of work without an answer, so this one has another id.
         xid = f"{self._name}/{len(self.xids)}.{self._tries}".encode()
         self._tries += 1
@@ -217,11 +240,18 @@ class _Puts:
 
     def _open(self) -> QueueManagerConnection:
         if self._connection is None or self._connection.connection.is_ended:
-            self._queue = None
+            self._queues.clear()
             self._connection = self._sink.connect()
-        if self._queue is None:
-            self._queue = self._connection.open(self._sink.queue, self._sink.open_options)
         return self._connection
+
+    def _queue(self, connection: QueueManagerConnection, target: Target) -> Queue:
+        """The open queue of a target. Raises MQIError: it cannot be opened."""
+        if target not in self._queues:
+            if len(self._queues) >= _OPEN_MAX:
+                self._queues.pop(next(iter(self._queues))).close()
+            name, qmgr = target
+            self._queues[target] = connection.open(name, self._sink.open_options, qmgr_name=qmgr)
+        return self._queues[target]
 
     def __enter__(self) -> _Puts:
         return self
@@ -261,7 +291,7 @@ class QueueWriter(DataSourceArrowWriter):
         group = group_for(self._sink.settings)
         self._is_done = bool(job) and latest_batch(group, self._job.series) is not None
         if self._is_done:
-            log.warning("job_done_before", jobId=job, queue=self._sink.queue, put="nothing")
+            log.warning("job_done_before", jobId=job, queue=self._sink.told, put="nothing")
         elif job:
             # End an earlier run, which may have been killed. If it still runs, it can prepare and commit nothing more.
             ended = next_run(group, self._run.series)
@@ -300,7 +330,7 @@ class QueueWriter(DataSourceArrowWriter):
     def _released(self) -> PipelineError:
         return PipelineError(
             f"{self._name.removeprefix(SINK_PREFIX).strip('/')}: the job was ended while it ran (by igq pipeline"
-            f" release or another run of it), so nothing of it is on {self._sink.queue}; run it again"
+            f" release or another run of it), so nothing of it is on {self._sink.told}; run it again"
         )
 
     def _end(self) -> None:
@@ -343,7 +373,7 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
             latest = latest_batch(group, f"query/{query}")
         if latest is not None and latest > batch.number:
             raise PipelineError(
-                f"query {query}: its batch {latest} is on {self._sink.queue} already, and this is batch {batch.number}:"
+                f"query {query}: its batch {latest} is on {self._sink.told} already, and this is batch {batch.number}:"
                 " the checkpoint is an older copy. Take the latest one; or begin anew with a new checkpoint, and expect"
                 f" the rows of batches {batch.number} to {latest} twice if the source still has them"
             )
@@ -361,7 +391,11 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
 
 
 def series_of(query: str, queue: str) -> str:
-    """The series of batches that a streaming query writes to a queue. A copied checkpoint may write to another one."""
+    """The series of batches that a streaming query writes to a queue. A copied checkpoint may write to another one.
+
+    Args:
+        queue: "" if the rows name their queues.
+    """
     return f"query/{query}/{queue}"
 
 
@@ -383,6 +417,14 @@ def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:
 def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[Batch]:
     """The batch of the tasks; empty if no task has answered."""
     return {each.batch for each in found if isinstance(each, Prepared) and each.batch.number == number}
+
+
+def _by_target(rows: Iterable[tuple[Target, Message]]) -> dict[Target, list[Message]]:
+    """The messages of each queue, in their order."""
+    found: dict[Target, list[Message]] = {}
+    for target, message in rows:
+        found.setdefault(target, []).append(message)
+    return found
 
 
 def _parts(values: Iterable[_T], size: int) -> Iterator[list[_T]]:

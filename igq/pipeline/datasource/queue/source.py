@@ -24,8 +24,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from igq.pipeline.datasource.options import SourceOptions, check_chosen
-from igq.pipeline.errors import PipelineError
-from igq.pipeline.schemas import QUEUE
+from igq.pipeline.schemas import QUEUE_AND_PROPERTIES
 
 if TYPE_CHECKING:
     from sharedq.settings.values import Settings
@@ -42,7 +41,10 @@ class QueueSource(DataSource):
         return "igq"
 
     def schema(self) -> StructType:
-        return chosen(dict(self.options).get("columns", ""))
+        from igq.pipeline.datasource.queue.layout import chosen
+
+        options = dict(self.options)
+        return chosen(options.get("columns", ""), options.get("properties", ""))
 
     # Spark starts a process for each question to a source, so each method imports only what it needs.
 
@@ -62,7 +64,7 @@ class QueueSource(DataSource):
         from igq.pipeline.datasource.refusals import made_or_refused
 
         def make() -> DataSourceStreamReader:
-            check_chosen(schema, QUEUE)
+            check_chosen(schema, QUEUE_AND_PROPERTIES)
             return QueueStreamReader(schema, SourceOptions(dict(self.options), OPTIONS))
 
         return made_or_refused(make)
@@ -70,7 +72,7 @@ class QueueSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         from igq.pipeline.datasource.queue.reader import OPTIONS, PushingQueueReader, QueueReader
 
-        check_chosen(schema, QUEUE)
+        check_chosen(schema, QUEUE_AND_PROPERTIES)
         options = SourceOptions(dict(self.options), OPTIONS)
         kind = PushingQueueReader if options.flag("pushFilters", default=_has_filters()) else QueueReader
         return kind(schema, options)
@@ -83,15 +85,6 @@ def _has_filters() -> bool:
     """
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     return _FILTERS_PROGRAM in sys.modules or getattr(main, "name", "") == _FILTERS_PROGRAM
-
-
-def chosen(columns: str) -> StructType:
-    """The columns that an option names, in the table's order. All columns if it is empty."""
-    names = [name.strip() for name in columns.split(",") if name.strip()]
-    unknown = [name for name in names if name not in QUEUE.fieldNames()]
-    if unknown:
-        raise PipelineError(f"columns: there is no {unknown[0]}; allowed: {', '.join(QUEUE.fieldNames())}")
-    return StructType([field for field in QUEUE.fields if not names or field.name in names])
 
 
 def queue_table(

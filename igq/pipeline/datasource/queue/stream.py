@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.queue.layout import Layout
+from igq.pipeline.datasource.queue.reader import rows_for
 from igq.pipeline.datasource.worker import end_in_good_order, end_undisturbed, settle
 from igq.pipeline.errors import PipelineError
 from sharedq.mqi.errors import MQIError
@@ -39,11 +40,14 @@ if TYPE_CHECKING:
     from igq.pipeline.claims.prefetch import Ahead
 
 OPTIONS = (
-    *("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups"),
-    "outage_s",
+    *("queue", "qmgr", "columns", "queues", "queuePattern", "properties", "selector", "stream"),
+    *("maxMessagesPerTrigger", "minMessagesPerTrigger", "maxTriggerDelay"),
+    *("rowsPerPartition", "minPartitions", "wholeGroups", "outage_s"),
 )
 #: The most messages in a batch, and in each of its partitions.
 MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 50_000
+#: How long a batch waits for `minMessagesPerTrigger`.
+TRIGGER_DELAY = "15m"
 _NAME_MAX = 40
 #: Seconds between two looks of an idle query whether it was released.
 _TERM_LOOK_S = 1.0
@@ -51,7 +55,7 @@ _TERM_LOOK_S = 1.0
 _T = TypeVar("_T")
 
 #: ``batch``: number of batches so far. ``claims``: those of the last batch. ``term``: that in which the query began.
-#: ``stream``: its name. ``queue``: the queue. ``owner``: the manager or group that owns the queue. ``group``.
+#: ``stream``: its name. ``queue``: the queues or their pattern. ``owner``: their manager or group. ``group``.
 Offset = dict[str, Any]
 
 
@@ -71,16 +75,29 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Claims batches on the driver and reads them in the workers."""
 
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
-        self._schema = schema
+        self._layout = Layout.of(schema, options)
         name = options.required("stream", "a name for the query, unique in the group")
         if len(name) > _NAME_MAX or not (name.isascii() and name.isprintable()) or "/" in name:
             raise PipelineError(f"stream={name}: allowed: up to {_NAME_MAX} ASCII characters, no /")
         self._limit = options.number("maxMessagesPerTrigger", MESSAGES_PER_TRIGGER)
+        self._least = options.number("minMessagesPerTrigger", 1)
+        self._delay_s = options.seconds("maxTriggerDelay", TRIGGER_DELAY)
+        if self._least > self._limit:
+            raise PipelineError(
+                f"minMessagesPerTrigger={self._least}: is more than maxMessagesPerTrigger={self._limit}"
+            )
         self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
+        self._least_partitions = options.number("minPartitions", 1)
         self._name, self._options = name, options
-        self._queue = options.required("queue", "the name of the queue to read")
-        options.required("qmgr", "the managers that messages are claimed at, or the group")
+        self._queues = options.queues()
         self._whole_groups = options.flag("wholeGroups", default=False)
+        # A wrong selection string is told here.
+        self._has_selector = options.selector() is not None
+        if self._has_selector and self._whole_groups:
+            raise PipelineError(
+                "wholeGroups and selector: allowed: one of them; a selector can be true of half a group"
+            )
+        options.required("qmgr", "the managers that messages are claimed at, or the group")
         settings = options.settings()
         self._group, self._url = settings.group, str(settings.redis_url)
         self._qmgr, self._outage_s = options.managers(), options.outage_s()
@@ -91,6 +108,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._has_begun = False
         #: The claims of the last batch, if they are off the queue and no others are there.
         self._settled: str | None = None
+        #: When the latest batch was claimed.
+        self._claimed_s = time.monotonic()
         #: The messages of each queue, if the latest step has seen that there are none.
         self._seen_empty: dict[str, int] | None = None
         self._term_seen_s = 0.0
@@ -102,7 +121,12 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from igq.pipeline.claims.claims import Claims
 
         settings = self._options.settings()
-        return Claims(settings, self._queue, self._qmgr, self._name, self._rows, self._whole_groups)
+        return Claims(
+            settings,
+            *(self._queues, self._qmgr, self._name, self._rows, self._whole_groups),
+            selector=self._options.text("selector"),
+            least_units=self._least_partitions,
+        )
 
     @cached_property
     def _ahead(self) -> Ahead:
@@ -130,9 +154,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _identity(self) -> dict[str, str]:
-        """The group, queue and stream of a query. It can continue at another manager that has the same queue."""
+        """The group, queues and stream of a query. It can continue at another manager that has the same queues."""
         owner = self._claims.owner()
-        return {"group": self._group, "stream": self._name, "queue": self._queue, "owner": owner}
+        return {"group": self._group, "stream": self._name, "queue": self._queues, "owner": owner}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         return ReadMaxRows(self._limit)
@@ -157,6 +181,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ahead = self._ahead.take(done, self._at_most(limit) or 0)
         if ahead is None:
             self._settle(done)
+            if self._waits_for_more(limit):
+                return start
         count = self._at_most(limit)
         most = self._claims.depths() if self._left is None and count is None else self._left
         if ahead is None:
@@ -169,12 +195,14 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._left is not None:
             self._left = {name: max(0, left - claimed.taken.get(name, 0)) for name, left in self._left.items()}
         is_full = count is not None and claimed.messages >= count
-        if most is None and not (is_full or self._whole_groups):
+        if most is None and not (is_full or self._whole_groups or self._has_selector):
             self._seen_empty = dict.fromkeys(claimed.taken, 0)
         if not claimed.messages:
             return start
-        # A full batch means that there are more messages. Redis has time to claim them while Spark is at work.
-        following = self._at_most(limit) if is_full else 0
+        self._claimed_s = time.monotonic()
+        # A full batch means that there are more messages. Redis has time to claim them while Spark is at work. If the
+        # next batch may have to wait for more, they stay on the queue meanwhile.
+        following = self._at_most(limit) if is_full and self._least == 1 else 0
         self._ahead.begin(claimed.name, ending, following or 0, term, self._left)
         return start | {"batch": start["batch"] + 1, "claims": claimed.name}
 
@@ -182,6 +210,13 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if limit is None or self._left is None:
             return limit
         return min(limit, sum(self._left.values()))
+
+    def _waits_for_more(self, limit: int | None) -> bool:
+        """Whether there are too few messages for the next batch. A query that ends by itself takes any number."""
+        if self._least == 1 or limit is None or self._left is not None:
+            return False
+        is_time = time.monotonic() - self._claimed_s >= self._delay_s
+        return not is_time and self._claims.depth() < self._least
 
     def _settle(self, done: str) -> None:
         """Take the messages of the last batch off the queue, and give back those that Spark has not noted."""
@@ -194,14 +229,23 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._settled = done
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
-        """The number of waiting messages, for the query's progress; of each queue of an alias with SPREAD."""
+        """The number of waiting messages and the age of the oldest, for the query's progress; of several queues each.
+
+        PySpark asks a source for no metrics.
+        """
         found, self._seen_empty = self._seen_empty, None
         try:
             depths = self._claims.depths() if found is None else found
+            ages = self._claims.oldest_s([name for name, depth in depths.items() if depth])
         except MQIError:
             # If the error lasts, the query meets it in its next step.
             return None
-        return {"depth": sum(depths.values())} | ({"queues": depths} if len(depths) > 1 else {})
+        total = sum(depths.values())
+        told: dict[str, Any] = {"depth": total}
+        if len(depths) > 1:
+            told |= {"min": min(depths.values()), "avg": round(total / len(depths), 1), "max": max(depths.values())}
+            told["queues"] = depths
+        return told | ({"oldest_s": ages} if ages else {})
 
     def _give_back(self, done: str) -> None:
         """Give back messages that a driver claimed and died before Spark noted them, or that this one cannot use."""
@@ -221,7 +265,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._hold(end)
             return self._claims.units(end["claims"])
 
-        parts = _parts(self._ride_out(claimed), self._rows)
+        units = self._ride_out(claimed)
+        messages = sum(unit.messages for unit in units)
+        parts = _parts(units, rows_for(self._least_partitions, self._rows, messages))
         return [UnitsPartition([(unit.place, unit.id) for unit in units], units[0].xid) for units in parts]
 
     def _hold(self, offset: Offset, *, is_polled: bool = False) -> None:
@@ -245,12 +291,12 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         settle()
         assert isinstance(partition, UnitsPartition)
-        has_data = "data" in self._schema.fieldNames()
-        reader = Reader(Deployment(self._url), self._group, has_data=has_data, outage_s=self._outage_s)
+        layout = self._layout
+        reader = Reader(Deployment(self._url), self._group, has_data=layout.has_data, outage_s=self._outage_s)
         try:
             reader.note_read(self._group, partition.xid)
             found = (reader.read_unit(*unit) for unit in partition.units)
-            yield from batches(chain.from_iterable(found), to_arrow_schema(self._schema, timezone="UTC"))
+            yield from batches(chain.from_iterable(found), layout.arrow, takes_properties=layout.takes_properties)
         finally:
             reader.close()
 
