@@ -34,9 +34,11 @@ _ADVICE = {
     " the URL, or set protected-mode no in a network that only igq reaches",
     "MISCONF": "Redis cannot write to its disk, which may be full",
 }
-#: Redis' errors for a command that it does not have: of a client, and of a script.
+#: Redis' errors for a command that it does not have: to a script, to one that asks for its rights, and to a client.
 _UNKNOWN = re.compile(
-    r"unknown (?:redis )?command called from script|unknown (?:sub)?command ['`]?(\w*)", re.IGNORECASE
+    r"unknown (?:redis )?command called from script|invalid command passed to \w+\.acl_check_cmd"
+    r"|unknown (?:sub)?command ['`]?(\w*)",
+    re.IGNORECASE,
 )
 #: redis-py takes the first word off the errors for which it has a class.
 _WORDS: tuple[tuple[type[redis.RedisError], str], ...] = (

@@ -50,6 +50,7 @@ def test_an_error_has_one_meaning(error: redis.RedisError, meaning: Meaning, rea
         (redis.ResponseError("unknown command 'EVALSHA', with args"), "does not have the command EVALSHA: .*rename"),
         (redis.ResponseError("unknown command `wait`, with args"), "does not have the command WAIT: .*rename-command"),
         (redis.ResponseError("Unknown Redis command called from script script: 12, on @x"), "a command of a script"),
+        (redis.ResponseError("Invalid command passed to redis.acl_check_cmd() script: on"), "a command of a script"),
         (redis.ResponseError("MISCONF Errors writing to the AOF file: No space left on device"), "may be full: .*left"),
         (redis.ResponseError("WRONGTYPE x"), "^WRONGTYPE x$"),
     ],
