@@ -60,7 +60,7 @@ def submit(group: TestGroup, python: Path, directory: Path, *options: str, **mor
     conf = ("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2")
     with Watch(group):
         done = subprocess.run(
-            [program, "--master", "local[2]", *conf, *options, str(JOB), *at],
+            [program, *conf, *options, str(JOB), *at],
             env=environment() | {"PYSPARK_PYTHON": str(python)} | more,
             cwd=directory,
             capture_output=True,
@@ -72,9 +72,12 @@ def submit(group: TestGroup, python: Path, directory: Path, *options: str, **mor
     return done.stdout
 
 
-def test_a_job_that_is_submitted_needs_no_installation(group: TestGroup, python: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
+def test_a_job_that_is_submitted_needs_no_installation(
+    group: TestGroup, python: Path, tmp_path: Path, master: str
+) -> None:
     open_orders(group)
     code = archive(tmp_path)
-    told = submit(group, python, tmp_path, "--py-files", str(code), PYTHONPATH=str(code))
+    told = submit(group, python, tmp_path, "--master", master, "--py-files", str(code), PYTHONPATH=str(code))
     assert told.split() == ["TABLE", "12", "SQL", "12", "JOURNAL", "True", "STREAM", "12", "EVENTS", "True"]
     assert in_doubt(group) == 0
