@@ -113,7 +113,9 @@ def test_metadata_tell_what_pip_shows(project: dict[str, Any], tmp_path: Path) -
         "Requires-Python": ">=3.11",
     }
     assert "Typing :: Typed" in (found.metadata.get_all("Classifier") or ())
-    assert set(found.metadata.get_all("Provides-Extra") or ()) == {"spark", "demo", "metrics", "web", "tracing", "dev"}
+    assert set(found.metadata.get_all("Provides-Extra") or ()) == {
+        *("spark", "connect", "demo", "metrics", "web", "tracing", "dev")
+    }
     assert [(each.name, each.value) for each in found.entry_points] == [("igq", "igq.cli:main")]
 
 
