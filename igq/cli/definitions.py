@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from igq.cli.standard_input import name_of, read_bytes
 from igq.errors import CommandError
 from sharedq.display.lines import say, tell
 
@@ -88,7 +89,9 @@ def export(
 
 
 def diff(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="MQSC commands, such as igq export writes.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="MQSC commands, as igq export writes; -: standard input.")
+    ],
     qmgr: Annotated[
         str,
         typer.Option("-m", "--manager", metavar="QMGR", help="Where commands without CMDSCOPE run; default: any."),
@@ -158,15 +161,17 @@ def read_commands(file: Path) -> str:
 
 
 def read_file(file: Path) -> str:
-    """Return the text of a file that a command line names. Raises CommandError: the file is not there, or no text."""
-    from sharedq.settings.text_files import NotTextError, read_text
+    """Return the text of a file that a command line names; ``-`` is standard input.
+
+    Raises:
+        CommandError: the file is not there, or no text.
+    """
+    from sharedq.settings.text_files import NotTextError, decode_text
 
     try:
-        return read_text(file)
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}") from None
+        return decode_text(read_bytes(file))
     except NotTextError as error:
-        raise CommandError(f"{file}: {error}") from None
+        raise CommandError(f"{name_of(file)}: {error}") from None
 
 
 def _is_toml(text: str) -> bool:

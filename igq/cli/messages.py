@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import reduce
 from io import BufferedReader
@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from igq.cli.standard_input import standard_input
+from igq.cli.standard_input import read_bytes, standard_input
 from igq.errors import CommandError
 from igq.output.plural import counted
 from sharedq.display.lines import tell
@@ -63,7 +63,7 @@ def put(
     ] = None,
     priority: Annotated[int, typer.Option(min=-1, max=9, metavar="P", help="0 to 9; -1: as the queue says.")] = -1,
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="Put the bytes of FILE as one message.")
+        Path | None, typer.Option("--file", metavar="FILE", help="Put the bytes of FILE as one message; -: as --raw.")
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Put all bytes of standard input as one message.")] = False,
     correl_id: Annotated[str, _CORREL_ID] = "",
@@ -106,10 +106,10 @@ def put(
     if messages:
         source = iter([[message.encode("utf-8", "surrogateescape") for message in messages]])
     elif file is not None:
-        source = iter([[_whole(str(file), file.read_bytes)]])
+        source = iter([[read_bytes(file)]])
     else:
         given = standard_input("give MESSAGE or --file")
-        source = iter([[_whole("standard input", given.read)]]) if raw else _batches(given)
+        source = iter([[read_bytes(Path("-"))]]) if raw else _batches(given)
     log_nothing()
     asked = MQMD(
         msg_type=int(MsgType.REQUEST if reply_to and not report else MsgType.DATAGRAM),
@@ -237,14 +237,6 @@ def printable(body: bytes) -> str:
 
 def _escaped(char: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in char.encode())
-
-
-def _whole(name: str, read: Callable[[], bytes]) -> bytes:
-    """Read all of a file, or of standard input."""
-    try:
-        return read()
-    except OSError as error:
-        raise CommandError(f"{name}: {error.strerror}") from None
 
 
 def _batches(source: BufferedReader) -> Iterator[list[bytes]]:

@@ -39,7 +39,9 @@ def add_to(app: typer.Typer) -> None:
 
 def mqsc(
     qmgr: Annotated[str, typer.Argument(metavar="QMGR", help="A running queue manager, not the group.")],
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="File of commands; none: standard input.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="File of commands; none, -: standard input.")
+    ] = None,
     command: Annotated[
         list[str] | None, typer.Option("-c", "--command", metavar="COMMAND", help="A command; may be repeated.")
     ] = None,
@@ -79,7 +81,7 @@ def _run(qmgr: str, file: Path | None, commands: list[str], lenient: bool | None
     # A command may have several lines, as in a file.
     lines: Iterable[str] | None = [line for command in commands for line in _as_text(command).split("\n")]
     if not commands:
-        lines = typed_lines() if file is None else io.StringIO(read_commands(file))
+        lines = typed_lines() if file is None or str(file) == "-" else io.StringIO(read_commands(file))
     run = run_trial if is_dry_run else run_session
     return run(settings, qmgr, lines, sys.stdout, is_lenient=is_lenient)
 

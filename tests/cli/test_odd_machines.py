@@ -146,6 +146,10 @@ READERS = (
     ("mqsc", "QM1"),
     ("mqsc", "QM1", "--dry-run"),
     ("load", "-", "Q"),
+    ("put", "QM1", "Q", "--file", "-"),
+    ("mqsc", "QM1", "-"),
+    ("diff", "-"),
+    ("dlq", "handle", "-"),
     ("console", "user", "add", "new"),
 )
 
