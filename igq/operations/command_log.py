@@ -1,4 +1,7 @@
-"""Commands that people gave: noted for a manager, which logs each as IGQ0031I, and tells of it by an event (CMDEV)."""
+"""Commands that people gave: noted for a manager, which logs each as IGQ0031I, and tells of it by an event (CMDEV).
+
+The audit trail of the group has each of them, too, but for those that only display.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from dataclasses import asdict
 from typing import Final
 
 from igq.errors import CommandError
+from sharedq.members.audit_trail import Deed, Way, note_deed
 from sharedq.members.event_notes import Giver, leave_note
 from sharedq.members.group import Group
-from sharedq.mqi.constants.pcf import PCFCommand
+from sharedq.mqi.constants.pcf import EventOrigin, PCFCommand
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.pcf.structures import PCFMessage
 from sharedq.mqi.pcf.writing import write
@@ -18,6 +22,8 @@ from sharedq.objects.repository import Repository
 from sharedq.redis.deployment import DeploymentError
 from sharedq.settings.redis_mask import mask_urls
 
+#: The name by which the console gives commands.
+CONSOLE: Final = "igq console"
 #: A command is noted up to this length, in characters.
 _LENGTH_MAX: Final = 4_000
 #: Results of commands that changed nothing.
@@ -60,6 +66,19 @@ class CommandNote:
         """Note the command with its result, in one line."""
         for qmgr in dict.fromkeys((self._qmgr, *self._runs_at)):
             self._note(qmgr, result)
+        if not self._is_display:
+            deed = Deed(self._giver.user, self._giver.host, self._way(), self._text(), result, self._qmgr)
+            note_deed(self._group, deed)
+
+    def _way(self) -> Way:
+        if self._request is not None:
+            return "PCF"
+        if self._giver.origin != EventOrigin.REST:
+            return "command line"
+        return "console" if self._giver.appl == CONSOLE else "REST"
+
+    def _text(self) -> str:
+        return mask_urls(" ".join(self._command.split()))[:_LENGTH_MAX]
 
     def _note(self, qmgr: str, result: str) -> None:
         is_asked_for = qmgr in self._asked_before or (
@@ -71,7 +90,7 @@ class CommandNote:
             return
         fields = {
             **asdict(self._giver),
-            "command": mask_urls(" ".join(self._command.split()))[:_LENGTH_MAX],
+            "command": self._text(),
             "number": self._number,
             "result": result,
             "is_told": is_told,

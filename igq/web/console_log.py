@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import getpass
 import os
+import socket
 from collections.abc import Callable
 from typing import Any
 
 from igq.errors import CommandError
 from igq.output.log import LogFile, start_log
+from sharedq.members.audit_trail import Deed, note_deed
+from sharedq.members.group import Group
+from sharedq.redis.embedded import EmbeddedRedis
 from sharedq.settings.loader import prepare_data_dir
 from sharedq.settings.values import Settings
 
@@ -52,5 +56,13 @@ def record_changes(settings: Settings) -> Callable[[str], None]:
 
     def record(command: str) -> None:
         say("IGQ0106I", user=user, command=command)
+        if settings.is_embedded and not EmbeddedRedis.has_data(settings.data_dir):
+            # There is no group yet, and so no trail.
+            return
+        group = Group(settings)
+        try:
+            note_deed(group, Deed(user, socket.gethostname(), "command line", command))
+        finally:
+            group.leave()
 
     return record

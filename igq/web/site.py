@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -14,6 +15,8 @@ from igq.web.access.failures import Failures
 from igq.web.access.gate import Gate, Identity, host_of
 from igq.web.access.users import Users
 from igq.web.feed import Feed, StatusSource
+from sharedq.members.audit_trail import Deed, Way, note_deed
+from sharedq.members.group import Group
 from sharedq.settings.values import Settings
 
 #: Calls to Redis at one time. Gets that wait have threads of their own: see `igq.web.rest.messaging`.
@@ -39,6 +42,8 @@ class Site:
         # Programs written for IBM's REST interface look for a cookie with this beginning.
         self.gate = Gate(Users(settings.users_file), f"LtpaToken2_{port}")
         self._refusals = Failures(per_host=_LOGGED_OF_HOST, per_user=_LOGGED)
+        #: Deeds that are being noted.
+        self._notings: set[asyncio.Task[None]] = set()
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._status = StatusSource(settings)
         self.feed = Feed(partial(self.work, self._status.read), partial(self.work, self._status.close))
@@ -51,12 +56,29 @@ class Site:
         """Log a command of a user, with its result in a few words."""
         self.say("IGQ0103I", user=identity.user, host=identity.host, command=command, result=result)
 
+    def record_session(self, identity: Identity, way: Way, what: str) -> None:
+        """Log that a user has begun or ended a session, and note it in the audit trail, as soon as Redis takes it."""
+        self.record(identity, what, "done")
+        noting = asyncio.get_running_loop().create_task(
+            self.work(_note, self.settings, Deed(identity.user, identity.host, way, what))
+        )
+        self._notings.add(noting)
+        noting.add_done_callback(self._notings.discard)
+
     def record_refusal(self, request: Request, user: str, why: str) -> None:
         """Log a sign-in that was refused, unless the same address has filled enough of the log by now."""
         host = host_of(request)
         if self._refusals.begin(host, ""):
             self._refusals.end(host, "", is_failure=True)
             self.say("IGQ0104E", user=user[:64], host=host, why=why)
+
+
+def _note(settings: Settings, deed: Deed) -> None:
+    group = Group(settings)
+    try:
+        note_deed(group, deed)
+    finally:
+        group.leave()
 
 
 def site_of(request: Request) -> Site:

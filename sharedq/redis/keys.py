@@ -112,6 +112,7 @@ class AdminKeys:
     news: str
     #: Prefix: a manager and one of its listeners are appended, with a blank between.
     served: str
+    audit: str
 
     def served_at(self, qmgr: str, listener: str) -> str:
         """Return the key of the figures of a channel server; *listener* is empty for that of the unix socket."""
@@ -209,4 +210,5 @@ def admin_keys(group: str) -> AdminKeys:
         listeners=f"{tag}:lstr",
         news=f"{tag}:news:",
         served=f"{tag}:served:",
+        audit=f"{tag}:audit",
     )

@@ -31,7 +31,7 @@ async def log_in(request: Request) -> Response:
     known = await site.gate.check(user, password, host_of(request))
     response = Response(status_code=204)
     identity = give_session(site, request, response, user, known)
-    site.record(identity, "log in", "done")
+    site.record_session(identity, "REST", "log in")
     return response
 
 
@@ -45,5 +45,5 @@ async def log_out(request: Request, identity: Identity) -> Response:
     site = site_of(request)
     response = Response(status_code=204)
     end_session(site, request, response)
-    site.record(identity, "log out", "done")
+    site.record_session(identity, "REST", "log out")
     return response
