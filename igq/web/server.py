@@ -15,6 +15,7 @@ from igq.errors import CommandError
 from igq.web.access.users import Users
 from igq.web.app import create_app
 from igq.web.console_log import start_console_log
+from igq.web.figure_history import keep_history
 from igq.web.http.connections import IDLE_S, Connections
 from igq.web.site import Site
 from sharedq.display.lines import say_json
@@ -66,6 +67,7 @@ def serve(settings: Settings, host: str, port: int, *, is_child: bool) -> None:
     say("IGQ0101I", url=f"{'http' if context is None else 'https'}://{shown}:{port}/console/")
     if context is None and not _is_loopback(listening):
         say("IGQ0105E")
+    keep_history(settings, is_child=is_child)
     with listening:
         uvicorn.Server(config).run(sockets=[listening])
 

@@ -54,7 +54,7 @@ ADMIN_TYPES = {
     ),
     **dict.fromkeys(("leases", "subat:"), "zset"),
     "deleted": "set",
-    **dict.fromkeys(("completed", "series:", "news:", "served:", "audit"), "nothing"),
+    **dict.fromkeys(("completed", "series:", "news:", "served:", "audit", "history:"), "nothing"),
 }
 
 

@@ -113,10 +113,16 @@ class AdminKeys:
     #: Prefix: a manager and one of its listeners are appended, with a blank between.
     served: str
     audit: str
+    #: Prefix: a place of the ring is appended.
+    history: str
 
     def served_at(self, qmgr: str, listener: str) -> str:
         """Return the key of the figures of a channel server; *listener* is empty for that of the unix socket."""
         return f"{self.served}{qmgr} {listener}"
+
+    def history_at(self, place: int) -> str:
+        """Return the key of a place in the ring of the figures of the last hour."""
+        return f"{self.history}{place}"
 
 
 @lru_cache(maxsize=1024)
@@ -211,4 +217,5 @@ def admin_keys(group: str) -> AdminKeys:
         news=f"{tag}:news:",
         served=f"{tag}:served:",
         audit=f"{tag}:audit",
+        history=f"{tag}:history:",
     )

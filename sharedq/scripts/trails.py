@@ -1,11 +1,11 @@
-"""The scripts and reads of what people look at later: the audit trail."""
+"""The scripts and reads of what people look at later: the audit trail, the figures of the last hour."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sharedq.redis.keys import AdminKeys
-from sharedq.redis.link import Reader, ScriptCall
+from sharedq.redis.link import ManyReader, Reader, ScriptCall
 
 
 def note_deed_call(keys: AdminKeys, deed: Mapping[str, str]) -> ScriptCall:
@@ -23,3 +23,13 @@ def deeds_before(reader: Reader, keys: AdminKeys, before: str, count: int) -> li
     command = ("XREVRANGE", keys.audit, end, "-", "COUNT", count)
     found: list[tuple[bytes, list[bytes]]] = reader.command(keys.audit, *command)
     return found
+
+
+def note_figures_call(keys: AdminKeys, place: int, figures: bytes, kept_s: int) -> ScriptCall:
+    """Note the figures of a minute in one of the places of the hour, for *kept_s* seconds at most."""
+    return "admin/note_figures", (keys.history_at(place),), (figures, kept_s)
+
+
+def figures_at(reader: ManyReader, keys: AdminKeys, places: Sequence[int]) -> list[bytes | None]:
+    """Return what is noted in these places of the hour."""
+    return reader.commands(keys.history, [(b"GET", keys.history_at(place).encode()) for place in places])

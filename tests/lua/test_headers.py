@@ -58,6 +58,7 @@ UNFENCED = {
     "admin/forget": "decisions that every structure has applied; ids of units of work are never used again",
     "admin/join": "it makes a new incarnation, in which nobody can have been fenced",
     "admin/note_deed": "what people are told; nothing is decided by it",
+    "admin/note_figures": "what people are told; nothing is decided by it",
     "admin/note_read": "that a unit of work in doubt was read, by any process; it moves no message",
     "admin/register_process": "it makes a new process, under a lease that it checks",
     "admin/remove_begin": "an operator's; it looks itself whether the manager is alive",
