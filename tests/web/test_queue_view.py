@@ -5,6 +5,21 @@ from __future__ import annotations
 import pytest
 
 from tests.support.console import Console
+from tests.web.views.conftest import run_program
+
+#: Notes the figures as they are, as of three minutes of the last hour.
+LOOKS = """
+from dataclasses import replace
+from sharedq.members.group import Group
+from sharedq.reading.figures import FigureReader
+from sharedq.reading.history import note_figures
+from sharedq.settings.loader import load_settings
+group = Group(load_settings())
+look = FigureReader(group).read()
+for minute in (20, 10, 5):
+    note_figures(group, replace(look, now_ms=look.now_ms - minute * 60_000))
+group.leave()
+"""
 
 
 def test_pages_go_on_where_the_last_one_ended(console: Console) -> None:
@@ -45,3 +60,19 @@ def test_a_place_that_is_none_is_refused(console: Console, parameters: dict[str,
 
     assert answer.status_code == status, answer.text
     assert list(answer.json()) == ["error"]
+
+
+def test_the_last_hour_of_a_queue_is_told(console: Console) -> None:
+    console.shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(HOUR)")
+    console.shell.out("put", "QM1", "HOUR", "a", "b")
+    run_program(console, LOOKS)
+    with console.signed_in("vera") as vera:
+        looks = vera.get("/console/api/queue/history", params={"queue": "HOUR", "qmgr": "QM1"}).json()["looks"]
+        assert vera.get("/console/api/queue/history").status_code == 400
+        other = vera.get(
+            "/console/api/queue/history", params={"queue": "SYSTEM.ADMIN.COMMAND.QUEUE", "qmgr": "QM1"}
+        ).json()
+        assert other == {"looks": [], "is_noted": False}
+    # Other consoles may have looked, too, before the queue was there and after.
+    assert [each["depth"] for each in looks].count(2) >= 3
+    assert [each["at_ms"] for each in looks] == sorted(each["at_ms"] for each in looks)

@@ -14,6 +14,7 @@ from starlette.templating import Jinja2Templates
 from igq import __version__
 from igq.web.access.gate import Identity, Refused, check_origin, host_of
 from igq.web.access.users import Role
+from igq.web.console.actions.table import allowed
 from igq.web.console.views import VIEWS
 from igq.web.http.json_body import read_json
 from igq.web.session_cookie import end_session, give_session
@@ -60,7 +61,7 @@ async def _sign_in(request: Request) -> Response:
         raise Refused(403, f"{user} is {known.rank.word}: use the REST interface")
     cookie = Response()
     identity = give_session(site, request, cookie, user, known)
-    site.record(identity, "sign in", "done")
+    site.record_session(identity, "console", "sign in")
     return JSONResponse(_described(site, identity), headers={"Set-Cookie": cookie.headers["set-cookie"]})
 
 
@@ -69,7 +70,7 @@ async def _sign_out(request: Request) -> Response:
     identity = await site.gate.admit(request, is_csrf_by_value=True)
     response = Response(status_code=204)
     end_session(site, request, response)
-    site.record(identity, "sign out", "done")
+    site.record_session(identity, "console", "sign out")
     return response
 
 
@@ -84,6 +85,7 @@ def _described(site: Site, identity: Identity) -> dict[str, object]:
         "role": identity.role.word,
         "group": site.settings.group,
         "csrf": identity.session.csrf if identity.session else "",
+        "actions": allowed(identity),
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.browser import HOSTILE, looking, picture
 from tests.support.console import Console
-from tests.web.views.conftest import run_program
+from tests.web.views.conftest import act, planned, run_program
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -52,9 +52,16 @@ def listed(client: httpx.Client, queue: str, **asked: str) -> list[dict[str, Any
     return list(answer.json()["letters"])
 
 
-def act(client: httpx.Client, action: str, queue: str, letters: list[dict[str, Any]]) -> httpx.Response:
-    body = {"qmgr": "QM1", "queue": queue, "tokens": [each["token"] for each in letters]}
-    return client.post(f"/console/api/dead-letters/{action}", json=body)
+def chosen(queue: str, letters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    messages = {each["token"]: each["msg_id"] for each in letters}
+    return [{"qmgr": "QM1", "queue": queue, "messages": messages}]
+
+
+def remove(client: httpx.Client, action: str, queue: str, letters: list[dict[str, Any]]) -> dict[str, Any]:
+    answer = act(client, action, places=chosen(queue, letters))
+    assert answer.status_code == 200, answer.text
+    (told,) = answer.json()["answers"]
+    return dict(told)
 
 
 def test_letters_are_put_back_or_discarded_as_chosen(console: Console, queue: str) -> None:
@@ -73,15 +80,19 @@ def test_letters_are_put_back_or_discarded_as_chosen(console: Console, queue: st
         assert len(listed(otto, queue, reason="Q_FULL", destination="ORD*")) == 5
         assert listed(otto, queue, reason="2035") == []
 
-        told = act(otto, "requeue", queue, [letters[0], letters[2], letters[5]]).json()
-        refused = {"count": 1, "outcome": "MQRC_UNKNOWN_OBJECT_NAME (2085)"}
-        assert told == {"done": 2, "left": [refused | {"destination": "NOT.THERE", "destination_qmgr": "QM1"}]}
-        assert "otto at 127.0.0.1" in console.logged(f"QM1: requeue 3 dead letters of {queue}: 2 done")
+        text, question = planned(otto, "requeue", places=chosen(queue, letters[:2]))
+        commands = [f"igq dlq requeue QM1 --queue {queue} --msg-id {each['msg_id']}" for each in letters[:2]]
+        assert (text.splitlines(), question) == (commands, "")
+        told = remove(otto, "requeue", queue, [letters[0], letters[2], letters[5]])
+        refused = "1 for NOT.THERE at QM1: MQRC_UNKNOWN_OBJECT_NAME (2085)"
+        assert told == {"lines": ["2 done", refused], "is_done": False, "reason": 0}
+        assert "otto at 127.0.0.1" in console.logged(f"QM1: requeue: 3 messages of {queue}: 2 done")
         logged = f"command of otto at 127.0.0.1: dlq requeue QM1 --queue {queue}: 2 of 3 messages done"
         console.shell.running[0].wait_for(logged)
-        assert act(otto, "discard", queue, [letters[1]]).json() == {"done": 1, "left": []}
-        gone = act(otto, "discard", queue, [letters[1]]).json()
-        assert (gone["done"], gone["left"][0]["outcome"]) == (0, "gone")
+        _, question = planned(otto, "discard", places=chosen(queue, [letters[1]]))
+        assert question == f"DISCARD: 1 message of {queue} is deleted"
+        assert remove(otto, "discard", queue, [letters[1]])["lines"] == ["1 done"]
+        assert remove(otto, "discard", queue, [letters[1]])["lines"] == ["0 done", "1: gone"]
         assert [each["token"] for each in listed(otto, queue)] == [letters[at]["token"] for at in (3, 4, 5)]
     assert console.shell.out("get", "QM1", "ORDERS", "--wait", "0") == "shop 0\nshop 2\n"
 
@@ -91,25 +102,35 @@ def test_a_viewer_only_looks_and_no_other_site_acts(console: Console, queue: str
     with console.signed_in("vera") as vera, console.signed_in("otto") as otto:
         letters = listed(vera, queue)
         for action in ("requeue", "discard"):
-            assert act(vera, action, queue, letters).status_code == 403
+            assert act(vera, action, places=chosen(queue, letters)).status_code == 403
         otto.headers["ibm-mq-rest-csrf-token"] = "x"
-        assert act(otto, "discard", queue, letters).status_code == 403
+        assert act(otto, "discard", places=chosen(queue, letters)).status_code == 403
         assert listed(vera, queue) == letters
 
 
-@pytest.mark.parametrize("tokens", [None, [], [1], ["x" * 32], ["0" * 31], ["0" * 32] * 201, {"0" * 32: 1}])
-def test_what_are_no_tokens_is_refused(console: Console, tokens: Any) -> None:
+ID = "0" * 48
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        *(None, {}, [], {"0" * 31: ID}, {"x" * 32: ID}, {"0" * 32: "0"}, {"0" * 32: 1}, {"0" * 32: "X" * 48}),
+        {f"{number:032x}": ID for number in range(201)},
+    ],
+)
+def test_what_are_no_messages_is_refused(console: Console, messages: Any) -> None:
     with console.signed_in("otto") as otto:
-        body = {"qmgr": "QM1", "queue": "ANY", "tokens": tokens}
-        assert otto.post("/console/api/dead-letters/discard", json=body).status_code == 400
+        places = [{"qmgr": "QM1", "queue": "ANY", "messages": messages}]
+        assert act(otto, "discard", places=places).status_code == 400
+        assert act(otto, "discard", places=messages).status_code == 400
 
 
 @pytest.mark.parametrize("action", ["discard", "requeue"])
 def test_half_of_a_surrogate_pair_is_refused(console: Console, action: str) -> None:
     with console.signed_in("otto") as otto:
-        body = b'{"qmgr": "QM1", "queue": "\\ud800", "tokens": []}'
+        body = b'{"places": [{"qmgr": "QM1", "queue": "\\ud800", "messages": {}}]}'
         headers = {"content-type": "application/json"}
-        answer = otto.post(f"/console/api/dead-letters/{action}", content=body, headers=headers)
+        answer = otto.post(f"/console/api/actions/{action}/run", content=body, headers=headers)
         assert (answer.status_code, answer.json()) == (400, {"error": "send a JSON object"})
 
 
@@ -136,10 +157,12 @@ def test_a_browser_shows_letters_and_discards_a_selection(console: Console, queu
         picture(page, "dead_letters")
         for number in (0, 2):
             rows.nth(number).locator("input").press("Space")
-        page.once("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Discard 2").press("Enter")
+        page.wait_for_selector(f".question:has-text('DISCARD: 2 messages of {queue} are deleted')")
+        page.locator("dialog").get_by_role("button", name="Discard", exact=True).click()
         page.wait_for_selector("#notice:has-text('2 done')")
         assert rows.count() == 1
     with looking(browser, console, "vera", "dead_letters") as page:
-        page.get_by_role("button", name="Choose all").click()
-        assert page.get_by_role("button", name="Discard 1").is_disabled()
+        page.wait_for_selector(f"td:has-text('{queue} at QM1')")
+        assert page.locator("main input[type=checkbox]").count() == 0
+        assert page.get_by_role("button", name="Discard").count() == 0

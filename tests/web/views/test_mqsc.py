@@ -13,7 +13,7 @@ from tests.support.browser import HOSTILE, looking, picture
 from tests.support.console import Console
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Dialog
 
 #: Keywords of DISPLAY QSTATUS TYPE(QUEUE); the others are of TYPE(HANDLE).
 STATUS = (
@@ -135,3 +135,50 @@ def test_a_browser_completes_runs_and_recalls_commands(console: Console, browser
         page.wait_for_selector("option[value=QM1]", state="attached")
         page.locator("#command").press("ArrowUp")
         assert page.locator("#command").input_value() == "DIS QL(HOSTILE) DESCR"
+
+
+def test_the_box_is_told_what_commands_delete(console: Console) -> None:
+    console.shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(TO.CLEAR) REPLACE")
+    console.shell.out("put", "QM1", "TO.CLEAR", "a", "b")
+    commands = (
+        "CLEAR QL(TO.CLEAR)\nDIS QL(*)\nNONSENSE\ndel ql(to.clear) purge; DELETE QR(X)\n"
+        "ALTER QLOCAL(TO.CLEAR) DESCR('PURGE')\nREC CFSTRUCT(APPL1) +\n  TYPE(PURGE)\nCLEAR QLOCAL(GONE)\n"
+        "CLEAR QLOCAL(TO.CLEAR) CMDSCOPE(QM2)\nCLEAR QLOCAL(TO.CLEAR) CMDSCOPE(NONE)"
+    )
+    with console.signed_in("vera") as vera:
+        answer = vera.post("/console/api/mqsc/questions", json={"qmgr": "QM1", "commands": commands})
+    assert answer.json()["questions"] == [
+        "CLEAR TO.CLEAR: 2 messages are deleted",
+        "DELETE TO.CLEAR: the queue is deleted; 2 messages are deleted with it",
+        "DELETE X: the queue is deleted",
+        "RECOVER APPL1: the structure becomes empty, all of its messages are deleted",
+        "CLEAR GONE: its messages are deleted",
+        "CLEAR TO.CLEAR: its messages are deleted",
+        "CLEAR TO.CLEAR: its messages are deleted",
+    ]
+
+
+def test_the_box_asks_before_messages_are_deleted(console: Console, browser: Browser) -> None:
+    console.shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(ASKED) REPLACE")
+    console.shell.out("put", "QM1", "ASKED", "a")
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        if len(asked) == 1:
+            dialog.dismiss()
+        else:
+            dialog.accept()
+
+    with looking(browser, console, "otto", "mqsc") as page:
+        page.wait_for_selector("option[value=QM1]", state="attached")
+        page.locator("form.command select").select_option("QM1")
+        page.on("dialog", answer)
+        box = page.locator("#command")
+        box.fill("CLE QL(ASKED)")
+        box.press("Enter")
+        page.wait_for_function("!document.querySelector('form.command button.primary').disabled")
+        assert console.shell.out("mqsc", "QM1", "-c", "DIS QL(ASKED) CURDEPTH").count("CURDEPTH(1)") == 1
+        box.press("Enter")
+        page.wait_for_selector(".answer:has-text('CSQ9022I')")
+    assert asked == ["CLEAR ASKED: 1 message is deleted\nRun?"] * 2

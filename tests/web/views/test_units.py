@@ -15,7 +15,7 @@ import pytest
 from tests.cli.conftest import ROOT, Shell
 from tests.support.browser import HOSTILE, looking, picture
 from tests.support.console import Console, add_users
-from tests.web.views.conftest import run_program
+from tests.web.views.conftest import act, planned, run_program
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -72,7 +72,7 @@ def in_doubt(client: httpx.Client, appl_name: str) -> list[dict[str, Any]]:
 
 
 def resolve(client: httpx.Client, unit: dict[str, Any], action: str) -> httpx.Response:
-    return client.post("/console/api/units/resolve", json={"nid": unit["nid"], "action": action})
+    return act(client, action, nid=unit["nid"])
 
 
 @pytest.mark.share
@@ -82,18 +82,20 @@ def test_an_operator_commits_or_backs_out_what_is_in_doubt(console: Console) -> 
         units = {bytes.fromhex(each["xid"]).decode(): each for each in in_doubt(vera, "sink")}
         assert sorted(units) == ["first", "second"]
         assert (units["first"]["messages"], units["first"]["queues"], units["first"]["qmgr"]) == (1, ["UNITS"], "QM1")
-        assert resolve(vera, units["first"], "COMMIT").status_code == 403
-        assert resolve(otto, units["first"], "EXPLODE").status_code == 400
+        assert resolve(vera, units["first"], "commit").status_code == 403
+        text, question = planned(otto, "commit", nid=units["first"]["nid"])
+        assert text == f"RESOLVE INDOUBT(*) ACTION(COMMIT) NID({units['first']['nid']})"
+        assert "is final" in question
         token = otto.headers["ibm-mq-rest-csrf-token"]
         otto.headers["ibm-mq-rest-csrf-token"] = "x"
-        assert resolve(otto, units["first"], "COMMIT").status_code == 403
+        assert resolve(otto, units["first"], "commit").status_code == 403
         otto.headers["ibm-mq-rest-csrf-token"] = token
         assert len(in_doubt(vera, "sink")) == 2
 
-        (done,) = resolve(otto, units["first"], "COMMIT").json()["answers"]
+        (done,) = resolve(otto, units["first"], "commit").json()["answers"]
         assert done["lines"][0] == f"CSQV414I: Thread NID({units['first']['nid']}) committed."
-        assert resolve(otto, units["second"], "BACKOUT").json()["answers"][0]["is_done"]
-        assert resolve(otto, units["first"], "COMMIT").status_code == 404
+        assert resolve(otto, units["second"], "backout").json()["answers"][0]["is_done"]
+        assert resolve(otto, units["first"], "commit").status_code == 404
         assert in_doubt(vera, "sink") == []
         nid = units["second"]["nid"]
         assert "otto" in console.logged(f"QM1: RESOLVE INDOUBT(*) ACTION(BACKOUT) NID({nid}): done")
@@ -130,7 +132,7 @@ def test_what_a_dead_manager_left_in_doubt_is_resolved_at_another(shell: Shell) 
         peer.wait_for("CSQR004I QM2 1 unit")
 
         (unit,) = in_doubt(otto, "sink")
-        (answer,) = resolve(otto, unit, "COMMIT").json()["answers"]
+        (answer,) = resolve(otto, unit, "commit").json()["answers"]
 
         assert answer["is_done"], answer
         assert "QMNAME(QM1)" in own.logged("QM2: RESOLVE INDOUBT(*) ACTION(COMMIT)")
@@ -146,7 +148,8 @@ def test_a_browser_resolves_a_unit_in_doubt(console: Console, browser: Browser) 
         page.wait_for_selector("h2:has-text('Open') + div tbody tr")
         assert name.strip() in page.locator("tbody tr").first.inner_text()
         picture(page, "units")
-        page.once("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Back out").press("Enter")
+        page.wait_for_selector(".question:has-text('is final')")
+        page.locator("dialog").get_by_role("button", name="Back out", exact=True).click()
         page.wait_for_selector("#notice:has-text('CSQV415I')")
         page.wait_for_selector("text=Nothing is in doubt.")

@@ -11,9 +11,10 @@ export function useCsrf(token) {
   csrf = token;
 }
 
-export async function get(path, parameters = {}) {
+// `signal` ends the request.
+export async function get(path, parameters = {}, signal = undefined) {
   const query = new URLSearchParams(parameters).toString();
-  return answer(await fetch(`api${path}${query ? "?" + query : ""}`, { headers: { Accept: "application/json" } }), path);
+  return answer(await fetch(`api${path}${query ? "?" + query : ""}`, { headers: { Accept: "application/json" }, signal }), path);
 }
 
 export async function post(path, body = {}) {

@@ -1,7 +1,8 @@
 // The frame of the console: signing in, the menu, and which view is shown.
 //
-// A view is a module in views/ that exports `title`, and `show(element, context)`. `context` has `me`, `parts` (what
-// follows the view's name in the address), `can(role)`, and `whenLeft(callback)` for what must end with the view.
+// A view is a module in views/ that exports `title`, and `show(element, context)`; one that not everybody may see also
+// exports the least `role`. `context` has `me`, `parts` (what follows the view's name in the address), `can(role)`, and
+// `whenLeft(callback)` for what must end with the view.
 
 import { get, onSignedOut, post, useCsrf } from "./api.js";
 import { h, replace } from "./dom.js";
@@ -48,11 +49,15 @@ function show() {
   const context = {
     me,
     parts,
-    can: (role) => ROLES.indexOf(me.role) >= ROLES.indexOf(role),
+    can,
     whenLeft: (callback) => leave.push(callback),
     tell,
   };
   Promise.resolve(view.show(element, context)).catch((error) => tell(error.message, true));
+}
+
+function can(role) {
+  return ROLES.indexOf(me.role) >= ROLES.indexOf(role);
 }
 
 function decode(part) {
@@ -66,7 +71,7 @@ function decode(part) {
 function signedIn(user) {
   me = user;
   useCsrf(me.csrf);
-  replace(menu, Object.entries(VIEWS).filter(([, view]) => !view.hidden).map(([name, view]) =>
+  replace(menu, Object.entries(VIEWS).filter(([, view]) => !view.hidden && can(view.role ?? "viewer")).map(([name, view]) =>
     h("a", { href: `#/${name}`, "data-view": name }, view.menu || view.title)));
   menu.hidden = false;
   replace(document.getElementById("user"), `${me.user}, ${me.role} `,

@@ -14,6 +14,7 @@ from igq.mqsc.executor import Answer
 from igq.mqsc.language.parameters import REPORTS
 from igq.mqsc.language.parser import Command
 from igq.mqsc.language.words import OBJECTS, TAKES, VERBS
+from igq.operations.command_log import CONSOLE
 from igq.web.access.gate import Identity, Refused
 from igq.web.access.roles import least_role
 from igq.web.access.users import Role
@@ -25,8 +26,6 @@ from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 
-#: Name of the program in the notes of commands.
-APPL_NAME = "igq console"
 _MODELS: Mapping[str, Sequence[type[BaseModel]]] = {
     **{kind: (model,) for kind, model in MODELS.items()},
     "QUEUE": tuple(QUEUE_KINDS.values()),
@@ -80,7 +79,7 @@ def routes() -> Sequence[BaseRoute]:
 
 async def run_command(site: Site, identity: Identity, qmgr: str, commands: str | Command) -> list[dict[str, Any]]:
     """Do commands, and return for each its ``lines``, ``is_done``, and the ``reason`` why not, or 0."""
-    return [_told(each) for each in await give_commands(site, identity, qmgr, commands, APPL_NAME)]
+    return [_told(each) for each in await give_commands(site, identity, qmgr, commands, CONSOLE)]
 
 
 async def _run(site: Site, identity: Identity, request: Request) -> dict[str, Any]:

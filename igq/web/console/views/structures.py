@@ -1,4 +1,4 @@
-"""Structures: what each stores, where, its latest backup here, and BACKUP and RECOVER."""
+"""Structures: what each stores, where, and its latest backup here."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
-from igq.mqsc.language.parser import Command, Parameter
-from igq.web.access.gate import Identity, Refused
-from igq.web.console.views.mqsc import run_command
-from igq.web.console.views.view import action_route, data_route, json_body, text_of
+from igq.web.access.gate import Identity
+from igq.web.console.views.view import data_route
 from igq.web.site import Site
 from sharedq.admin.backup.status import latest_backup, messages_in
 from sharedq.members.group import Group
 from sharedq.objects.repository import Repository
 from sharedq.settings.values import Settings
 
-_ACTIONS = {"BACKUP": (), "RECOVER": (Parameter("TYPE", ("NORMAL",), ""),)}
-
 
 def routes() -> Sequence[BaseRoute]:
-    """Definitions, use and backups, and the commands. The stream of events tells states and servers."""
-    return [data_route("/structures", _structures), action_route("/structures/run", _run)]
+    """Definitions, use and backups. The stream of events tells states and servers."""
+    return [data_route("/structures", _structures)]
 
 
 async def _structures(site: Site, _: Identity, _request: Request) -> Any:
@@ -59,13 +55,3 @@ def _backup(group: Group, structure: str) -> dict[str, Any] | None:
         "bytes": found.bytes,
         "age_s": max(0.0, (datetime.now(UTC) - found.begun).total_seconds()),
     }
-
-
-async def _run(site: Site, identity: Identity, request: Request) -> dict[str, Any]:
-    """BACKUP or RECOVER CFSTRUCT at a manager."""
-    told = await json_body(request)
-    action = text_of(told, "action")
-    if action not in _ACTIONS:
-        raise Refused(400, "action is BACKUP or RECOVER")
-    command = Command(1, action, "CFSTRUCT", text_of(told, "structure"), _ACTIONS[action])
-    return {"answers": await run_command(site, identity, text_of(told, "qmgr"), command)}

@@ -17,9 +17,9 @@ from igq.web.site import Site, site_of
 Answer = Callable[[Site, Identity, Request], Awaitable[Any]]
 
 
-def data_route(path: str, answer: Answer) -> Route:
+def data_route(path: str, answer: Answer, role: Role = Role.VIEWER) -> Route:
     """A route below ``/console/api`` that a GET asks for data. *answer* returns them, or a whole response."""
-    return _route(path, answer, Role.VIEWER, "GET")
+    return _route(path, answer, role, "GET")
 
 
 def action_route(path: str, answer: Answer, role: Role = Role.OPERATOR) -> Route:

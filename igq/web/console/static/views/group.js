@@ -1,5 +1,6 @@
 // The group: members with their agents, and recoveries.
 
+import * as actions from "../actions.js";
 import { badge, h, redraw, row, table } from "../dom.js";
 import * as live from "../live.js";
 
@@ -11,27 +12,38 @@ const MEMBERS = ["Manager", "State", "Host", { text: "Pid", number: true }, { te
 export function show(element, context) {
   let status = null;
   let arrived = 0;
-  const draw = () => { if (status) render(element, status, (performance.now() - arrived) / 1000); };
+  const draw = () => { if (status) render(element, context, status, (performance.now() - arrived) / 1000); };
+  actions.listen(element, context);
   context.whenLeft(live.on("group", (data) => { status = data; arrived = performance.now(); draw(); }));
   // Clocks count down between two events.
   const timer = setInterval(draw, 1000);
   context.whenLeft(() => clearInterval(timer));
 }
 
-function render(element, status, passed) {
+function render(element, context, status, passed) {
+  const isAllowed = actions.of(context, "manager").length > 0, headings = isAllowed ? [...MEMBERS, "Commands"] : MEMBERS;
   redraw(element,
     h("p", { class: "facts" }, status.redis.version, " ", h("span", { class: "muted" }, status.redis.durability)),
     status.managers.length
-      ? table(MEMBERS, status.managers.map((each) => manager(each, passed)), { class: "cards" })
+      ? table(headings, status.managers.map((each) => manager(context, headings, each, passed)), { class: "cards" })
       : h("p", {}, "No queue manager has joined yet."),
     troubles(status, passed),
     recoveries(status.recoveries));
 }
 
-function manager(each, passed) {
+// An agent in its state of retry tries at once when it is started.
+function isWanted(each, name) {
+  if (each.state !== "RUNNING") return false;
+  if (name === "start-agent") return each.igq !== "ENABLED" || each.agent.state === "RETRY";
+  return name !== "stop-agent" || each.igq === "ENABLED";
+}
+
+function manager(context, headings, each, passed) {
   const left = each.lease_left_s === null ? "" : `${Math.max(0, each.lease_left_s - passed).toFixed(0)} s`;
-  return row(MEMBERS, [each.name, badge(each.state), each.host, each.pid ?? "", each.incarnation, left,
-    badge(each.igq === "ENABLED" ? each.agent.state : each.igq), each.agent.delivered, each.agent.restarts]);
+  const cells = [each.name, badge(each.state), each.host, each.pid ?? "", each.incarnation, left,
+    badge(each.igq === "ENABLED" ? each.agent.state : each.igq), each.agent.delivered, each.agent.restarts];
+  if (headings.length > cells.length) cells.push(actions.buttons(context, "manager", { qmgr: each.name }, each.name, (name) => isWanted(each, name)));
+  return row(headings, cells);
 }
 
 function troubles(status, passed) {

@@ -1,7 +1,7 @@
 // MQSC: commands at a manager, with history and completion.
 
 import { get, post } from "../api.js";
-import { h, replace } from "../dom.js";
+import { h, replace, visible } from "../dom.js";
 import { chooser } from "../managers.js";
 import * as live from "../live.js";
 import { completions } from "./completion.js";
@@ -75,6 +75,8 @@ export async function show(element, context) {
     at = history.length;
     run.disabled = true;
     try {
+      const { questions } = await post("/mqsc/questions", { qmgr: qmgr.value, commands });
+      if (questions.length && !confirm(visible([...questions, "Run?"].join("\n")))) return;
       const told = await post("/mqsc", { qmgr: qmgr.value, commands });
       answers.prepend(answered(qmgr.value, commands, told.answers));
       while (answers.children.length > ANSWERS) answers.lastChild.remove();

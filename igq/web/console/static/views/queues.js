@@ -1,5 +1,6 @@
 // All local queues: filtered, sorted, and as many rows as are in sight. 2,000 queues cost no more than 20.
 
+import * as actions from "../actions.js";
 import { h, redraw, replace, svg } from "../dom.js";
 import * as live from "../live.js";
 
@@ -10,6 +11,7 @@ const COLUMNS = [
   { name: "name", text: "Queue", value: (each) => each.name },
   { name: "where", text: "Where", value: (each) => each.owner ?? each.structure ?? "" },
   { name: "depth", text: "Depth", number: true, value: (each) => each.depth },
+  { name: "full", text: "Of MAXDEPTH", number: true, value: (each) => part(each) ?? -1 },
   { name: "age", text: "Oldest", number: true, value: (each) => each.oldest_at === null ? -1 : now() - each.oldest_at },
   { name: "rate", text: "Per second", number: true, value: rate },
   { name: "trend", text: "Trend", value: rate },
@@ -18,7 +20,9 @@ const COLUMNS = [
   { name: "waiters", text: "Waiting", number: true, value: (each) => each.waiters },
 ];
 const PERIOD = 2;
-let filter = "", hasSystem = false, sortedBy = "name", isDown = false;
+// MAXDEPTH of a queue that has no limit.
+const NO_LIMIT = 999999999;
+let filter = "", hasSystem = false, isWithoutEmpty = false, sortedBy = "name", isDown = false;
 
 function now() {
   return Date.now() / 1000;
@@ -28,6 +32,15 @@ function now() {
 function rate(each) {
   const past = each.history.slice(-6);
   return past.length < 2 ? 0 : (past.at(-1) - past[0]) / ((past.length - 1) * PERIOD);
+}
+
+// The depth as a part of MAXDEPTH; null: there is no limit.
+export function part(each) {
+  return each.max_depth >= NO_LIMIT ? null : each.max_depth ? each.depth / each.max_depth : 1;
+}
+
+export function percent(fraction) {
+  return fraction > 0 && fraction < 0.01 ? "<1 %" : `${Math.floor(100 * fraction)} %`;
 }
 
 export function age(seconds) {
@@ -42,18 +55,23 @@ export function show(element, context) {
   const search = h("input", { type: "search", value: filter, placeholder: "Filter: part of a name, or PAYMENT.*", "aria-label": "Filter" });
   const system = h("input", { type: "checkbox" });
   system.checked = hasSystem;
+  const empty = h("input", { type: "checkbox" });
+  empty.checked = isWithoutEmpty;
   const count = h("span", { class: "muted", role: "status" });
   const head = h("div", { class: "grid head", role: "row" }, COLUMNS.map((each) =>
     h("span", { role: "columnheader", class: cell(each), "data-sort": each.name },
       h("button", { class: "sort", onclick: () => sort(each.name) }, each.text))));
   const inner = h("div", { class: "inner" });
   const list = h("div", { class: "virtual", tabindex: "0", role: "rowgroup", "aria-label": "Queues" }, inner);
-  replace(element, h("div", { class: "bar" }, search, h("label", {}, system, " system queues"), count),
+  replace(element, h("div", { class: "bar" }, search, h("label", {}, system, " system queues"),
+    h("label", {}, empty, " hide empty ones"), count, actions.buttons(context, "queues", {}, "")),
     h("div", { class: "panel", role: "table", "aria-label": "Queues" }, head, list));
+
+  actions.listen(element, context);
 
   function choose() {
     const wanted = pattern(filter), column = COLUMNS.find((each) => each.name === sortedBy);
-    rows = all.filter((each) => (hasSystem || !each.name.startsWith("SYSTEM.") || filter) && wanted(each.name));
+    rows = all.filter((each) => (hasSystem || !each.name.startsWith("SYSTEM.") || filter) && !(isWithoutEmpty && !each.depth) && wanted(each.name));
     rows.sort((a, b) => {
       const [x, y] = [column.value(a), column.value(b)];
       return ((x > y) - (x < y)) * (isDown ? -1 : 1) || (a.key > b.key) - (a.key < b.key);
@@ -85,6 +103,7 @@ export function show(element, context) {
 
   search.addEventListener("input", () => { filter = search.value.trim(); list.scrollTop = 0; choose(); });
   system.addEventListener("change", () => { hasSystem = system.checked; choose(); });
+  empty.addEventListener("change", () => { isWithoutEmpty = empty.checked; list.scrollTop = 0; choose(); });
   list.addEventListener("scroll", () => requestAnimationFrame(draw));
   const resized = new ResizeObserver(draw);
   resized.observe(list);
@@ -102,6 +121,7 @@ function row(each, at) {
     name: each.name,
     where: each.owner ?? each.structure ?? "",
     depth: String(each.depth),
+    full: bar(part(each)),
     age: each.oldest_at === null ? "" : age(now() - each.oldest_at),
     rate: change ? `${change > 0 ? "+" : ""}${change.toFixed(1)}` : "",
     trend: sparkline(each.history),
@@ -109,13 +129,21 @@ function row(each, at) {
     open: each.open_input || each.open_output ? `${each.open_input}/${each.open_output}` : "",
     waiters: each.waiters || "",
   };
-  const isFull = each.max_depth && each.depth >= 0.8 * each.max_depth;
+  const isFull = (part(each) ?? 0) >= 0.8;
   const element = h("a", {
     class: `grid${isFull ? " full" : ""}`, role: "row", "data-key": each.key,
     href: `#/queue/${encodeURIComponent(each.name)}/${encodeURIComponent(each.owner ?? "")}`,
   }, COLUMNS.map((column) => h("span", { role: "cell", class: cell(column) }, texts[column.name])));
   element.style.top = `${at * ROW}px`;
   return element;
+}
+
+// A bar and per cent; nothing where there is no limit.
+export function bar(fraction) {
+  if (fraction === null) return "";
+  const full = svg("rect", { width: Math.min(60, 60 * fraction).toFixed(1), height: 8, class: "part" });
+  return [svg("svg", { viewBox: "0 0 60 8", width: 60, height: 8, class: "bar-of", "aria-hidden": "true" },
+    svg("rect", { width: 60, height: 8, class: "whole" }), full), " ", percent(fraction)];
 }
 
 function sparkline(history) {

@@ -1,7 +1,7 @@
 // Structures: state, node, use and latest backup, with BACKUP and RECOVER.
 
+import * as actions from "../actions.js";
 import { get } from "../api.js";
-import { command } from "../commands.js";
 import { badge, h, redraw, replace, row, table } from "../dom.js";
 import * as live from "../live.js";
 import { chooser } from "../managers.js";
@@ -9,14 +9,14 @@ import { age } from "./queues.js";
 
 export const title = "Structures";
 
-const HEADINGS = ["Structure", "State", "Server", { text: "Messages", number: true }, "Latest backup here", "Commands"];
+const HEADINGS = ["Structure", "State", "Server", { text: "Messages", number: true }, "Latest backup here"];
 
 export async function show(element, context) {
-  let about = null, isBusy = false;
-  const list = h("div"), qmgr = chooser(context), isAllowed = context.can("operator");
-  replace(element,
-    h("div", { class: "bar" }, h("label", {}, "Commands at ", qmgr), h("button", { onclick: read }, "Read again"),
-      !isAllowed && h("span", { class: "muted" }, "An operator may back up and recover.")), list);
+  let about = null;
+  const isAllowed = actions.of(context, "structure").length > 0, headings = isAllowed ? [...HEADINGS, "Commands"] : HEADINGS;
+  const list = h("div"), qmgr = chooser(context);
+  replace(element, h("div", { class: "bar" }, isAllowed && h("label", {}, "Commands at ", qmgr), h("button", { onclick: read }, "Read again")), list);
+  actions.listen(list, context, read, () => ({ qmgr: qmgr.value }));
   context.whenLeft(live.on("group", draw));
 
   async function read() {
@@ -28,41 +28,25 @@ export async function show(element, context) {
     draw();
   }
 
-  // Buttons keep their places while the list is drawn anew, so that the focus can stay.
   function draw() {
     // Before the definitions are read, nothing tells a structure of the group from one of a manager.
     if (about === null) return;
-    const group = live.latest("group"), focused = document.activeElement?.dataset?.command;
+    const group = live.latest("group");
     const states = new Map((group?.structures ?? []).map((each) => [each.name, each]));
     const own = [...states.values()].filter((each) => !about.some((known) => known.name === each.name));
     const rows = [...about.map((each) => line(each, states.get(each.name))), ...own.map((each) => line({ name: each.name }, each))];
-    redraw(list, rows.length ? table(HEADINGS, rows, { class: "cards" }) : h("p", {}, "There is no structure."));
-    if (focused) [...list.querySelectorAll("button")].find((each) => each.dataset.command === focused)?.focus();
+    redraw(list, rows.length ? table(headings, rows, { class: "cards" }) : h("p", {}, "There is no structure."));
   }
 
   function line(each, status) {
     const backup = each.backup && `${each.backup.begun}, ${age(each.backup.age_s)} ago: ${each.backup.messages} messages, ${(each.backup.bytes / 1e6).toFixed(1)} MB`;
     const canRecover = each.recover === "YES";
-    return row(HEADINGS, [
+    const cells = [
       h("span", {}, each.name, " ", h("small", { class: "muted" }, each.description ?? "")),
       status ? badge(status.state) : "", status?.node ?? "", each.messages ?? "",
-      each.recover === undefined ? "of a manager" : canRecover ? backup ?? "none" : "RECOVER(NO)",
-      canRecover ? h("span", { class: "buttons" }, button(each.name, "BACKUP", "Back up"), " ", button(each.name, "RECOVER", "Recover")) : ""]);
-  }
-
-  function button(structure, action, text) {
-    return h("button", { class: action === "RECOVER" ? "small danger" : "small", disabled: !isAllowed || isBusy,
-      "data-command": `${action} ${structure}`, onclick: () => run(structure, action) }, text);
-  }
-
-  async function run(structure, action) {
-    isBusy = true;
-    draw();
-    const question = action === "BACKUP" ? `Back up ${structure}?` : `Recover ${structure}? Its messages become those of its latest backup and log.`;
-    const isAsked = await command(context, question, "/structures/run", { qmgr: qmgr.value, structure, action });
-    isBusy = false;
-    if (isAsked) await read();
-    else draw();
+      each.recover === undefined ? "of a manager" : canRecover ? backup ?? "none" : "RECOVER(NO)"];
+    if (isAllowed) cells.push(canRecover ? actions.buttons(context, "structure", { structure: each.name }, each.name) : "");
+    return row(headings, cells);
   }
 
   await read();

@@ -1,32 +1,31 @@
 // Units of work: in doubt, with commit and backout, and open, with their ages.
 
+import * as actions from "../actions.js";
 import { get } from "../api.js";
-import { command } from "../commands.js";
 import { badge, h, redraw, replace, row, table } from "../dom.js";
 import { age } from "./queues.js";
 
 export const title = "Units of work";
 
-const IN_DOUBT = ["Unit", "Owner", "Program", { text: "Messages", number: true }, "Queues", { text: "In doubt for", number: true }, "Resolve"];
+const IN_DOUBT = ["Unit", "Owner", "Program", { text: "Messages", number: true }, "Queues", { text: "In doubt for", number: true }, "Outcome"];
 const OPEN = ["Unit", "Manager", "Program", { text: "Pid", number: true }, "State", { text: "Messages", number: true }, "Queues", { text: "Age", number: true }];
 const PERIOD_MS = 5000;
 // Unit -> when this page saw it first: the least age of a unit that does not say its own.
 const seen = new Map();
 
 export async function show(element, context) {
-  const isAllowed = context.can("operator"), inDoubt = h("div"), open = h("div");
+  const isAllowed = actions.of(context, "unit").length > 0, inDoubt = h("div"), open = h("div");
   replace(element,
     h("h2", {}, "In doubt"),
-    h("p", { class: "muted" }, isAllowed
-      ? "Resolve a unit only if its coordinator cannot: your decision is final, and the coordinator is not asked."
-      : "An operator may resolve units of work."),
+    isAllowed && h("p", { class: "muted" },
+      "Resolve a unit only if its coordinator cannot: your decision is final, and the coordinator is not asked."),
     inDoubt, h("h2", {}, "Open"), open);
-  let isBusy = false, hasLeft = false;
+  let hasLeft = false;
+  actions.listen(inDoubt, context, () => read().catch((error) => context.tell(error.message, true)));
 
   async function read() {
     const found = await get("/units");
     if (hasLeft) return;
-    const focused = document.activeElement?.dataset?.command;
     redraw(inDoubt, found.in_doubt.length
       ? table(IN_DOUBT, found.in_doubt.map(doubtful), { class: "cards" })
       : h("p", {}, "Nothing is in doubt."));
@@ -34,25 +33,12 @@ export async function show(element, context) {
       found.is_cut && h("p", { class: "muted" }, "There are more."));
     const known = new Set(found.open.map((each) => each.id));
     for (const id of seen.keys()) if (!known.has(id)) seen.delete(id);
-    if (focused) [...inDoubt.querySelectorAll("button")].find((each) => each.dataset.command === focused)?.focus();
   }
 
   function doubtful(each) {
     return row(IN_DOUBT, [h("span", {}, each.nid, " ", h("small", { class: "muted" }, each.xid)), each.qmgr, each.appl_name,
       each.messages, each.queues.join(", "), age(each.age_s),
-      each.outcome || h("span", { class: "buttons" }, button(each, "COMMIT", "Commit"), " ", button(each, "BACKOUT", "Back out"))]);
-  }
-
-  function button(each, action, text) {
-    return h("button", { class: "small danger", disabled: !isAllowed || isBusy, "data-command": `${action} ${each.nid}`,
-      onclick: () => resolve(each, action, text) }, text);
-  }
-
-  async function resolve(each, action, text) {
-    isBusy = true;
-    await command(context, `${text} the unit of work ${each.nid} of ${each.appl_name}?`, "/units/resolve", { nid: each.nid, action });
-    isBusy = false;
-    await read().catch((error) => context.tell(error.message, true));
+      each.outcome || actions.buttons(context, "unit", { nid: each.nid }, `the unit of work ${each.nid} of ${each.appl_name}`)]);
   }
 
   function opened(each) {
@@ -62,7 +48,7 @@ export async function show(element, context) {
       `${each.messages}${each.has_more ? " or more" : ""}`, each.queues.join(", "), shown]);
   }
 
-  const timer = setInterval(() => { if (!isBusy) read().catch(() => {}); }, PERIOD_MS);
+  const timer = setInterval(() => { read().catch(() => {}); }, PERIOD_MS);
   context.whenLeft(() => { hasLeft = true; clearInterval(timer); });
   await read();
 }
