@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -68,23 +68,28 @@ def _owners(group: Group) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def told_connections(group: Group, qmgr: str) -> list[ConnectionInfo]:
     """Return the connections to *qmgr*, by token, as each has told of itself. Nobody asks for their units of work."""
-    found = [
-        ConnectionInfo(
-            token=token,
-            qmgr=qmgr,
-            appl_name=str(info.get("appl", "")),
-            pid=int(info.get("pid", 0)),
-            tag=str(info.get("tag", "")),
-            has_unit_of_work=False,
-            user=str(info.get("user", "")),
-            is_own="own" in info,
-            channel=str(info.get("channel", "")),
-            address=str(info.get("conname", "")),
-        )
-        for token, info in facts_of_owners(group).items()
-        if qmgr_of(token) == qmgr
-    ]
+    return [each for each in told_by_all(group) if each.qmgr == qmgr]
+
+
+def told_by_all(group: Group) -> list[ConnectionInfo]:
+    """Return the connections to all managers, as `told_connections` does those to one."""
+    found = [_as_told(token, info) for token, info in facts_of_owners(group).items()]
     return sorted(found, key=lambda connection: connection.token)
+
+
+def _as_told(token: str, info: Mapping[str, Any]) -> ConnectionInfo:
+    return ConnectionInfo(
+        token=token,
+        qmgr=qmgr_of(token),
+        appl_name=str(info.get("appl", "")),
+        pid=int(info.get("pid", 0)),
+        tag=str(info.get("tag", "")),
+        has_unit_of_work=False,
+        user=str(info.get("user", "")),
+        is_own="own" in info,
+        channel=str(info.get("channel", "")),
+        address=str(info.get("conname", "")),
+    )
 
 
 def connections_of(group: Group, qmgr: str, away: Away) -> list[ConnectionInfo]:

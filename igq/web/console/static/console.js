@@ -7,17 +7,20 @@
 import { get, onSignedOut, post, useCsrf } from "./api.js";
 import { h, replace } from "./dom.js";
 import * as live from "./live.js";
+import * as audit from "./views/audit.js";
 import * as channels from "./views/channels.js";
+import * as connections from "./views/connections.js";
 import * as dead_letters from "./views/dead_letters.js";
 import * as group from "./views/group.js";
 import * as mqsc from "./views/mqsc.js";
 import * as queue from "./views/queue.js";
 import * as queues from "./views/queues.js";
 import * as structures from "./views/structures.js";
+import * as topics from "./views/topics.js";
 import * as trace from "./views/trace.js";
 import * as units from "./views/units.js";
 
-const VIEWS = { group, queues, queue, trace, dead_letters, units, structures, channels, mqsc };
+const VIEWS = { group, queues, queue, trace, dead_letters, units, connections, structures, topics, channels, mqsc, audit };
 const ROLES = ["viewer", "operator", "administrator"];
 const main = document.getElementById("main");
 const menu = document.getElementById("menu");

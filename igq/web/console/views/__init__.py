@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from igq.web.console.views import (
     actions,
+    audit,
     channels,
+    connections,
     dead_letters,
     group,
     mqsc,
     queue,
     search,
     structures,
+    topics,
     trace,
     units,
 )
 
 #: In the order of the menu, which is in ``static/console.js``.
 VIEWS = (
-    *(group, queue, search, trace, dead_letters, units, structures, channels, mqsc),
+    *(group, queue, search, trace, dead_letters, units, connections, structures, topics, channels, mqsc, audit),
     actions,
 )
