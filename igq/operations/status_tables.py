@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 from rich.text import Text
 
-from igq.operations.status import AgentStatus, GroupStatus, MoverStatus
+from igq.operations.status import AgentStatus, GroupStatus, MoverStatus, QueueStatus
 from igq.output.plural import counted, short_time
 from igq.output.tables import new_table, widen
 from sharedq.display.terminal import Terminal
+
+#: A table of more queues is not read by anybody, and takes a millisecond a line.
+_QUEUES_MAX = 200
 
 
 def print_tables(status: GroupStatus, console: Terminal | None = None, *, is_whole: bool = True) -> None:
@@ -55,9 +60,7 @@ def print_tables(status: GroupStatus, console: Terminal | None = None, *, is_who
     if status.recoveries:
         console.print(_recoveries_table(status))
         console.print()
-    queues = _queues_table(status, is_whole=is_whole)
-    if queues.row_count:
-        console.print(queues)
+    _print_queues(status, console, is_whole=is_whole)
 
 
 def _managers_table(status: GroupStatus) -> Table:
@@ -106,14 +109,27 @@ def _recoveries_table(status: GroupStatus) -> Table:
     return table
 
 
-def _queues_table(status: GroupStatus, *, is_whole: bool) -> Table:
-    rates = ("Puts/s", "Gets/s") if any(queue.put_rate is not None for queue in status.queues) else ()
+def _print_queues(status: GroupStatus, console: Terminal, *, is_whole: bool) -> None:
+    # Of the whole group no system queues without messages: nobody has asked for these.
+    queues = [queue for queue in status.queues if not queue.name.startswith("SYSTEM.") or queue.depth or not is_whole]
+    left: list[QueueStatus] = []
+    if is_whole and len(queues) > _QUEUES_MAX:
+        fullest = sorted(range(len(queues)), key=lambda place: -queues[place].depth)
+        left = [queues[place] for place in fullest[_QUEUES_MAX:]]
+        queues = [queues[place] for place in sorted(fullest[:_QUEUES_MAX])]
+    if queues:
+        console.print(_queues_table(queues))
+    if left:
+        rest = f"{len(left):,} more queues have at most {counted(left[0].depth, 'message')} each"
+        console.print(f"{rest}: igq status --queue NAME* shows them", highlight=False)
+
+
+def _queues_table(queues: Sequence[QueueStatus]) -> Table:
+    rates = ("Puts/s", "Gets/s") if any(queue.put_rate is not None for queue in queues) else ()
     table = new_table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted", "Oldest", *rates)
-    for queue in status.queues:
-        # Show system queues only if something is on them, or somebody asked for them.
-        if not queue.name.startswith("SYSTEM.") or queue.depth or not is_whole:
-            where = queue.owner or queue.structure or ""
-            age = "" if queue.oldest_age_s is None else short_time(queue.oldest_age_s)
-            told = ("" if rate is None else f"{rate:g}" for rate in (queue.put_rate, queue.get_rate) if rates)
-            table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted), age, *told)
+    for queue in queues:
+        where = queue.owner or queue.structure or ""
+        age = "" if queue.oldest_age_s is None else short_time(queue.oldest_age_s)
+        told = ("" if rate is None else f"{rate:g}" for rate in (queue.put_rate, queue.get_rate) if rates)
+        table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted), age, *told)
     return table

@@ -182,3 +182,19 @@ def test_managers_are_shown_with_their_hosts(status: GroupStatus) -> None:
     apart = rows_of(one, away)
     assert "Name State Host Pid Start IGQ agent Delivered Restarts" in apart
     assert "QM2 QUIESCING mq2 4194304 12 RETRY 1234567 2" in apart
+
+
+def test_of_thousands_of_queues_the_fullest_are_shown(status: GroupStatus) -> None:
+    queues = [
+        status.queues[0].model_copy(update={"name": f"Q.{number:04}", "depth": number}) for number in range(2_000)
+    ]
+    many, shown = status.model_copy(update={"queues": queues}), io.StringIO()
+    print_tables(many, Terminal(file=shown, width=120))
+    lines = shown.getvalue().splitlines()
+    names = [line.split()[0] for line in lines if line.startswith("Q.")]
+    assert names == [f"Q.{number}" for number in range(1_800, 2_000)]
+    assert lines[-1] == "1,800 more queues have at most 1799 messages each: igq status --queue NAME* shows them"
+
+    asked_for = io.StringIO()
+    print_tables(many, Terminal(file=asked_for, width=120), is_whole=False)
+    assert asked_for.getvalue().count("Q.") == 2_000
