@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Final
 
 from igq.errors import CommandError
+from sharedq.display.secrets import mask_secrets
 from sharedq.members.audit_trail import Deed, Way, note_deed
 from sharedq.members.event_notes import Giver, leave_note
 from sharedq.members.group import Group
@@ -20,7 +21,6 @@ from sharedq.mqi.pcf.structures import PCFMessage
 from sharedq.mqi.pcf.writing import write
 from sharedq.objects.repository import Repository
 from sharedq.redis.deployment import DeploymentError
-from sharedq.settings.redis_mask import mask_urls
 
 #: The name by which the console gives commands.
 CONSOLE: Final = "igq console"
@@ -37,7 +37,7 @@ class CommandNote:
 
     Args:
         qmgr: the manager that it is given to, which logs it.
-        command: its text. Passwords in URLs are masked.
+        command: its text. Secrets in it, and in the result, are masked.
         runs_at: the managers that do it, by CMDSCOPE, and tell of it; default: *qmgr*.
         number: MQCMD_*, 0 where there is none.
         is_display: CMDEV(NODISPLAY) passes it over.
@@ -64,6 +64,8 @@ class CommandNote:
 
     def end(self, result: str) -> None:
         """Note the command with its result, in one line."""
+        # The message about a wrong command quotes a part of it.
+        result = mask_secrets(result)
         for qmgr in dict.fromkeys((self._qmgr, *self._runs_at)):
             self._note(qmgr, result)
         if not self._is_display:
@@ -78,7 +80,7 @@ class CommandNote:
         return "console" if self._giver.appl == CONSOLE else "REST"
 
     def _text(self) -> str:
-        return mask_urls(" ".join(self._command.split()))[:_LENGTH_MAX]
+        return mask_secrets(" ".join(self._command.split()))[:_LENGTH_MAX]
 
     def _note(self, qmgr: str, result: str) -> None:
         is_asked_for = qmgr in self._asked_before or (

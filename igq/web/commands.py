@@ -11,6 +11,7 @@ from igq.mqsc.session import answer_commands
 from igq.web.access.gate import Identity
 from igq.web.access.roles import check_command
 from igq.web.site import Site
+from sharedq.display.secrets import mask_secrets
 from sharedq.members.event_notes import Giver
 from sharedq.mqi.constants.pcf import EventOrigin
 
@@ -33,7 +34,7 @@ async def give_commands(
         As `answer_commands`.
     """
     shown = commands.shown if isinstance(commands, Command) else commands
-    logged = f"{qmgr}: {shown[:_LONGEST_LOGGED]}"
+    logged = f"{qmgr}: {mask_secrets(shown)[:_LONGEST_LOGGED]}"
     giver = Giver(identity.user, identity.host, appl_name, origin=int(EventOrigin.REST))
     try:
         answers = await site.work(

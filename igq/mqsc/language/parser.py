@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from igq.mqsc.language.lines import Source
 from igq.mqsc.language.words import TAKES, VERBS, find_object, find_unsupported, find_verb, perhaps
+from sharedq.display.secrets import is_secret
+from sharedq.settings.redis_mask import HIDDEN
 
 _TOKEN = re.compile(r"\s*(?:(?P<quoted>'(?:[^']|'')*')|(?P<mark>[(),])|(?P<word>[^\s(),']+))")
 
@@ -98,9 +100,11 @@ class Command:
 
     @property
     def shown(self) -> str:
-        """The command in one line, for a log."""
+        """The command in one line, for a log, without secrets."""
         words = [self.verb, f"{self.object_type}({self.name})" if self.name else self.object_type]
-        words += [each.keyword + ("" if each.values is None else f"({each.value})") for each in self.parameters]
+        for each in self.parameters:
+            value = HIDDEN if is_secret(each.keyword) else each.value
+            words.append(each.keyword if each.values is None else f"{each.keyword}({value})")
         return " ".join(words)
 
     def error(self, parameter: Parameter, expected: str) -> MqscSyntaxError:

@@ -38,6 +38,21 @@ def test_every_command_but_those_that_display_is_noted_with_its_result(events: E
     assert first.at_ms <= failed.at_ms <= last.at_ms
 
 
+def test_a_secret_in_a_command_that_is_refused_is_in_no_trail(events: Events) -> None:
+    mqsc(
+        events.group,
+        "DEFINE CHANNEL(A) CHLTYPE(SDR) USERID(u) PASSWORD(hush1)",
+        "ALTER AUTHINFO(A) AUTHTYPE(IDPWLDAP) LDAPPWD('hush2 '')hush2')",
+        "ALTER QMGR SSLKEYRPWD ( 'hush3' )",
+        "alter qmgr sslcryp(hush4",
+        "ALTER QMGR DESCR('PASSWORD(hush5)')",
+    )
+    deeds = read_deeds(events.group.group, "", 10)
+    assert len(deeds) == 5
+    assert "hush" not in repr(deeds)
+    assert "USERID(u) PASSWORD(***)" in deeds[-1].fields["what"]
+
+
 def test_a_command_by_message_names_the_user_of_the_message(events: Events) -> None:
     values = {int(CharSelector.Q_NAME): "BY.PCF", int(IntSelector.Q_TYPE): 1}
     for command in (PCFCommand.CREATE_Q, PCFCommand.INQUIRE_Q):
