@@ -133,15 +133,21 @@ class QueueManagerConnection:
         qmgr_name: str = "",
         options: int = 0,
         properties: MessageHandle | None = None,
+        alternate_user: str = "",
     ) -> MQMD:
-        """MQPUT1: open, put one message, close. Logical order needs a handle that stays open (2046)."""
+        """MQPUT1: open, put one message, close. Logical order needs a handle that stays open (2046).
+
+        Args:
+            alternate_user: with ``ALTERNATE_USER_AUTHORITY``, the user whose authority counts.
+        """
         given = whole(options, MQRC.OPTIONS_ERROR, "MQPUT1", "")
         refused = check_put_options(given, is_put1=True)
         if refused:
             raise error_for(refused, "MQPUT1", name)
         refuse_put("MQPUT1", "", md, body)
         open_options, put_options = split_put1_options(given)
-        with self._open(MQOD(), name, qmgr_name, open_options, is_put1=True) as queue:
+        od = MQOD(alternate_user_id=_name(alternate_user))
+        with self._open(od, name, qmgr_name, open_options, is_put1=True) as queue:
             return queue.put(body, md, options=put_options, properties=properties)
 
     def _open(self, od: MQOD, name: str, qmgr_name: str, options: OpenOption | int, *, is_put1: bool = False) -> Queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -198,6 +199,30 @@ def test_a_refusal_names_the_user_the_authority_and_the_queue(
         answer = client.post(path(queues[0]), content=b"x", headers=TEXT)
 
     assert answer.json()["error"][0]["message"].endswith(f"app has not the authority PUT for {queues[0]}.")
+
+
+def test_an_alias_of_a_topic_needs_the_authority_of_its_user_to_publish(
+    console: Console, app: str, queues: tuple[str, str]
+) -> None:
+    topic, alias = f"{queues[0]}.T", f"{queues[0]}.ALIAS"
+    command(console, f"DEFINE TOPIC({topic}) TOPICSTR('{topic}')")
+    command(console, f"DEFINE QALIAS({alias}) TARGET({topic}) TARGTYPE(TOPIC)")
+    give(console, alias, "PUT")
+    record = f"PROFILE({topic}) OBJTYPE(TOPIC) PRINCIPAL('{{}}')"
+    of_console, of_user = record.format(getpass.getuser()), record.format(app)
+    with console.program(app) as client:
+        assert client.post(path(alias), content=b"x", headers=TEXT).status_code == 201
+        command(console, f"SET AUTHREC {of_console} AUTHADD(PUB)")
+        try:
+            assert client.post(path(alias), content=b"x", headers=TEXT).status_code == 403
+            command(console, f"SET AUTHREC {of_user} AUTHADD(PUB)")
+            assert client.post(path(alias), content=b"x", headers=TEXT).status_code == 201
+            # An operator may put on every queue, with the authority of the console.
+            with console.program("otto") as operator:
+                assert operator.post(path(alias), content=b"x", headers=TEXT).status_code == 201
+        finally:
+            for each in (of_console, of_user):
+                command(console, f"DELETE AUTHREC {each}")
 
 
 def test_a_token_is_for_the_queues_that_it_names(console: Console, app: str, queues: tuple[str, str]) -> None:
