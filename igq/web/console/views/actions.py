@@ -106,8 +106,9 @@ def read_questions(settings: Settings, qmgr: str, commands: str) -> list[str]:
                 question = question_of(group, qmgr, parse_command(source))
             except (MqscSyntaxError, UnsupportedCommandError):
                 continue
+            if question and len(found) == _MOST_QUESTIONS:
+                # Each question costs a look at Redis, and a text of commands may be long.
+                return [*found, "and further commands of this kind"]
             if question:
                 found.append(question)
-    if (more := len(found) - _MOST_QUESTIONS) > 0:
-        found[_MOST_QUESTIONS:] = [f"and {more} further commands of this kind"]
     return found
