@@ -55,35 +55,56 @@ def run_session(
         )
 
 
-def noted_for(group: Group, qmgr: str, giver: Giver | None = None) -> Callable[[str], Callable[[str], None]]:
-    """Return what is called with a command that begins, and returns what is called with its result: it is noted."""
+def noted_for(
+    group: Group, qmgr: str, giver: Giver | None = None, may_note: Callable[[], bool] = lambda: True
+) -> Callable[[str], Callable[[str], None]]:
+    """Return what is called with a command that begins, and returns what is called with its result: it is noted.
+
+    Args:
+        may_note: as for `CommandNote`.
+    """
 
     def begin(text: str) -> Callable[[str], None]:
         words, runs_at = words_of(text), managers_of(text, Repository(group, qmgr))
         # DISPLAY of one kind of queue is the inquiry of all kinds.
         number = 0 if words is None else words.number or PCFCommand.INQUIRE_Q
         is_display = words is not None and words.verb == "DISPLAY"
-        note = CommandNote(group, qmgr, text, giver, runs_at=runs_at, number=int(number), is_display=is_display)
+        note = CommandNote(
+            group,
+            qmgr,
+            text,
+            giver,
+            runs_at=runs_at,
+            number=int(number),
+            is_display=is_display,
+            may_note=may_note,
+        )
         return note.end
 
     return begin
 
 
 def answer_commands(
-    settings: Settings, qmgr: str, commands: str | Command, check: Callable[[Command], None], giver: Giver
+    settings: Settings,
+    qmgr: str,
+    commands: str | Command,
+    check: Callable[[Command], None],
+    giver: Giver,
+    may_note: Callable[[], bool] = lambda: True,
 ) -> list[Answer]:
     """Do commands for the running manager *qmgr*: all in a text, or one that is parsed.
 
     Args:
         check: called with each command before it is done. It raises MQIError for one that must not be.
         giver: the user that they are noted for, and that their events name.
+        may_note: as for `CommandNote`.
 
     Raises:
         As `run_session`.
     """
     with _joined(settings, qmgr, giver) as (repository, control):
         executor = Commands(_Checked(Executor(repository, control), check), repository, control)
-        begin = noted_for(repository.group, qmgr, giver)
+        begin = noted_for(repository.group, qmgr, giver, may_note)
         if isinstance(commands, Command):
             end = begin(commands.shown)
             answers = [executor.answer_parsed(commands)]

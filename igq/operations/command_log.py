@@ -5,7 +5,7 @@ The audit trail of the group has each of them, too, but for those that only disp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Final
@@ -42,6 +42,7 @@ class CommandNote:
         number: MQCMD_*, 0 where there is none.
         is_display: CMDEV(NODISPLAY) passes it over.
         request: of a command by message, as the event tells it. Its inquiries are not logged.
+        may_note: asked at the end whether the audit trail takes the command.
     """
 
     def __init__(
@@ -55,10 +56,11 @@ class CommandNote:
         number: int = 0,
         is_display: bool = False,
         request: PCFMessage | None = None,
+        may_note: Callable[[], bool] = lambda: True,
     ) -> None:
         self._group, self._qmgr, self._giver = group, qmgr, giver or Giver()
         self._command, self._number, self._is_display = command, number, is_display
-        self._request = request
+        self._request, self._may_note = request, may_note
         self._runs_at = tuple(runs_at) or (qmgr,)
         self._asked_before = {each for each in self._runs_at if self._is_told(each)}
 
@@ -68,7 +70,7 @@ class CommandNote:
         result = mask_secrets(result)
         for qmgr in dict.fromkeys((self._qmgr, *self._runs_at)):
             self._note(qmgr, result)
-        if not self._is_display:
+        if not self._is_display and self._may_note():
             deed = Deed(self._giver.user, self._giver.host, self._way(), self._text(), result, self._qmgr)
             note_deed(self._group, deed)
 

@@ -38,7 +38,13 @@ async def give_commands(
     giver = Giver(identity.user, identity.host, appl_name, origin=int(EventOrigin.REST))
     try:
         answers = await site.work(
-            answer_commands, site.settings, qmgr, commands, partial(check_command, identity), giver
+            answer_commands,
+            site.settings,
+            qmgr,
+            commands,
+            partial(check_command, identity),
+            giver,
+            partial(site.may_note, identity),
         )
     except CommandError as error:
         site.record(identity, logged, str(error))

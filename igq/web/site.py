@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -13,7 +14,7 @@ from starlette.requests import Request
 
 from igq.web.access.failures import Failures
 from igq.web.access.gate import Gate, Identity, host_of
-from igq.web.access.users import Users
+from igq.web.access.users import Role, Users
 from igq.web.feed import Feed, StatusSource
 from sharedq.members.audit_trail import Deed, Way, note_deed
 from sharedq.members.group import Group
@@ -23,6 +24,9 @@ from sharedq.settings.values import Settings
 _THREADS = 8
 #: Refused sign-ins that the log tells of in five minutes: of one address, and in all. Anybody can cause such lines.
 _LOGGED_OF_HOST, _LOGGED = 10, 1_000
+#: Deeds in five minutes, of one user and in all, that the audit trail takes though they change nothing: the trail is
+#: bounded, and nobody must push out what others did. The logs have each.
+_IDLE_DEEDS, _IDLE_DEEDS_OF_ALL = 20, 1_000
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,6 +46,7 @@ class Site:
         # Programs written for IBM's REST interface look for a cookie with this beginning.
         self.gate = Gate(Users(settings.users_file), f"LtpaToken2_{port}")
         self._refusals = Failures(per_host=_LOGGED_OF_HOST, per_user=_LOGGED)
+        self._idle_deeds, self._lock = Failures(per_host=_IDLE_DEEDS_OF_ALL, per_user=_IDLE_DEEDS), threading.Lock()
         #: Deeds that are being noted.
         self._notings: set[asyncio.Task[None]] = set()
         self._threads = anyio.CapacityLimiter(_THREADS)
@@ -56,9 +61,23 @@ class Site:
         """Log a command of a user, with its result in a few words."""
         self.say("IGQ0103I", user=identity.user, host=identity.host, command=command, result=result)
 
+    def may_note(self, identity: Identity) -> bool:
+        """Whether the audit trail takes a command of a user. One who may change nothing has only few there."""
+        return identity.role >= Role.OPERATOR or self._may_note_idle(identity)
+
+    def _may_note_idle(self, identity: Identity) -> bool:
+        # Commands are noted in threads.
+        with self._lock:
+            may = self._idle_deeds.begin("", identity.user)
+            if may:
+                self._idle_deeds.end("", identity.user, is_failure=True)
+            return may
+
     def record_session(self, identity: Identity, way: Way, what: str) -> None:
         """Log that a user has begun or ended a session, and note it in the audit trail, as soon as Redis takes it."""
         self.record(identity, what, "done")
+        if not self._may_note_idle(identity):
+            return
         noting = asyncio.get_running_loop().create_task(
             self.work(_note, self.settings, Deed(identity.user, identity.host, way, what))
         )

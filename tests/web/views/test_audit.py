@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from igq.web.console.views.audit import PAGE
 from tests.support.browser import HOSTILE, looking, picture
-from tests.support.console import Console
+from tests.support.console import PASSWORD, Console
 from tests.support.scenes import until
 from tests.web.views.conftest import done
 
@@ -45,6 +45,21 @@ def test_the_trail_names_who_gave_a_command_and_how(console: Console) -> None:
     assert entries(console, "DISPLAY") == []
     times = [each["at_ms"] for each in trail(console)]
     assert times == sorted(times, reverse=True)
+
+
+def test_nobody_pushes_out_of_the_trail_what_others_did(console: Console) -> None:
+    console.shell.out("console", "user", "add", "flood", "--role", "viewer", text=PASSWORD)
+    with console.program("flood") as client:
+        for _ in range(30):
+            client.post("/ibmmq/rest/v3/login", json={"username": "flood", "password": PASSWORD})
+        commands = "DELETE QLOCAL(FLOODED)\nNONSENSE\n" * 30
+        answer = client.post("/console/api/mqsc", json={"qmgr": "QM1", "commands": commands})
+        assert len(answer.json()["answers"]) == 60
+    assert len([each for each in trail(console) if each["user"] == "flood"]) <= 20
+    console.logged("DELETE QLOCAL(FLOODED)")
+    with console.signed_in("otto") as otto:
+        otto.post("/console/api/mqsc", json={"qmgr": "QM1", "commands": "CLEAR QLOCAL(FLOODED)\n" * 30})
+    assert len(entries(console, "CLEAR QLOCAL(FLOODED)")) == 30
 
 
 def test_the_trail_has_sign_ins_users_and_tokens(console: Console) -> None:
