@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from igq.mqsc.language.lines import split_commands
 from igq.mqsc.language.parser import parse_command
 from igq.web.console.actions import questions
+from igq.web.console.views import actions
 
 NOBODY: Any = None
 
@@ -44,6 +46,21 @@ def asked(monkeypatch: pytest.MonkeyPatch, text: str, depth: int | None = 1_204)
 )
 def test_a_question_names_what_is_lost(monkeypatch: pytest.MonkeyPatch, text: str, question: str) -> None:
     assert asked(monkeypatch, text) == question
+
+
+def test_a_long_text_of_commands_has_only_so_many_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+
+    def depth_of(_group: object, _qmgr: str, name: str) -> int:
+        looks.append(name)
+        return 2
+
+    asked(monkeypatch, "CLEAR QL(A)")
+    monkeypatch.setattr(questions, "depth_of", depth_of)
+    monkeypatch.setattr(actions, "opened", lambda _: nullcontext())
+    found = actions.read_questions(NOBODY, "QM1", "CLEAR QL(A)\nDISPLAY QL(A)\n" * 1_000)
+    assert found == ["CLEAR A: 2 messages are deleted"] * 20 + ["and further commands of this kind"]
+    assert len(looks) == 21
 
 
 def test_a_question_says_the_number_only_if_somebody_can_tell(monkeypatch: pytest.MonkeyPatch) -> None:
