@@ -274,6 +274,22 @@ def test_a_form_that_cannot_be_a_command_is_refused(console: Console, name: str,
             assert status == 400 or name == "delete"
 
 
+def test_a_command_that_the_user_has_not_seen_is_not_run(console: Console, queue: str) -> None:
+    asked: dict[str, Any] = {"qmgr": "QM1", "queue": queue, "attributes": {"DESCR": "new", "MAXDEPTH": "100"}}
+    with console.signed_in("anna") as anna:
+        text, _ = planned(anna, "alter", **asked)
+        mqsc(console, f"ALTER QLOCAL({queue}) MAXDEPTH(200)")
+        others: list[list[Any]] = [["QM1", text], ["QM2", text], [], [None, {}]]
+        for seen in others:
+            answer = act(anna, "alter", **asked, seen=seen)
+            assert answer.status_code == 409, answer.text
+        assert act(anna, "alter", **asked, seen="x").status_code == 400
+        assert "DESCR( )" in mqsc(console, f"DISPLAY QLOCAL({queue}) DESCR")
+        text, _ = planned(anna, "alter", **asked)
+        assert "MAXDEPTH(100)" in text
+        assert done(anna, "alter", **asked, seen=["QM1", text])
+
+
 def test_a_name_cannot_become_another_command(console: Console, queue: str) -> None:
     with console.signed_in("anna") as anna:
         name = f"X) ; DELETE QLOCAL({queue}) PURGE"

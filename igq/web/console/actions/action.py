@@ -133,6 +133,10 @@ class Asked:
             raise Refused(400, "attributes must be an object")
         return {keyword: _line(keyword, each) for keyword, each in value.items()}
 
+    def has(self, name: str) -> bool:
+        """Whether it was sent."""
+        return name in self._told
+
     def list(self, name: str) -> list[Any]:
         """A list. Raises Refused: 400, there is none."""
         value = self._told.get(name)

@@ -55,7 +55,7 @@ export async function open(context, name, subject, label, done = () => {}) {
     h("div", { class: "bar" }, h("strong", {}, "Command"), copy), command, question, problem,
     h("div", { class: "bar" }, run, cancel));
   const dialog = h("dialog", { class: "action", "aria-labelledby": "action-title" }, form);
-  let latest = 0, timer = 0, text = "";
+  let latest = 0, timer = 0, text = "", qmgr = "";
 
   function labelled(each) {
     const made = inputs.get(each);
@@ -70,7 +70,7 @@ export async function open(context, name, subject, label, done = () => {}) {
   }
 
   function show(told) {
-    text = told.text;
+    ({ text, qmgr = "" } = told);
     replace(command, text);
     replace(question, told.question);
     question.hidden = !told.question;
@@ -123,7 +123,7 @@ export async function open(context, name, subject, label, done = () => {}) {
     if (run.disabled) return;
     run.disabled = true;
     try {
-      const { answers } = await post(`/actions/${name}/run`, asked());
+      const { answers } = await post(`/actions/${name}/run`, { ...asked(), seen: [qmgr, text] });
       const lines = answers.flatMap((each) => each.lines).join("\n"), isDone = answers.every((each) => each.is_done);
       const isOver = isDone || !fields.length;
       if (isOver) end();
@@ -135,8 +135,9 @@ export async function open(context, name, subject, label, done = () => {}) {
       // By now the list shows what was done.
       if (isOver) context.tell(lines, !isDone);
     } catch (error) {
+      // The command may be another one by now: show it before it can be run.
+      await plan();
       replace(problem, error.message);
-      run.disabled = false;
     }
   });
   dialog.addEventListener("close", () => end());

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 from igq.mqsc.language.lines import split_commands
 from igq.mqsc.language.parser import MqscSyntaxError, UnsupportedCommandError, parse_command
 from igq.operations.command_log import CONSOLE
-from igq.web.access.gate import Identity
+from igq.web.access.gate import Identity, Refused
 from igq.web.access.users import Role
 from igq.web.console.actions.action import Action, Asked, Plan
 from igq.web.console.actions.places import opened
@@ -72,9 +72,14 @@ def _planned(settings: Settings, action: Action, asked: Asked) -> tuple[Plan, st
 
 
 async def _run(site: Site, identity: Identity, request: Request) -> dict[str, Any]:
-    """Do it. The answers are those of commands: ``lines``, ``is_done`` and ``reason``."""
+    """Do it. The answers are those of commands: ``lines``, ``is_done`` and ``reason``.
+
+    Where ``seen`` names the manager and the command that the user has seen, nothing else is run.
+    """
     action, asked = await _asked(identity, request)
     plan = await site.work(action.plan, site.settings, asked)
+    if asked.has("seen") and asked.list("seen") != [plan.qmgr, plan.text]:
+        raise Refused(409, "the command is no longer the one shown, for the group has changed: look again")
     if plan.command is not None:
         return {"answers": await run_command(site, identity, plan.qmgr, plan.command)}
     assert plan.deed is not None
