@@ -133,7 +133,6 @@ def unread_client_fields() -> Iterator[str]:
 OPTION_FATES: Final[Mapping[str, tuple[str, ...]]] = {
     "they stand for several other options": ("GetOption.BROWSE_HANDLE", "GetOption.BROWSE_CO_OP"),
     "done anyway": ("PutOption.DEFAULT_CONTEXT", "CallbackType.MESSAGE_CONSUMER"),
-    "read by its number, which is that of MQOO_ALTERNATE_USER_AUTHORITY": ("PutOption.ALTERNATE_USER_AUTHORITY",),
     "read by the number of the put option that needs it": (
         "OpenOption.PASS_ALL_CONTEXT",
         "OpenOption.SET_IDENTITY_CONTEXT",

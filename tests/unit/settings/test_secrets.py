@@ -1,4 +1,4 @@
-"""What may be a secret in a command is hidden where the command is kept."""
+"""A secret in a command is hidden where the command is kept."""
 
 from __future__ import annotations
 
