@@ -316,7 +316,8 @@ def test_a_full_disk_is_named_everywhere_and_loses_nothing(small_disk: Path) -> 
         assert said in manager.wait_for("the disk is full")
         for arguments in (("status",), ("status", "--check"), ("doctor",)):
             told = shell.run(*arguments)
-            assert said in told.stdout + told.stderr, arguments
+            # A table folds a long path.
+            assert "".join(said.split()) in "".join((told.stdout + told.stderr).split()), arguments
             assert told.returncode or arguments == ("status",)
 
         filler.unlink()

@@ -177,7 +177,7 @@ def test_the_box_asks_before_messages_are_deleted(console: Console, browser: Bro
         box = page.locator("#command")
         box.fill("CLE QL(ASKED)")
         box.press("Enter")
-        page.wait_for_function("!document.querySelector('form.command button.primary').disabled")
+        page.wait_for_selector("form.command button.primary:not([disabled])")
         assert console.shell.out("mqsc", "QM1", "-c", "DIS QL(ASKED) CURDEPTH").count("CURDEPTH(1)") == 1
         box.press("Enter")
         page.wait_for_selector(".answer:has-text('CSQ9022I')")
