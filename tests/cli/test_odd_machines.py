@@ -259,7 +259,7 @@ def test_each_command_writes_to_a_terminal_of_strict_ascii(command: str, ascii_s
 
     assert done.returncode == status, done.stderr + done.stdout
     if command != "export":
-        # That one writes a file, which is UTF-8 everywhere.
+        # `export` writes a file, which is UTF-8 everywhere.
         assert done.stdout.isascii()
     assert done.stderr.isascii()
     assert "codec" not in done.stderr

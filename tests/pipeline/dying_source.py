@@ -60,7 +60,7 @@ BACKGROUND_STEPS = (
     "claimed ahead",
 )
 EXECUTOR_STEPS = ("reading", "read", "writing", "prepared")
-#: Those of a query whose workers write files.
+#: The steps of a query whose workers write files.
 PARQUET_STEPS = ("claimed", "planned", "reading", "read", "committing", "half moved", "committed", "finishing")
 #: Steps of a batch write.
 JOB_STEPS = ("putting", "put", "committing job", "ending job")

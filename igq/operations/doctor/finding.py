@@ -11,9 +11,9 @@ class Severity(IntEnum):
 
     #: Something does not work, or messages can be lost now.
     ERROR = 1
-    #: It will go wrong some day, or already does for somebody.
+    #: Something will go wrong some day, or already does for somebody.
     WARNING = 2
-    #: It may be meant so.
+    #: The operator may mean things to be so.
     NOTE = 3
 
     @property

@@ -42,7 +42,7 @@ local number, msgid, correl, group = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local priority_min, priority_max = tonumber(ARGV[11]), tonumber(ARGV[12])
 local put_from, put_until = tonumber(ARGV[13]), tonumber(ARGV[14])
 local selector, structure = ARGV[15], tonumber(ARGV[16])
--- One call works so much for a selector (prelude/selector).
+-- The most work that one call does for a selector (prelude/selector).
 local WORK_MAX = 4000000
 
 local is_any = msgid == "" and correl == "" and group == "" and not (put_from or put_until)

@@ -32,7 +32,7 @@ from sharedq.scripts.objects import remove_authority_call, set_authority_call
 AUTHORITIES = "AUT"
 #: The authorities that calls need: to put, to get and to browse messages.
 PUT, GET, BROWSE = "PUT", "GET", "BROWSE"
-#: Those that publications, new or altered, and resumed subscriptions need.
+#: The authorities that publications, new or altered, and resumed subscriptions need.
 PUBLISH, SUBSCRIBE, RESUME = "PUB", "SUB", "RESUME"
 QUEUE, TOPIC = "QUEUE", "TOPIC"
 #: Object type -> its authorities.

@@ -82,6 +82,24 @@ def test_nothing_is_seen_before_the_batch_is_committed(group: TestGroup, tmp_pat
     reader.stop()
 
 
+@pytest.mark.parametrize("stream", [".", "..", "a.b", "%2E"])
+def test_a_stream_of_any_name_leaves_other_files_of_the_table_alone(
+    group: TestGroup, tmp_path: Path, stream: str
+) -> None:
+    open_orders(group)
+    table = tmp_path / "lake"
+    table.mkdir()
+    (table / "older.parquet").write_bytes(b"older")
+    reader = reader_of(group, table, stream=stream)
+    files = written(reader)
+    commit(files)
+    reader.stop()
+
+    assert (table / "older.parquet").read_bytes() == b"older"
+    names = {path.name for path in table.iterdir()} - {"older.parquet", "_igq_unfinished"}
+    assert names == {Path(path).name for path in files}
+
+
 @pytest.mark.parametrize(("first", "then"), [("5", "3"), ("3", "12"), ("1", "2")])
 def test_a_repeated_batch_with_other_partitions_replaces_its_files(
     group: TestGroup, tmp_path: Path, first: str, then: str

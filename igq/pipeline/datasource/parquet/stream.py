@@ -36,7 +36,9 @@ class ParquetStreamReader(QueueStreamReader):
 
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         path = options.required("path", "the directory of the files, which the driver and all workers share")
-        self._directory = Path(local_path(path)) / UNFINISHED / quote(options.text("stream"), safe="")
+        # The names . and .. would lead out of the directory, into the table.
+        name = quote(options.text("stream"), safe="").replace(".", "%2E")
+        self._directory = Path(local_path(path)) / UNFINISHED / name
         self._codec = options.text("compression", _CODECS[0]).lower()
         if self._codec not in _CODECS:
             raise PipelineError(f"compression={self._codec}: allowed: {', '.join(_CODECS)}")
