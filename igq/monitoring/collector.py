@@ -99,6 +99,7 @@ class GroupCollector:
         _queues(figures, self._group.name, add)
         self._managers(figures, add)
         self._channels(figures, add)
+        _streams(figures, add)
         self._work(figures, add)
         _recoveries(figures, add)
         _leases(figures, add)
@@ -269,6 +270,20 @@ def _queues(figures: GroupFigures, group: str, add: _Add) -> None:
             add("ibmmq_queue_oldest_message_age", labels, max(0, figures.now_ms - queue.oldest_ms) / 1000)
         elif not state.available:
             add("ibmmq_queue_oldest_message_age", labels, 0)
+
+
+def _streams(figures: GroupFigures, add: _Add) -> None:
+    for connection in figures.connections.values():
+        told = connection.get("stream")
+        if told is None:
+            continue
+        stream, waited_s = (told["name"],), max(0, figures.now_ms - told["told_ms"]) / 1000
+        for name in ("depth", "depth_min", "depth_avg", "depth_max", "messages_total", "batches_total"):
+            add(f"igq_stream_{name}", stream, told[name])
+        # The message has waited since the report, too.
+        oldest_s = told["oldest_s"]
+        add("igq_stream_oldest_message_age", stream, 0 if oldest_s is None else oldest_s + waited_s)
+        add("igq_stream_report_age_seconds", stream, waited_s)
 
 
 def _recoveries(figures: GroupFigures, add: _Add) -> None:

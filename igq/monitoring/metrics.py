@@ -20,6 +20,7 @@ STRUCTURE = ("group", "structure")
 NODE = ("group", "node")
 #: An empty listener is the unix socket, where a client may come without a channel.
 CHANNEL = ("group", "qmgr", "listener", "channel")
+STREAM = ("group", "stream")
 GROUP = ("group",)
 
 
@@ -77,6 +78,16 @@ _ALL = (
     Metric("igq_channel_sent_bytes_total", CHANNEL, "Bytes that were sent to them"),
     Metric("igq_channel_received_bytes_total", CHANNEL, "Bytes that they sent"),
     Metric("igq_channel_waiting_gets", CHANNEL, "Gets of theirs that wait for a message"),
+    Metric("igq_stream_depth", STREAM, "Messages that a Spark stream has still to take, at its last report"),
+    Metric("igq_stream_depth_min", STREAM, "Of these, those on the queue that has the fewest"),
+    Metric("igq_stream_depth_avg", STREAM, "The average of its queues"),
+    Metric("igq_stream_depth_max", STREAM, "Those on the queue that has the most"),
+    Metric("igq_stream_oldest_message_age", STREAM, "Seconds that the oldest of them has waited; 0 if there is none"),
+    Metric("igq_stream_messages_total", STREAM, "Messages that the stream has taken since its driver started"),
+    Metric("igq_stream_batches_total", STREAM, "Batches in which it did"),
+    Metric(
+        "igq_stream_report_age_seconds", STREAM, "Seconds since its report: it comes with a trigger, at most each 5 s"
+    ),
     Metric("igq_hop_latency_seconds", GROUP, "Mean time between put and hop of the latest hops in the journals"),
     Metric("igq_hop_latency_max_seconds", GROUP, "The longest of them"),
     Metric("igq_units_of_work", QMGR, "Units of work that are open"),

@@ -17,6 +17,11 @@ def connect_call(keys: AdminKeys, owner: Owner, info: str, tag: str, *, is_inter
     return "admin/connect", script_keys, (*owner, info, tag, int(is_internal))
 
 
+def note_connection_call(keys: AdminKeys, owner: Owner, info: str) -> ScriptCall:
+    """Replace what the group knows of the connection *owner*, for people to see."""
+    return "admin/note_connection", (keys.owners, keys.fence), (*owner, info)
+
+
 def disconnect_call(keys: AdminKeys, token: str, tag: str) -> ScriptCall:
     """Take the connection *token* out of the group, and give its tag back."""
     return "admin/disconnect", (keys.owners, keys.tags), (token, tag)

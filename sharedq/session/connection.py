@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
@@ -22,6 +22,7 @@ from sharedq.scripts.connections import (
     connect_call,
     disconnect_call,
     forget_decisions_call,
+    note_connection_call,
 )
 from sharedq.scripts.objects import note_delivered_call
 from sharedq.session.async_puts import PendingPuts, PutStatus
@@ -127,7 +128,20 @@ class Connection(EnteredStructures):
             raise
 
     def _register(self) -> None:
-        told: dict[str, str | int] = {
+        call = connect_call(
+            self.group.keys, self.owner_arguments(), json.dumps(self._facts), self.tag, is_internal=self.is_internal
+        )
+        reply = self._link.call(*call)
+        if reply[0]:
+            detail = f"used by {reply[1].decode()}" if reply[1] else ""
+            raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
+        if reply[2:]:
+            self.max_uncommitted, self.max_handles, self.ccsid, self.max_properties = map(int, reply[2:])
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        """What the group is told of this connection."""
+        told: dict[str, Any] = {
             "appl": self.appl_name,
             "pid": os.getpid(),
             "tag": self.tag[1:],
@@ -137,14 +151,12 @@ class Connection(EnteredStructures):
             told["own"] = 1
         if (program := self.program) is not None:
             told |= {"pid": program.pid, "channel": program.channel, "conname": program.address}
-        info = json.dumps(told)
-        call = connect_call(self.group.keys, self.owner_arguments(), info, self.tag, is_internal=self.is_internal)
-        reply = self._link.call(*call)
-        if reply[0]:
-            detail = f"used by {reply[1].decode()}" if reply[1] else ""
-            raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
-        if reply[2:]:
-            self.max_uncommitted, self.max_handles, self.ccsid, self.max_properties = map(int, reply[2:])
+        return told
+
+    def tell(self, **more: Any) -> None:
+        """Tell the group *more* of this connection, for people to see, until it ends. Raises MQIError: 2009."""
+        info = json.dumps(self._facts | more)
+        self.checked_call(*note_connection_call(self.group.keys, self.owner_arguments(), info))
 
     @property
     def next_unit_id(self) -> str:

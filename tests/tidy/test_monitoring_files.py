@@ -74,6 +74,7 @@ def test_each_alert_fires_and_stays_silent(tmp_path: Path) -> None:
             'ibmmq_queue_depth{group="G",qmgr="A",queue="Q"}': 81,
             'ibmmq_queue_attribute_max_depth{group="G",qmgr="A",queue="Q"}': 100,
         },
+        "IgqStreamBehind": {'igq_stream_oldest_message_age{group="G",stream="s"}': 601},
         "IgqDeadLetters": {'ibmmq_queue_depth{group="G",qmgr="A",queue="SYSTEM.DEAD.LETTER.QUEUE"}': 1},
         "IgqInDoubt": {'igq_units_of_work_in_doubt_oldest_seconds{group="G",qmgr="A"}': 301},
         "IgqUnitOfWorkOld": {'igq_units_of_work_oldest_seconds{group="G",qmgr="A"}': 1801},

@@ -279,6 +279,18 @@ class Claims:
         assert self._held is not None
         return self._held.qmgr_name
 
+    def tell(self, told: Mapping[str, float | None]) -> bool:
+        """Tell the group figures of the query. Return whether this driver has its name.
+
+        Metrics show the figures as long as it has.
+
+        Raises:
+            MQIError: 2009, the connection that has the name is lost.
+        """
+        if self._held is not None:
+            self._held.connection.tell(stream={"name": self.name, **told})
+        return self._held is not None
+
     def term(self) -> int:
         """The term of a query that begins now: the number of releases of queries of its name."""
         latest = latest_batch(group_for(self.settings), terms_of(self.name))

@@ -14,7 +14,7 @@ name again, as a new driver would: claims that Spark has written down stay, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -51,6 +51,8 @@ TRIGGER_DELAY = "15m"
 _NAME_MAX = 40
 #: Seconds between two looks of an idle query whether it was released.
 _TERM_LOOK_S = 1.0
+#: Seconds between two reports of figures to the group.
+_REPORT_S = 5.0
 
 _T = TypeVar("_T")
 
@@ -113,6 +115,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         #: The messages of each queue, if the latest step has seen that there are none.
         self._seen_empty: dict[str, int] | None = None
         self._term_seen_s = 0.0
+        #: For the group's metrics.
+        self._messages, self._batches, self._told_s = 0, 0, 0.0
 
     # Only the driver claims. A worker would need longer to import the modules for that than to read.
 
@@ -200,6 +204,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not claimed.messages:
             return start
         self._claimed_s = time.monotonic()
+        self._messages, self._batches = self._messages + claimed.messages, self._batches + 1
         # A full batch means that there are more messages. Redis has time to claim them while Spark is at work. If the
         # next batch may have to wait for more, they stay on the queue meanwhile.
         following = self._at_most(limit) if is_full and self._least == 1 else 0
@@ -237,6 +242,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             depths = self._claims.depths() if found is None else found
             ages = self._claims.oldest_s([name for name, depth in depths.items() if depth])
+            self._tell(depths, ages)
         except MQIError:
             # If the error lasts, the query meets it in its next step.
             return None
@@ -246,6 +252,24 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             told |= {"min": min(depths.values()), "avg": round(total / len(depths), 1), "max": max(depths.values())}
             told["queues"] = depths
         return told | ({"oldest_s": ages} if ages else {})
+
+    def _tell(self, depths: Mapping[str, int], ages: Mapping[str, float]) -> None:
+        """Tell the group the figures for its metrics, if it is time."""
+        now_s, total = time.monotonic(), sum(depths.values())
+        if now_s - self._told_s < _REPORT_S:
+            return
+        figures = {
+            "depth": total,
+            "depth_min": min(depths.values(), default=0),
+            "depth_avg": total / max(1, len(depths)),
+            "depth_max": max(depths.values(), default=0),
+            "oldest_s": max(ages.values(), default=None),
+            "messages_total": self._messages,
+            "batches_total": self._batches,
+            "told_ms": int(time.time() * 1000),
+        }
+        if self._claims.tell(figures):
+            self._told_s = now_s
 
     def _give_back(self, done: str) -> None:
         """Give back messages that a driver claimed and died before Spark noted them, or that this one cannot use."""
