@@ -13,7 +13,7 @@ from sharedq.mqi.conversion.errors import ConversionError
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.mqi.structures import MQOR, MQPMR, MQRR
-from sharedq.mqi.wire import Layout
+from sharedq.mqi.wire import StructureLayout
 from sharedq.properties.values import Value
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class Given(Generic[T]):
 
     __slots__ = ("_is_given", "_layout", "_raw", "value")
 
-    def __init__(self, layout: Layout[T], raw: bytes) -> None:
+    def __init__(self, layout: StructureLayout[T], raw: bytes) -> None:
         self._layout, self._raw, self._is_given = layout, raw, bool(raw)
         self.value: T = layout.unpack(raw) if raw else layout.structure()
 
@@ -75,7 +75,7 @@ def in_utf_8(text: bytes, ccsid: int) -> bytes:
 _places: dict[int, dict[str, int]] = {}
 
 
-def _ccsid_places(layout: Layout[Any]) -> dict[str, int]:
+def _ccsid_places(layout: StructureLayout[Any]) -> dict[str, int]:
     """Where the VSCCSID of each MQCHARV of a structure is, by the name of the MQCHARV."""
     found = _places.get(id(layout))
     if found is None:

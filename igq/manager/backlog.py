@@ -11,7 +11,7 @@ from recovery.target import Target
 BATCH = 250
 
 
-class Kind(IntEnum):
+class TargetKind(IntEnum):
     """Kinds of targets, the most urgent first: many others may wait for it, or it leaves the most work."""
 
     MANAGER = 0
@@ -22,10 +22,10 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class Targets:
     """Targets of one kind, with their pids if this machine saw them end."""
 
-    kind: Kind
+    kind: TargetKind
     targets: list[Target]
     pids: list[int]
 
@@ -34,21 +34,24 @@ class Backlog:
     """Holds each target once; within a kind, the one that died first comes first."""
 
     def __init__(self) -> None:
-        self._by_kind: dict[Kind, dict[str, tuple[Target, int]]] = {kind: {} for kind in Kind}
+        self._by_kind: dict[TargetKind, dict[str, tuple[Target, int]]] = {kind: {} for kind in TargetKind}
 
     def add(self, target: Target) -> None:
         """Add a target whose lease has run out."""
-        kind = Kind.MANAGER if target.is_manager else Kind.PROGRAM if target.connection is None else Kind.CONNECTION
+        if target.is_manager:
+            kind = TargetKind.MANAGER
+        else:
+            kind = TargetKind.PROGRAM if target.connection is None else TargetKind.CONNECTION
         self._by_kind[kind].setdefault(target.token, (target, 0))
 
     def add_ended(self, token: str, pid: int) -> None:
         """Add a program that is reported to have ended as process *pid*."""
-        self._by_kind[Kind.SEEN_TO_END].setdefault(token, (Target.parse(token), pid))
+        self._by_kind[TargetKind.SEEN_TO_END].setdefault(token, (Target.parse(token), pid))
 
-    def take(self) -> Batch | None:
+    def take(self) -> Targets | None:
         """Take the most urgent targets. None if none are left."""
         for kind, waiting in self._by_kind.items():
             if waiting:
                 taken = [waiting.pop(token) for token in [*waiting][:BATCH]]
-                return Batch(kind, [target for target, _ in taken], [pid for _, pid in taken])
+                return Targets(kind, [target for target, _ in taken], [pid for _, pid in taken])
         return None

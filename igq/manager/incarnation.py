@@ -52,7 +52,7 @@ Event = Callable[[], None]
 Inbox = queue.SimpleQueue[Event]
 
 
-class Ending(Enum):
+class IncarnationEnd(Enum):
     """How an incarnation ended."""
 
     STOPPED = auto()
@@ -123,7 +123,7 @@ class Incarnation:
         self._opening_due_s = math.inf
         self._opening_delay_s = 0.0
         self._stop: _Stop | None = None
-        self._ending: Ending | None = None
+        self._ending: IncarnationEnd | None = None
         self.lost_why = ""
         self.failure: MQIError | None = None
         self._is_open = False
@@ -149,7 +149,7 @@ class Incarnation:
         if news != ORPHANS:
             self._inbox.put(self._heartbeat.hurry)
 
-    def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
+    def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> IncarnationEnd:
         """Work until stopped, or until the lease is lost. Nothing of this incarnation runs afterwards.
 
         Args:
@@ -167,7 +167,7 @@ class Incarnation:
             self._news.close()
             self._peers.close()
         self.worker.end()
-        if ending is Ending.LEASE_LOST:
+        if ending is IncarnationEnd.LEASE_LOST:
             self._process.lose()
             if self._command_server is not None:
                 self._command_server.stop()
@@ -434,7 +434,7 @@ class Incarnation:
             self._heartbeat.stop()
             return
         self.lost_why = why
-        self._ending = Ending.LEASE_LOST
+        self._ending = IncarnationEnd.LEASE_LOST
 
     def _meet_peers(self, meet: Callable[[], None]) -> None:
         """Meet the other managers now, and again later: a link may have ended though both managers live."""
@@ -558,4 +558,4 @@ class Incarnation:
             self._inbox.put(self._has_stopped)
 
     def _has_stopped(self) -> None:
-        self._ending = Ending.STOPPED
+        self._ending = IncarnationEnd.STOPPED

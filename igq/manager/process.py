@@ -24,7 +24,7 @@ from igq.events.writer import EventWriter, is_told_of
 from igq.manager.agent_child import AgentChild
 from igq.manager.channel_child import Channels, start_channels
 from igq.manager.console_child import start_console
-from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
 from igq.manager.membership import Membership, host_name
 from igq.manager.metrics_child import start_metrics
 from igq.manager.recovery_logs import LOOK_S, RecoveryLogs
@@ -113,7 +113,7 @@ class QueueManager:
         try:
             self._retried(self._tell_deployment, self._group.may_pass)
             membership = self._retried(self._join, self._group.may_pass)
-            while self._serve(membership) is Ending.LEASE_LOST:
+            while self._serve(membership) is IncarnationEnd.LEASE_LOST:
                 membership = self._rejoin(membership.incarnation)
         except _Interrupted:
             pass
@@ -131,7 +131,7 @@ class QueueManager:
             self._health.close()
         self._say("CSQ3104I")
 
-    def _serve(self, membership: Membership) -> Ending:
+    def _serve(self, membership: Membership) -> IncarnationEnd:
         """Run one incarnation, from joining to its end."""
         self._say("CSQY001I", incarnation=membership.incarnation, pid=os.getpid())
         # After the machine stood still, a missed scan runs once, however late.
@@ -155,7 +155,7 @@ class QueueManager:
             if incarnation.failure is not None:
                 raise CommandError(f"{self.name} does not start: {incarnation.failure}")
         except MQIError as error:
-            ending, why = Ending.LEASE_LOST, str(error)
+            ending, why = IncarnationEnd.LEASE_LOST, str(error)
         finally:
             self._incarnation = self._events = None
             if self._logs is not None:
@@ -165,7 +165,7 @@ class QueueManager:
             membership.close()
             if scheduler.running:
                 scheduler.shutdown(wait=False)
-        if ending is Ending.LEASE_LOST:
+        if ending is IncarnationEnd.LEASE_LOST:
             if self._signals:
                 raise _Interrupted
             self._say("IGQ0001E", why=why)

@@ -13,7 +13,7 @@ import structlog
 from tenacity import Retrying, retry_if_exception, wait_exponential_jitter
 
 from igq.agent.progress.wake import wake_agent, wake_movers
-from igq.manager.backlog import Backlog, Batch, Kind
+from igq.manager.backlog import Backlog, TargetKind, Targets
 from igq.manager.expiry import Sweep
 from igq.manager.membership import host_name
 from igq.manager.structure_watch import StructureWatch
@@ -102,7 +102,7 @@ class Worker:
         if (batch := self._backlog.take()) is None:
             return
         self.submit(self._recover_some)
-        targets, is_forced = batch.targets, batch.kind is Kind.SEEN_TO_END
+        targets, is_forced = batch.targets, batch.kind is TargetKind.SEEN_TO_END
         try:
             if is_forced:
                 targets = self._still_there(batch)
@@ -117,7 +117,7 @@ class Worker:
         if any(report.is_resolved for report in reports):
             self._then()
 
-    def _still_there(self, batch: Batch) -> list[Target]:
+    def _still_there(self, batch: Targets) -> list[Target]:
         """Return the targets that Redis knows as the processes that ended, without those that had disconnected."""
         found = list[Target]()
         programs = [target.token for target in batch.targets if not target.is_manager]

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from igq.mqm.structures import Member, Structure, of_client_channel, of_cmqc, of_cmqcfc, of_cmqxc
+from igq.mqm.structures import Structure, StructureMember, of_client_channel, of_cmqc, of_cmqcfc, of_cmqxc
 from sharedq.pymqi import CMQC, CMQCFC, CMQXC
 
 #: The numbers that IBM's headers have on Linux and the Python module, which names another platform's, has not; and
@@ -218,7 +218,7 @@ def _default(name: str, members: Structure) -> Iterator[str]:
     yield f"#define {name}_DEFAULT " + ", \\\n  ".join(map(_initial, members))
 
 
-def _initial(member: Member) -> str:
+def _initial(member: StructureMember) -> str:
     value = member.initial
     if isinstance(value, str):
         return value

@@ -19,7 +19,7 @@ from sharedq.pymqi import CD, CMQC, CMQCFC, CMQXC
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class StructureMember:
     """A member of a C structure.
 
     Attributes:
@@ -34,7 +34,7 @@ class Member:
     initial: int | bytes | str = 0
 
 
-Structure = tuple[Member, ...]
+Structure = tuple[StructureMember, ...]
 
 #: Pointers that are typed.
 _POINTERS: Final = {
@@ -165,14 +165,16 @@ def _head(name: str) -> Structure:
     if name in _WITHOUT_HEAD:
         return ()
     identifier = getattr(CMQC, f"{_SAME_IDENTIFIER.get(name, name)}_STRUC_ID")
-    return Member("StrucId", "MQCHAR", 4, identifier), Member("Version", "MQLONG", initial=_VERSIONS.get(name, 1))
+    return StructureMember("StrucId", "MQCHAR", 4, identifier), StructureMember(
+        "Version", "MQLONG", initial=_VERSIONS.get(name, 1)
+    )
 
 
 def _head_of_tmc2() -> Mapping[str, int | bytes]:
     return {"StrucId": CMQC.MQTMC_STRUC_ID, "Version": CMQC.MQTMC_VERSION_2}
 
 
-def _of_class(structure: type, initial: Mapping[str, int | bytes]) -> Iterator[Member]:
+def _of_class(structure: type, initial: Mapping[str, int | bytes]) -> Iterator[StructureMember]:
     native: Any = structure()
     members = iter(declared(structure))
     for field in members:
@@ -180,7 +182,7 @@ def _of_class(structure: type, initial: Mapping[str, int | bytes]) -> Iterator[M
             # The pointer and the four numbers after it are one MQCHARV.
             for _ in range(4):
                 next(members)
-            yield Member(field.ibm_name.removesuffix("VSPtr"), "MQCHARV", initial="{MQCHARV_DEFAULT}")
+            yield StructureMember(field.ibm_name.removesuffix("VSPtr"), "MQCHARV", initial="{MQCHARV_DEFAULT}")
             continue
         value = getattr(native, field.name) if field.name and field.kind == "i" else 0
         value = initial.get(field.ibm_name, value)
@@ -188,17 +190,17 @@ def _of_class(structure: type, initial: Mapping[str, int | bytes]) -> Iterator[M
         yield _member(field.ibm_name, field.kind, b" " * 8 if field.ibm_name == "Format" else value)
 
 
-def _of_fields(fields: Iterator[tuple[str, str]], initial: Mapping[str, int | bytes]) -> Iterator[Member]:
+def _of_fields(fields: Iterator[tuple[str, str]], initial: Mapping[str, int | bytes]) -> Iterator[StructureMember]:
     for name, kind in fields:
         yield _member(name, kind, initial.get(name, 0))
 
 
-def _of_text(text: str) -> Iterator[Member]:
+def _of_text(text: str) -> Iterator[StructureMember]:
     for field in text.replace("{1,0,0,0}", "{1;0;0;0}").split(", "):
         name, kind = field.split()
         kind, _, told = kind.partition("=")
         if kind.startswith("MQ"):
-            yield Member(name, kind, initial=f"{{{kind}_DEFAULT}}")
+            yield StructureMember(name, kind, initial=f"{{{kind}_DEFAULT}}")
         elif told and kind.startswith("c"):
             yield _member(name, kind, b" " * int(kind[1:]))
         else:
@@ -211,21 +213,25 @@ def _of_pymqi(value: Any, initial: Mapping[str, int | str]) -> Structure:
     for name, told, form, *count in value._members:
         if form.endswith("s"):
             kind = "MQBYTE" if name.endswith("SecurityId") else "MQCHAR"
-            members.append(Member(name, kind, int(form[:-1]), told))
+            members.append(StructureMember(name, kind, int(form[:-1]), told))
         elif count:
             values = "{" + ",".join(map(str, told)) + "}"
-            members.append(Member(name, _NUMBERS[form], count[0], initial.get(name, values)))
+            members.append(StructureMember(name, _NUMBERS[form], count[0], initial.get(name, values)))
         else:
-            members.append(Member(name, _POINTERS.get(name, _NUMBERS[form]), initial=initial.get(name, told)))
-    return (*members, Member("QuantumSafeAlgorithm", "MQLONG"), Member("QuantumSafeRequired", "MQLONG"))
+            members.append(StructureMember(name, _POINTERS.get(name, _NUMBERS[form]), initial=initial.get(name, told)))
+    return (
+        *members,
+        StructureMember("QuantumSafeAlgorithm", "MQLONG"),
+        StructureMember("QuantumSafeRequired", "MQLONG"),
+    )
 
 
-def _member(name: str, kind: str, initial: int | bytes | str) -> Member:
+def _member(name: str, kind: str, initial: int | bytes | str) -> StructureMember:
     if kind == "P":
-        return Member(name, _POINTERS.get(name, "MQPTR"))
+        return StructureMember(name, _POINTERS.get(name, "MQPTR"))
     count = int(kind[1:] or 0)
     if kind[0] == "c" and count == 1 and not name.startswith(("String", "FilterValue")):
         count = 0
     if kind[0] == "q" and name.endswith("MsgHandle"):
-        return Member(name, "MQHMSG", count, initial)
-    return Member(name, _NUMBERS[kind[0]], count, initial)
+        return StructureMember(name, "MQHMSG", count, initial)
+    return StructureMember(name, _NUMBERS[kind[0]], count, initial)

@@ -15,7 +15,7 @@ from igq.mqsc.actions.move import move_queue
 from igq.mqsc.actions.scope import EVERYWHERE, run_everywhere, scope_of, without_scope
 from igq.mqsc.inertness import inert_warnings
 from igq.mqsc.language.attribute_values import find_parameter, read_choice, read_flag, read_values
-from igq.mqsc.language.lines import Source, split_commands
+from igq.mqsc.language.lines import CommandText, split_commands
 from igq.mqsc.language.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
 from igq.mqsc.leniency import pass_over
 from igq.operations.command_log import note_refresh
@@ -152,7 +152,7 @@ class Commands:
         self._executor, self._repository, self._control = executor, repository, control
         self._is_lenient, self._completed = is_lenient, completed
 
-    def answer(self, source: Source) -> Answer:
+    def answer(self, source: CommandText) -> Answer:
         """Do one command."""
         try:
             command = parse_command(source)
@@ -405,7 +405,7 @@ def _subject(command: Command, repository: Repository) -> str:
 _TAB = "\t"
 
 
-def _list(source: Source, number: int, out: TextIO) -> None:
+def _list(source: CommandText, number: int, out: TextIO) -> None:
     for position, line in enumerate(source.lines):
         out.write(f"{number if position == 0 else '':>6} : {visible(line, keep=_TAB)}\n")
 

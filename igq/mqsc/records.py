@@ -76,7 +76,7 @@ def shown_attributes(definition: ObjectDefinition) -> list[Shown]:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DisplayRequest:
     """The attributes that a DISPLAY asks for, and the objects that it selects.
 
     Attributes:
@@ -94,7 +94,9 @@ class Request:
         return [*record[:always], *rest]
 
 
-def read_request(command: Command, options: Iterable[str], known: Iterable[str], *, all_by_default: bool) -> Request:
+def read_request(
+    command: Command, options: Iterable[str], known: Iterable[str], *, all_by_default: bool
+) -> DisplayRequest:
     """Read what a DISPLAY command asks for.
 
     Args:
@@ -127,8 +129,8 @@ def read_request(command: Command, options: Iterable[str], known: Iterable[str],
             expected = f"an attribute of {command.object_type}, ALL or WHERE"
             raise command.unknown(parameter, expected, [*known, *options, "ALL", "WHERE"])
     if is_all or (not wanted and all_by_default):
-        return Request(None, where)
-    return Request(tuple(wanted), where)
+        return DisplayRequest(None, where)
+    return DisplayRequest(tuple(wanted), where)
 
 
 class RecordLine(str):

@@ -9,7 +9,7 @@ from typing import Any
 from igq.errors import CommandError
 from igq.output.tables import new_table, widen
 from recovery.accounting.account import account
-from recovery.accounting.finding import Finding
+from recovery.accounting.finding import Fault
 from recovery.accounting.repair import repair
 from sharedq.calls.handles.connect import disconnect
 from sharedq.display.terminal import Terminal
@@ -30,8 +30,8 @@ _NAME_MAX = 120
 class Checked:
     """The findings, and those that are left. Without a repair all are left."""
 
-    found: Sequence[Finding]
-    left: Sequence[Finding]
+    found: Sequence[Fault]
+    left: Sequence[Fault]
 
 
 def check(settings: Settings, *, is_repaired: bool = False) -> Checked:
@@ -70,7 +70,7 @@ def _repaired(group: Group) -> Checked:
 def as_values(checked: Checked) -> dict[str, Any]:
     """Return the result as values of JSON, for programs."""
 
-    def plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    def plain(findings: Sequence[Fault]) -> list[dict[str, Any]]:
         return [asdict(finding) | {"kind": finding.kind.value} for finding in findings]
 
     return {"found": plain(checked.found), "left": plain(checked.left)}

@@ -16,7 +16,7 @@ _IN_THE_WAY, _CHANGED = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UpgradeStep:
     """One change of the format.
 
     Attributes:
@@ -36,7 +36,7 @@ def _nothing(_: Group) -> None:
 
 
 #: In their order. The last one leads to `formats.FORMAT`.
-STEPS = (Step(1, "record the format of the key space", _nothing),)
+STEPS = (UpgradeStep(1, "record the format of the key space", _nothing),)
 
 
 def upgrade(settings: Settings, *, is_dry_run: bool) -> list[str]:

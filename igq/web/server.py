@@ -16,7 +16,7 @@ from igq.web.access.users import Users
 from igq.web.app import create_app
 from igq.web.console_log import start_console_log
 from igq.web.figure_history import keep_history
-from igq.web.http.connections import IDLE_S, Connections
+from igq.web.http.connections import IDLE_S, HttpConnections
 from igq.web.site import Site
 from sharedq.display.lines import say_json
 from sharedq.settings.values import Settings
@@ -47,7 +47,7 @@ def serve(settings: Settings, host: str, port: int, *, is_child: bool) -> None:
     config = uvicorn.Config(
         create_app(site),
         # Any callable that makes a protocol will do.
-        http=Connections(context).protocol,  # type: ignore[arg-type]
+        http=HttpConnections(context).protocol,  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         log_config=None,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from recovery.accounting.contents import ADMIN_TYPES, TYPES, Contents, read_by_pages, read_in_one_moment
-from recovery.accounting.finding import Finding, Kind
+from recovery.accounting.finding import Fault, FaultKind
 from recovery.accounting.members import Members
-from recovery.accounting.structure import Structure, is_about_messages
+from recovery.accounting.structure import StructureContents, is_about_messages
 from recovery.target import is_owner
 from sharedq.members.group import Group
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -23,7 +23,7 @@ LOOKS_AT_LARGE = 4
 AT_ONCE_MAX = 20_000
 
 
-def account(group: Group) -> list[Finding]:
+def account(group: Group) -> list[Fault]:
     """List everything in the group's keys that nothing explains. Empty: the group is sound. Changes nothing.
 
     Programs may be at work at the same time: the account does not report what they change between two looks.
@@ -57,25 +57,25 @@ class _Look:
                 self.structures[name] = read_by_pages(group, name, tag, keys[tag], TYPES)
         self.members = read_members(group, keys.get(admin, ()))
 
-    def findings(self) -> set[Finding]:
+    def findings(self) -> set[Fault]:
         """Return what this look cannot explain."""
         found = set(self.members.findings())
         for name, contents in self.structures.items():
             if is_about_messages(name, self.members):
                 # RECOVER CFSTRUCT is rebuilding this structure key by key.
                 if "RECOVER" not in contents.hash("ver"):
-                    found |= set(Structure(contents, self.members).findings())
+                    found |= set(StructureContents(contents, self.members).findings())
             elif name not in self.members.structures and not self.members.failed & {name}:
                 found |= _remains_of(contents, self.members)
         for field, structure, queue in self.members.lost_queues():
             there = self.structures.get(structure)
             if there is not None and not {"ver", "shut", "del"} & there.hash("q:", queue).keys():
                 key = self.members.contents.key("dir")
-                found.add(Finding(Kind.DIRECTORY, structure, key, field))
+                found.add(Fault(FaultKind.DIRECTORY, structure, key, field))
         # A wake list with a time to live goes away by itself.
-        return {each for each in found if each.kind is not Kind.WAKE or not has_time_to_live(self.group, each.key)}
+        return {each for each in found if each.kind is not FaultKind.WAKE or not has_time_to_live(self.group, each.key)}
 
-    def confirmed(self, name: str, agreed: Iterable[Finding]) -> set[Finding]:
+    def confirmed(self, name: str, agreed: Iterable[Fault]) -> set[Fault]:
         """Return the findings that a look in one moment confirms, or several more looks if the structure is large."""
         mine = {finding for finding in agreed if finding.structure == name}
         contents = self.structures.get(name)
@@ -100,18 +100,18 @@ def read_members(group: Group, keys: Iterable[str]) -> Members:
     return Members(contents, server_ms(group, group.keys.group))
 
 
-def _remains_of(contents: Contents, members: Members) -> set[Finding]:
+def _remains_of(contents: Contents, members: Members) -> set[Fault]:
     """Return the keys that are left of an undefined structure, except those kept for the next structure of its name."""
     kept = ("seq", "ver", "journal", "fence", "dest")
     return {
-        Finding(Kind.QUEUE, contents.name, contents.key(kind, name), "", "the structure is not defined")
+        Fault(FaultKind.QUEUE, contents.name, contents.key(kind, name), "", "the structure is not defined")
         for kind, name in contents.values
         if kind not in kept
         and not (kind == "q:" and _is_closed_part(name, contents.hash(kind, name)))
         # Connections that entered the structure before it was deleted leave it when they end, or their recovery does.
         and not (kind in ("own", "dead") and all(map(is_owner, contents.hash(kind))))
     } | {
-        Finding(Kind.OWNER, contents.name, contents.key("own"), token)
+        Fault(FaultKind.OWNER, contents.name, contents.key("own"), token)
         for token in contents.hash("own")
         if is_owner(token) and not members.exists(token)
     }

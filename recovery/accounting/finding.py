@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class FaultKind(StrEnum):
     """The kind of a fault of a key or an entry, in the words that an operator reads."""
 
     AGENT = "agent without a member"
@@ -45,7 +45,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class Fault:
     """One thing that nothing explains.
 
     Attributes:
@@ -54,7 +54,7 @@ class Finding:
         detail: figures and words for a person; two looks at the same finding may differ in it.
     """
 
-    kind: Kind
+    kind: FaultKind
     structure: str
     key: str
     name: str = ""

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from recovery.accounting.contents import Contents
-from recovery.accounting.finding import Finding, Kind
+from recovery.accounting.finding import Fault, FaultKind
 from recovery.target import CLAIM_MARK, Target
 from sharedq.redis.keys import ADMIN_STRUCTURE, private_structure
 
@@ -78,54 +78,54 @@ class Members:
         # An MQCONN that the network delayed may arrive as long as its program lives.
         return self.is_recovered(token) or token.rpartition(".")[0] in self._leases
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Fault]:
         """Return what nothing explains."""
         for key in self.contents.unknown:
-            yield Finding(Kind.UNKNOWN, ADMIN_STRUCTURE, key)
+            yield Fault(FaultKind.UNKNOWN, ADMIN_STRUCTURE, key)
         yield from self._programs()
         yield from self._units()
         yield from self._subscriptions()
         yield from fences(self.contents, self._keeps_out)
-        for kind, what in (("agents", Kind.AGENT), ("qmgr", Kind.MEMBER)):
+        for kind, what in (("agents", FaultKind.AGENT), ("qmgr", FaultKind.MEMBER)):
             yield from (self._found(what, kind, name) for name in self.contents.hash(kind) if name not in self.names)
         for name in self.structures:
             if name.startswith(_OWN) and name.removeprefix(_OWN) not in self.names:
-                yield self._found(Kind.MEMBER, "structures", name)
+                yield self._found(FaultKind.MEMBER, "structures", name)
         for field in self.contents.hash("dir"):
             scope, _, rest = field.partition(" ")
             if scope == "P" and rest.partition(" ")[0] not in self.names:
-                yield self._found(Kind.MEMBER, "dir", field)
+                yield self._found(FaultKind.MEMBER, "dir", field)
 
-    def _programs(self) -> Iterator[Finding]:
+    def _programs(self) -> Iterator[Fault]:
         for process in self.contents.hash("procs"):
             if process not in self._leases and not self.is_recovered(process + ".0"):
-                yield self._found(Kind.PROCESS, "procs", process)
+                yield self._found(FaultKind.PROCESS, "procs", process)
         for owner in self._owners:
             process = owner.rpartition(".")[0]
             if process not in self._leases and not self.is_recovered(owner):
-                yield self._found(Kind.OWNER, "own", owner)
+                yield self._found(FaultKind.OWNER, "own", owner)
         for tag, users in self.contents.hash("tags").items():
             for user in users.split():
                 if user[1:] not in self.prepared and not ("/" not in user and self.exists(user[1:])):
-                    yield self._found(Kind.TAG, "tags", tag, user)
+                    yield self._found(FaultKind.TAG, "tags", tag, user)
         for lease in self._leases:
             target = Target.parse(lease)
             if target.is_manager and target.qmgr not in self.names:
-                yield self._found(Kind.LEASE, "leases", lease)
+                yield self._found(FaultKind.LEASE, "leases", lease)
             is_program = target.process is not None and target.connection is None
             if is_program and not target.is_claim and lease not in self.contents.hash("procs"):
-                yield self._found(Kind.LEASE, "leases", lease)
+                yield self._found(FaultKind.LEASE, "leases", lease)
         for failed, text in self.contents.hash("recoveries").items():
             if json.loads(text)["state"] != "RESOLVED" and not self._is_claimed(failed):
-                yield self._found(Kind.RECOVERY, "recoveries", failed)
+                yield self._found(FaultKind.RECOVERY, "recoveries", failed)
 
     def _is_claimed(self, target: str) -> bool:
         return CLAIM_MARK + target in self._leases or target in self._leases
 
-    def _units(self) -> Iterator[Finding]:
+    def _units(self) -> Iterator[Fault]:
         for unit_id, decision in self.contents.hash("decisions").items():
             if unit_id not in self.prepared and not self.exists(unit_id.partition("/")[0]):
-                yield self._found(Kind.DECISION, "decisions", unit_id, decision)
+                yield self._found(FaultKind.DECISION, "decisions", unit_id, decision)
 
     @cached_property
     def subscriptions(self) -> dict[str, dict[str, Any]]:
@@ -144,31 +144,31 @@ class Members:
         managed = (each for each in self.subscriptions.values() if each["destination_class"] == "MANAGED")
         return {each["destination"] for each in managed} | set(self.contents.hash("orphans"))
 
-    def _subscriptions(self) -> Iterator[Finding]:
+    def _subscriptions(self) -> Iterator[Fault]:
         known, counts = self.subscriptions, Counter[str]()
         for number, each in known.items():
             place = each["place"].encode().decode("latin-1")
             if number not in self.contents.zset("subat:", place):
-                yield self._found(Kind.SUBSCRIPTION, "subs", number, "publications do not find it")
+                yield self._found(FaultKind.SUBSCRIPTION, "subs", number, "publications do not find it")
             steps = place.split("/")
             counts.update("/".join(steps[:count]) for count in range(1, len(steps) + 1))
         for number, holder in self.contents.hash("subheld").items():
             if number not in known or not self.exists(holder):
-                yield self._found(Kind.SUBSCRIPTION, "subheld", number, holder)
+                yield self._found(FaultKind.SUBSCRIPTION, "subheld", number, holder)
         for number, count in self.contents.hash("subput").items():
             if number not in known:
-                yield self._found(Kind.SUBSCRIPTION, "subput", number, count)
+                yield self._found(FaultKind.SUBSCRIPTION, "subput", number, count)
         for name, number in self.contents.hash("subnames").items():
             if number not in known:
-                yield self._found(Kind.SUBSCRIPTION, "subnames", name, number)
+                yield self._found(FaultKind.SUBSCRIPTION, "subnames", name, number)
         for place in self.contents.names("subat:"):
             for number in self.contents.zset("subat:", place).keys() - known.keys():
-                yield self._found(Kind.SUBSCRIPTION, f"subat:{place}", number)
+                yield self._found(FaultKind.SUBSCRIPTION, f"subat:{place}", number)
         told = {place: int(count) for place, count in self.contents.hash("subtree").items()}
         for place in told.keys() | counts.keys():
             if told.get(place, 0) != counts[place]:
                 detail = f"it says {told.get(place, 0)}, there are {counts[place]}"
-                yield self._found(Kind.SUBSCRIPTION, "subtree", place, detail)
+                yield self._found(FaultKind.SUBSCRIPTION, "subtree", place, detail)
 
     def lost_queues(self) -> Iterator[tuple[str, str, str]]:
         """Field of the directory, structure and name of every local queue that its structure must define."""
@@ -182,11 +182,11 @@ class Members:
             if entry.get("structure") and entry.get("definition") is None and not field.startswith("G "):
                 yield field, entry["structure"], field.rpartition(" ")[2]
 
-    def _found(self, kind: Kind, key: str, name: str, detail: str = "") -> Finding:
-        return Finding(kind, ADMIN_STRUCTURE, self.contents.key(key), name, detail)
+    def _found(self, kind: FaultKind, key: str, name: str, detail: str = "") -> Fault:
+        return Fault(kind, ADMIN_STRUCTURE, self.contents.key(key), name, detail)
 
 
-def fences(contents: Contents, is_needed: Callable[[str], bool]) -> Iterator[Finding]:
+def fences(contents: Contents, is_needed: Callable[[str], bool]) -> Iterator[Fault]:
     """Yield needless fences: the program or connection is recovered, or its whole incarnation is shut out.
 
     Args:
@@ -197,4 +197,4 @@ def fences(contents: Contents, is_needed: Callable[[str], bool]) -> Iterator[Fin
         if "." in token:
             target = Target.parse(token)
             if int(fence.get(target.qmgr, 0)) >= target.incarnation or not is_needed(token):
-                yield Finding(Kind.FENCE, contents.name, contents.key("fence"), token)
+                yield Fault(FaultKind.FENCE, contents.name, contents.key("fence"), token)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from recovery.accounting.account import account
 from recovery.accounting.contents import split_key
-from recovery.accounting.finding import Finding, Kind
+from recovery.accounting.finding import Fault, FaultKind
 from recovery.accounting.structure import id_in
 from recovery.claim import chunks
 from recovery.resolution import recover_all
@@ -52,7 +52,7 @@ _ID = re.compile(r"(\d+)(?:\.(\d+))?x?")
 _FIGURES = re.compile(r"it says (-?\d+), there are (\d+)")
 
 
-def repair(group: Group, connection: Connection) -> tuple[list[Finding], list[Finding]]:
+def repair(group: Group, connection: Connection) -> tuple[list[Fault], list[Fault]]:
     """Repair what nothing explains.
 
     Args:
@@ -87,9 +87,9 @@ class _Owner:
 class _Repair:
     """The repairs of one round."""
 
-    def __init__(self, group: Group, connection: Connection, findings: Sequence[Finding]) -> None:
+    def __init__(self, group: Group, connection: Connection, findings: Sequence[Fault]) -> None:
         self.group, self.connection = group, connection
-        self._by_structure: dict[str, list[Finding]] = defaultdict(list)
+        self._by_structure: dict[str, list[Fault]] = defaultdict(list)
         for finding in findings:
             self._by_structure[finding.structure].append(finding)
 
@@ -98,7 +98,7 @@ class _Repair:
             findings = self._by_structure[name]
             if name in self.group.structure_names():
                 self._repair_structure(self.connection.access(name), findings)
-            elif owners := [finding for finding in findings if finding.kind is Kind.OWNER]:
+            elif owners := [finding for finding in findings if finding.kind is FaultKind.OWNER]:
                 access = self.connection.access_deleted(name)
                 self._repair_structure(access, owners)
                 self.connection.leave_deleted(access)
@@ -106,7 +106,7 @@ class _Repair:
 
     # -- a structure -------------------------------------------------------------------------------------------------
 
-    def _repair_structure(self, access: StructureAccess, findings: Sequence[Finding]) -> None:
+    def _repair_structure(self, access: StructureAccess, findings: Sequence[Fault]) -> None:
         dead: list[str] = []
         for token, owner in _owners(access.keys.tag, findings).items():
             if self._adopt(access, token, owner):
@@ -118,8 +118,8 @@ class _Repair:
             act = _TIDY.get(finding.kind)
             if act is not None:
                 act(self, access, finding)
-        self._return_lost(access, [finding.name for finding in findings if finding.kind is Kind.MESSAGE])
-        self._forget_fences(access, [finding.name for finding in findings if finding.kind is Kind.FENCE])
+        self._return_lost(access, [finding.name for finding in findings if finding.kind is FaultKind.MESSAGE])
+        self._forget_fences(access, [finding.name for finding in findings if finding.kind is FaultKind.FENCE])
 
     def _adopt(self, access: StructureAccess, token: str, owner: _Owner) -> bool:
         # The entry of a waiting get may hold any byte.
@@ -144,15 +144,15 @@ class _Repair:
     ) -> None:
         self.connection.checked_call(*tidy_call(access.keys, queue, self.connection.token, arguments, more))
 
-    def _tidy_entry(self, access: StructureAccess, finding: Finding) -> None:
+    def _tidy_entry(self, access: StructureAccess, finding: Fault) -> None:
         kind, name = split_key(access.keys.tag, finding.key)
         entry = finding.name.encode("latin-1")
-        if finding.kind is Kind.INDEX:
+        if finding.kind is FaultKind.INDEX:
             self._tidy(access, access.keys.queue(name), ["index", entry, (id_in(finding.name) or "").encode("latin-1")])
-        elif finding.kind is Kind.EXPIRY:
+        elif finding.kind is FaultKind.EXPIRY:
             queue, _, id_ = finding.name.rpartition(" ")
             self._tidy(access, access.keys.queue(queue), ["expiry", entry, id_])
-        elif finding.kind is Kind.GROUP:
+        elif finding.kind is FaultKind.GROUP:
             self._tidy(access, access.keys.queue(name), ["group", "", ""])
         elif kind == "marks:":
             queue, holder, _ = name.split("\n")
@@ -160,7 +160,7 @@ class _Repair:
         else:
             self._tidy(access, access.keys.queue(name), ["mark", "", finding.name])
 
-    def _recount(self, access: StructureAccess, finding: Finding) -> None:
+    def _recount(self, access: StructureAccess, finding: Fault) -> None:
         figures = _FIGURES.fullmatch(finding.detail)
         assert figures is not None
         name, units, keys = split_key(access.keys.tag, finding.key)[1], list[str](), access.keys
@@ -232,7 +232,7 @@ class _Repair:
                 return queue, str(place), matched[2] or "" if queue_name == destination else ""
         return None
 
-    def _delete_temporary(self, access: StructureAccess, finding: Finding) -> None:
+    def _delete_temporary(self, access: StructureAccess, finding: Fault) -> None:
         name, qmgr = split_key(access.keys.tag, finding.key)[1], access.keys.name.removeprefix(private_structure(""))
         try:
             Repository(self.group, qmgr, caller=self.connection.token).delete_made(access.keys.name, name, "")
@@ -243,14 +243,14 @@ class _Repair:
 
     # -- the administration structure -------------------------------------------------------------------------------
 
-    def _repair_admin(self, findings: Sequence[Finding]) -> None:
-        fences = [finding.name for finding in findings if finding.kind is Kind.FENCE]
+    def _repair_admin(self, findings: Sequence[Fault]) -> None:
+        fences = [finding.name for finding in findings if finding.kind is FaultKind.FENCE]
         nobodies = dict.fromkeys(token for finding in findings for token in _tokens_in(finding))
         for findings_in in self._by_structure.values():
-            nobodies |= dict.fromkeys(each.name for each in findings_in if each.kind is Kind.DEAD)
+            nobodies |= dict.fromkeys(each.name for each in findings_in if each.kind is FaultKind.DEAD)
         words = [("lease", token, "") for token in nobodies] + [("fence", token, "") for token in fences]
         # After the structures: there, what the tag's user did is resolved now, so its next user may go on.
-        words += [("tag", each.detail[1:], each.name) for each in findings if each.kind is Kind.TAG]
+        words += [("tag", each.detail[1:], each.name) for each in findings if each.kind is FaultKind.TAG]
         arguments: list[Argument] = []
         for kind, token, tag in words:
             if "/" not in token:
@@ -288,29 +288,29 @@ class _Repair:
         log.warning("not_repaired", owner=target, structure=structure, error=str(error))
 
 
-_TIDY: dict[Kind, Callable[[_Repair, StructureAccess, Finding], None]] = {
-    **dict.fromkeys((Kind.INDEX, Kind.EXPIRY, Kind.GROUP, Kind.MARK), _Repair._tidy_entry),
-    Kind.COUNTER: _Repair._recount,
-    Kind.TEMPORARY: _Repair._delete_temporary,
+_TIDY: dict[FaultKind, Callable[[_Repair, StructureAccess, Fault], None]] = {
+    **dict.fromkeys((FaultKind.INDEX, FaultKind.EXPIRY, FaultKind.GROUP, FaultKind.MARK), _Repair._tidy_entry),
+    FaultKind.COUNTER: _Repair._recount,
+    FaultKind.TEMPORARY: _Repair._delete_temporary,
 }
 
 
-def _owners(tag: str, findings: Iterable[Finding]) -> dict[str, _Owner]:
+def _owners(tag: str, findings: Iterable[Fault]) -> dict[str, _Owner]:
     """Collect what was found for each owner that does not exist."""
     found: dict[str, _Owner] = defaultdict(_Owner)
     for finding in findings:
         name = split_key(tag, finding.key)[1]
-        if finding.kind in (Kind.HANDLE, Kind.LOCK):
+        if finding.kind in (FaultKind.HANDLE, FaultKind.LOCK):
             token, _, number = finding.name.partition("#")
             found[token].handles[f"{name}\n{number}"] = None
-        elif finding.kind is Kind.HOLDING:
+        elif finding.kind is FaultKind.HOLDING:
             queue, _, number = finding.name.rpartition(" ")
             found[name].handles[f"{queue}\n{number}"] = None
-        elif finding.kind is Kind.WAITER and name:
+        elif finding.kind is FaultKind.WAITER and name:
             found[_waiting(finding.name)].waiters[f"{name}\n{finding.name}"] = None
-        elif finding.kind in (Kind.UNIT, Kind.WAKE, Kind.MAKER):
+        elif finding.kind in (FaultKind.UNIT, FaultKind.WAKE, FaultKind.MAKER):
             found[name].is_gone |= False
-        elif finding.kind is Kind.OWNER:
+        elif finding.kind is FaultKind.OWNER:
             found[finding.name].is_gone = True
     return {token: owner for token, owner in found.items() if is_owner(token)}
 
@@ -322,10 +322,10 @@ def _waiting(entry: str) -> str:
     return after[1:].rpartition("/")[0] if after.startswith("+") else after
 
 
-def _tokens_in(finding: Finding) -> list[str]:
+def _tokens_in(finding: Fault) -> list[str]:
     """Return the tokens whose recovery ends this finding in the administration structure."""
-    if finding.kind in (Kind.OWNER, Kind.PROCESS):
+    if finding.kind in (FaultKind.OWNER, FaultKind.PROCESS):
         return [finding.name]
-    if finding.kind is Kind.DECISION:
+    if finding.kind is FaultKind.DECISION:
         return [finding.name.partition("/")[0]]
     return []

@@ -255,7 +255,7 @@ class QueueManagerConnection:
     def prepare(
         self,
         xid: bytes,
-        batch: in_doubt.Batch | None = None,
+        batch: in_doubt.UnitBatch | None = None,
         *,
         must_be_read: bool = False,
         for_group: bool = False,
@@ -309,7 +309,7 @@ class QueueManagerConnection:
             return in_doubt.end_prepared(self.connection, xid, outcome, qmgr=qmgr)
 
     def commit_prepared_together(
-        self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None, *, for_group: bool = False
+        self, xids: Sequence[bytes], batch: in_doubt.UnitBatch | None = None, *, for_group: bool = False
     ) -> bool:
         """Commit all units of work prepared as *xids*, or none of them; see
         ``sharedq.calls.unit.in_doubt.commit_together``.
@@ -328,7 +328,7 @@ class QueueManagerConnection:
             return in_doubt.commit_together(self.connection, xids, batch, for_group=for_group)
 
     def decide_prepared_together(
-        self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None, *, for_group: bool = False
+        self, xids: Sequence[bytes], batch: in_doubt.UnitBatch | None = None, *, for_group: bool = False
     ) -> list[in_doubt.PreparedUnit] | None:
         """Do the first half of `commit_prepared_together`: after it these units can only be committed.
 

@@ -21,8 +21,8 @@ from sharedq.logical.retained import GROUP_FLAGS as GROUP_FLAGS
 from sharedq.logical.retained import NOTHING as NOTHING
 from sharedq.logical.retained import OK as OK
 from sharedq.logical.retained import UNUSED as UNUSED
+from sharedq.logical.retained import Completion as Completion
 from sharedq.logical.retained import HandleOrder as HandleOrder
-from sharedq.logical.retained import Outcome as Outcome
 from sharedq.logical.retained import Retained as Retained
 from sharedq.logical.retained import check_close as check_close
 from sharedq.logical.retained import group_status as group_status

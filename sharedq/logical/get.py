@@ -15,8 +15,8 @@ from sharedq.logical.retained import (
     LOGICAL_ORDER,
     NOTHING,
     OK,
+    Completion,
     HandleOrder,
-    Outcome,
     Retained,
     judged,
     retained_after,
@@ -188,7 +188,7 @@ def must_be_there(order: HandleOrder, options: int) -> tuple[bool, bool]:
     return bool(options & _ALL_MSGS), bool(options & _WHOLE_MESSAGE)
 
 
-def check_get(order: HandleOrder, options: int, found: MQMD) -> Outcome:
+def check_get(order: HandleOrder, options: int, found: MQMD) -> Completion:
     """Whether the message found goes on with the current group or logical message (MQGMO, Table 17).
 
     Gives 2242 or 2241 if it is not the next message, and 2245 if it is the next one but is got in the wrong unit of

@@ -26,14 +26,14 @@ GROUP_FLAGS: Final = ANY_SEGMENT | ANY_IN_GROUP | SEGMENTATION_ALLOWED
 LOGICAL_ORDER: Final = int(GetOption.LOGICAL_ORDER)
 
 
-class Outcome(NamedTuple):
+class Completion(NamedTuple):
     """A completion code and its reason."""
 
     comp_code: MQCC
     reason: MQRC
 
 
-OK: Final = Outcome(MQCC.OK, MQRC.NONE)
+OK: Final = Completion(MQCC.OK, MQRC.NONE)
 
 
 class Retained(NamedTuple):
@@ -136,7 +136,7 @@ def retained_after(
     return Retained(group_id, seq, offset, in_group, in_message, is_last, in_unit, persistence, was_logical)
 
 
-def judged(reason: MQRC, *, is_logical: bool, was_logical: bool) -> Outcome:
+def judged(reason: MQRC, *, is_logical: bool, was_logical: bool) -> Completion:
     """The outcome of a call that is not consistent with what is retained (MQGMO, Table 17, which holds for puts too).
 
     Args:
@@ -147,11 +147,11 @@ def judged(reason: MQRC, *, is_logical: bool, was_logical: bool) -> Outcome:
     if not reason:
         return OK
     if is_logical:
-        return Outcome(MQCC.FAILED, reason)
-    return Outcome(MQCC.WARNING, reason) if was_logical else OK
+        return Completion(MQCC.FAILED, reason)
+    return Completion(MQCC.WARNING, reason) if was_logical else OK
 
 
-def check_close(order: HandleOrder) -> Outcome:
+def check_close(order: HandleOrder) -> Completion:
     """MQCLOSE: a warning (2242, 2241) when logical order was being used and a group or logical message is open.
 
     The handle is closed all the same. An open group of a browse is never checked. With both an unfinished get and an
@@ -160,7 +160,7 @@ def check_close(order: HandleOrder) -> Outcome:
     reasons = [retained.incomplete for retained in (order.gets, order.puts) if retained.was_logical]
     for reason in (MQRC.INCOMPLETE_MSG, MQRC.INCOMPLETE_GROUP):
         if reason in reasons:
-            return Outcome(MQCC.WARNING, reason)
+            return Completion(MQCC.WARNING, reason)
     return OK
 
 

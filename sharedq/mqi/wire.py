@@ -74,7 +74,7 @@ class _Form(Generic[T]):
         return maker(self._structure, [(each.name, _is_padded(each.kind)) for each in (*_HEAD, *self.fields)][1:])
 
 
-class Layout(Generic[T]):
+class StructureLayout(Generic[T]):
     """One structure's layout in all its versions, as its class declares it.
 
     Args:
@@ -245,29 +245,31 @@ def _is_padded(kind: str) -> bool:
     return kind[0] == "c" and kind != "c1"
 
 
-MD: Final = Layout(MQMD, b"MD  ", MQRC.MD_ERROR, {1: 324, 2: 364})
-GMO: Final = Layout(MQGMO, b"GMO ", MQRC.GMO_ERROR, {1: 72, 2: 80, 3: 100, 4: 112})
-PMO: Final = Layout(MQPMO, b"PMO ", MQRC.PMO_ERROR, {1: 128, 2: 160, 3: 184})
-OD: Final = Layout(MQOD, b"OD  ", MQRC.OD_ERROR, {1: 168, 2: 208, 3: 344, 4: 424})
-CNO: Final = Layout(MQCNO, b"CNO ", MQRC.CNO_ERROR, {1: 12, 2: 24, 3: 152, 4: 168, 5: 200, 6: 224, 7: 256, 8: 272})
-BO: Final = Layout(MQBO, b"BO  ", MQRC.BO_ERROR, {1: 12})
-STS: Final = Layout(MQSTS, b"STAT", MQRC.STS_ERROR, {1: 224, 2: 280})
-CMHO: Final = Layout(MQCMHO, b"CMHO", MQRC.CMHO_ERROR, {1: 12})
-DMHO: Final = Layout(MQDMHO, b"DMHO", MQRC.DMHO_ERROR, {1: 12})
-DMPO: Final = Layout(MQDMPO, b"DMPO", MQRC.DMPO_ERROR, {1: 12})
-BMHO: Final = Layout(MQBMHO, b"BMHO", MQRC.BMHO_ERROR, {1: 12})
-MHBO: Final = Layout(MQMHBO, b"MHBO", MQRC.MHBO_ERROR, {1: 12})
-SMPO: Final = Layout(MQSMPO, b"SMPO", MQRC.SMPO_ERROR, {1: 20})
-IMPO: Final = Layout(MQIMPO, b"IMPO", MQRC.IMPO_ERROR, {1: 64})
-PD: Final = Layout(MQPD, b"PD  ", MQRC.PD_ERROR, {1: 24})
-SD: Final = Layout(MQSD, b"SD  ", MQRC.SD_ERROR, {1: 344})
-SRO: Final = Layout(MQSRO, b"SRO ", MQRC.SRO_ERROR, {1: 16})
-DLH: Final = Layout(MQDLH, b"DLH ", MQRC.DLH_ERROR, {1: 172})
-MDE: Final = Layout(MQMDE, b"MDE ", MQRC.MDE_ERROR, {2: 72}, length_field="struc_length")
-RFH2: Final = Layout(MQRFH2, b"RFH ", MQRC.RFH_ERROR, {2: 36})
-TM: Final = Layout(MQTM, b"TM  ", MQRC.TM_ERROR, {1: 684})
+MD: Final = StructureLayout(MQMD, b"MD  ", MQRC.MD_ERROR, {1: 324, 2: 364})
+GMO: Final = StructureLayout(MQGMO, b"GMO ", MQRC.GMO_ERROR, {1: 72, 2: 80, 3: 100, 4: 112})
+PMO: Final = StructureLayout(MQPMO, b"PMO ", MQRC.PMO_ERROR, {1: 128, 2: 160, 3: 184})
+OD: Final = StructureLayout(MQOD, b"OD  ", MQRC.OD_ERROR, {1: 168, 2: 208, 3: 344, 4: 424})
+CNO: Final = StructureLayout(
+    MQCNO, b"CNO ", MQRC.CNO_ERROR, {1: 12, 2: 24, 3: 152, 4: 168, 5: 200, 6: 224, 7: 256, 8: 272}
+)
+BO: Final = StructureLayout(MQBO, b"BO  ", MQRC.BO_ERROR, {1: 12})
+STS: Final = StructureLayout(MQSTS, b"STAT", MQRC.STS_ERROR, {1: 224, 2: 280})
+CMHO: Final = StructureLayout(MQCMHO, b"CMHO", MQRC.CMHO_ERROR, {1: 12})
+DMHO: Final = StructureLayout(MQDMHO, b"DMHO", MQRC.DMHO_ERROR, {1: 12})
+DMPO: Final = StructureLayout(MQDMPO, b"DMPO", MQRC.DMPO_ERROR, {1: 12})
+BMHO: Final = StructureLayout(MQBMHO, b"BMHO", MQRC.BMHO_ERROR, {1: 12})
+MHBO: Final = StructureLayout(MQMHBO, b"MHBO", MQRC.MHBO_ERROR, {1: 12})
+SMPO: Final = StructureLayout(MQSMPO, b"SMPO", MQRC.SMPO_ERROR, {1: 20})
+IMPO: Final = StructureLayout(MQIMPO, b"IMPO", MQRC.IMPO_ERROR, {1: 64})
+PD: Final = StructureLayout(MQPD, b"PD  ", MQRC.PD_ERROR, {1: 24})
+SD: Final = StructureLayout(MQSD, b"SD  ", MQRC.SD_ERROR, {1: 344})
+SRO: Final = StructureLayout(MQSRO, b"SRO ", MQRC.SRO_ERROR, {1: 16})
+DLH: Final = StructureLayout(MQDLH, b"DLH ", MQRC.DLH_ERROR, {1: 172})
+MDE: Final = StructureLayout(MQMDE, b"MDE ", MQRC.MDE_ERROR, {2: 72}, length_field="struc_length")
+RFH2: Final = StructureLayout(MQRFH2, b"RFH ", MQRC.RFH_ERROR, {2: 36})
+TM: Final = StructureLayout(MQTM, b"TM  ", MQRC.TM_ERROR, {1: 684})
 #: An MQXQH up to the descriptor in it.
-XQH_FRONT: Final = Layout(MQXQH, b"XQH ", MQRC.XQH_ERROR, {1: 104})
+XQH_FRONT: Final = StructureLayout(MQXQH, b"XQH ", MQRC.XQH_ERROR, {1: 104})
 #: Length of an MQXQH with the descriptor in it, bytes.
 XQH_LENGTH: Final = XQH_FRONT.length(1) + MD.length(1)
 

@@ -37,7 +37,7 @@ from sharedq.objects.definitions.base import NamedObject, ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.definitions.processes import Process
+from sharedq.objects.definitions.processes import ProcessDefinition
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal, QueueModel
 from sharedq.objects.definitions.server_channels import Channel, Listener
 from sharedq.objects.definitions.subscriptions import Subscription
@@ -56,7 +56,9 @@ from sharedq.redis.keys import private_structure
 __all__ = ["NAMED_OBJECTS", "DisplayedQueue", "Entry", "Located", "OpenHandle", "QueueState", "Repository"]
 
 #: The kinds of objects that the group has by name.
-NAMED_OBJECTS: Mapping[str, type[NamedObject]] = {each.kind: each for each in (Process, Namelist, Channel, Listener)}
+NAMED_OBJECTS: Mapping[str, type[NamedObject]] = {
+    each.kind: each for each in (ProcessDefinition, Namelist, Channel, Listener)
+}
 _DYNAMIC_PREFIX_LENGTH = 32
 
 
@@ -98,9 +100,9 @@ class Repository:
         return Topics(self.group, self._clock)
 
     @property
-    def processes(self) -> NamedObjects[Process]:
+    def processes(self) -> NamedObjects[ProcessDefinition]:
         """The process definitions."""
-        return self.named_objects(Process.kind)
+        return self.named_objects(ProcessDefinition.kind)
 
     @property
     def namelists(self) -> NamedObjects[Namelist]:
@@ -125,7 +127,7 @@ class Repository:
         """Return the objects of one of the kinds in `NAMED_OBJECTS`."""
         keys = self.group.keys
         key = {
-            Process.kind: keys.process_definitions,
+            ProcessDefinition.kind: keys.process_definitions,
             Namelist.kind: keys.namelists,
             Channel.kind: keys.channels,
             Listener.kind: keys.listeners,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sharedq.properties.names import DESCRIPTOR, DESCRIPTOR_FIELDS, SYNONYMS, is_accessible, kept_name, place_of
-from sharedq.selectors.tokens import ExtendedSelectorError, Kind, SelectorError, Token, tokens
+from sharedq.selectors.tokens import ExtendedSelectorError, SelectorError, Token, TokenKind, tokens
 
 Node = tuple[Any, ...]
 
@@ -49,7 +49,7 @@ def parse(text: str) -> Node:
     """
     parser = _Parser(list(tokens(text)))
     tree = parser.condition(parser.either())
-    parser.expect(Kind.END)
+    parser.expect(TokenKind.END)
     written: Node = _written(tree)
     return written
 
@@ -74,15 +74,15 @@ class _Parser:
 
     # -- tokens ------------------------------------------------------------------------------------------------
 
-    def accept(self, kind: Kind, *values: str) -> Token | None:
+    def accept(self, kind: TokenKind, *values: str) -> Token | None:
         token = self.found[self.at]
         if token.kind != kind or (values and token.value not in values):
             return None
-        if kind != Kind.END:
+        if kind != TokenKind.END:
             self.at += 1
         return token
 
-    def expect(self, kind: Kind, *values: str) -> Token:
+    def expect(self, kind: TokenKind, *values: str) -> Token:
         token = self.accept(kind, *values)
         if token is None:
             raise self.failure(f"{' or '.join(values) or kind.value} is expected")
@@ -90,7 +90,7 @@ class _Parser:
 
     def failure(self, why: str) -> SelectorError:
         token = self.found[self.at]
-        shown = "at the end" if token.kind == Kind.END else f"before {str(token.value)[:20]!r} at {token.at}"
+        shown = "at the end" if token.kind == TokenKind.END else f"before {str(token.value)[:20]!r} at {token.at}"
         return SelectorError(f"{why} {shown}")
 
     # -- conditions --------------------------------------------------------------------------------------------
@@ -113,10 +113,10 @@ class _Parser:
 
     def _several(self, kind: str, word: str, part: Callable[[], Node]) -> Node:
         first = part()
-        if not self.accept(Kind.WORD, word):
+        if not self.accept(TokenKind.WORD, word):
             return first
         nodes = [self.condition(first), self.condition(part())]
-        while self.accept(Kind.WORD, word):
+        while self.accept(TokenKind.WORD, word):
             nodes.append(self.condition(part()))
         return (kind, nodes)
 
@@ -126,7 +126,7 @@ class _Parser:
             raise self.failure("brackets and signs are too deep")
 
     def negation(self) -> Node:
-        if not self.accept(Kind.WORD, "NOT"):
+        if not self.accept(TokenKind.WORD, "NOT"):
             return self.predicate()
         self.deeper()
         node = ("not", self.condition(self.negation()))
@@ -135,25 +135,25 @@ class _Parser:
 
     def predicate(self) -> Node:
         node = self.sum()
-        sign = self.accept(Kind.SIGN, *_COMPARISONS)
+        sign = self.accept(TokenKind.SIGN, *_COMPARISONS)
         if sign:
             return _compared(str(sign.value), self.value(node), self.value(self.sum()))
-        if self.accept(Kind.WORD, "IS"):
-            is_not = self.accept(Kind.WORD, "NOT")
-            self.expect(Kind.WORD, "NULL")
+        if self.accept(TokenKind.WORD, "IS"):
+            is_not = self.accept(TokenKind.WORD, "NOT")
+            self.expect(TokenKind.WORD, "NULL")
             missing = ("missing", self.named(node))
             return ("not", missing) if is_not else missing
-        is_not = self.accept(Kind.WORD, "NOT")
-        if self.accept(Kind.WORD, "BETWEEN"):
+        is_not = self.accept(TokenKind.WORD, "NOT")
+        if self.accept(TokenKind.WORD, "BETWEEN"):
             low = self.value(self.sum())
-            self.expect(Kind.WORD, "AND")
+            self.expect(TokenKind.WORD, "AND")
             found: Node = (
                 "and",
                 [("compare", ">=", self.value(node), low), ("compare", "<=", node, self.value(self.sum()))],
             )
-        elif self.accept(Kind.WORD, "LIKE"):
+        elif self.accept(TokenKind.WORD, "LIKE"):
             found = self.pattern(self.named(node))
-        elif self.accept(Kind.WORD, "IN"):
+        elif self.accept(TokenKind.WORD, "IN"):
             found = self.listed(self.named(node))
         elif is_not:
             raise self.failure("BETWEEN, LIKE or IN is expected")
@@ -167,10 +167,10 @@ class _Parser:
         return node
 
     def pattern(self, node: Node) -> Node:
-        text = str(self.expect(Kind.TEXT).value)
+        text = str(self.expect(TokenKind.TEXT).value)
         escape = ""
-        if self.accept(Kind.WORD, "ESCAPE"):
-            escape = str(self.expect(Kind.TEXT).value)
+        if self.accept(TokenKind.WORD, "ESCAPE"):
+            escape = str(self.expect(TokenKind.TEXT).value)
             if len(escape) != 1:
                 raise self.failure("ESCAPE takes one character")
         parts: list[list[str]] = [[]]
@@ -188,11 +188,11 @@ class _Parser:
         return ("like", node, parts)
 
     def listed(self, node: Node) -> Node:
-        self.expect(Kind.SIGN, "(")
-        texts = [str(self.expect(Kind.TEXT).value)]
-        while self.accept(Kind.SIGN, ","):
-            texts.append(str(self.expect(Kind.TEXT).value))
-        self.expect(Kind.SIGN, ")")
+        self.expect(TokenKind.SIGN, "(")
+        texts = [str(self.expect(TokenKind.TEXT).value)]
+        while self.accept(TokenKind.SIGN, ","):
+            texts.append(str(self.expect(TokenKind.TEXT).value))
+        self.expect(TokenKind.SIGN, ")")
         return ("in", node, [_literal_for(node, ("text", text))[1] for text in texts])
 
     # -- values ------------------------------------------------------------------------------------------------
@@ -202,15 +202,15 @@ class _Parser:
 
     def _calculated(self, signs: tuple[str, ...], part: Callable[[], Node]) -> Node:
         first = part()
-        if not (sign := self.accept(Kind.SIGN, *signs)):
+        if not (sign := self.accept(TokenKind.SIGN, *signs)):
             return first
         steps = [(sign.value, self.value(part()))]
-        while sign := self.accept(Kind.SIGN, *signs):
+        while sign := self.accept(TokenKind.SIGN, *signs):
             steps.append((sign.value, self.value(part())))
         return ("calculate", self.value(first), steps)
 
     def factor(self) -> Node:
-        sign = self.accept(Kind.SIGN, "+", "-")
+        sign = self.accept(TokenKind.SIGN, "+", "-")
         if not sign:
             return self.primary()
         self.deeper()
@@ -223,18 +223,18 @@ class _Parser:
         return ("calculate", ("number", 0.0), [(sign.value, node)])
 
     def primary(self) -> Node:
-        if self.accept(Kind.SIGN, "("):
+        if self.accept(TokenKind.SIGN, "("):
             self.deeper()
             node = self.either()
-            self.expect(Kind.SIGN, ")")
+            self.expect(TokenKind.SIGN, ")")
             self.level -= 1
             return node
-        if word := self.accept(Kind.WORD, "TRUE", "FALSE"):
+        if word := self.accept(TokenKind.WORD, "TRUE", "FALSE"):
             return ("boolean", word.value == "TRUE")
-        for kind, name in ((Kind.NUMBER, "number"), (Kind.TEXT, "text"), (Kind.BYTES, "bytes")):
+        for kind, name in ((TokenKind.NUMBER, "number"), (TokenKind.TEXT, "text"), (TokenKind.BYTES, "bytes")):
             if token := self.accept(kind):
                 return (name, token.value)
-        return _named(str(self.expect(Kind.NAME).value))
+        return _named(str(self.expect(TokenKind.NAME).value))
 
 
 def _named(name: str) -> Node:

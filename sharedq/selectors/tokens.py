@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from sharedq.properties.names import RESERVED_WORDS
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """The kind of a token."""
 
     WORD = "a reserved word"
@@ -28,7 +28,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A token: its kind, its value (a reserved word in capitals) and where it begins."""
 
-    kind: Kind
+    kind: TokenKind
     value: str | float
     at: int
 
@@ -98,14 +98,14 @@ def _token(match: re.Match[str]) -> Token:
     kind, at = match.lastgroup or "", match.start()
     found = match[kind]
     if kind == "text":
-        return Token(Kind.TEXT, found[1:-1].replace("''", "'"), at)
+        return Token(TokenKind.TEXT, found[1:-1].replace("''", "'"), at)
     if kind == "bytes":
-        return Token(Kind.BYTES, found.lower(), at)
+        return Token(TokenKind.BYTES, found.lower(), at)
     if kind == "number":
-        return Token(Kind.NUMBER, _number(found), at)
+        return Token(TokenKind.NUMBER, _number(found), at)
     if kind == "name" and found.upper() in RESERVED_WORDS:
-        return Token(Kind.WORD, found.upper(), at)
-    return Token({"name": Kind.NAME, "sign": Kind.SIGN, "end": Kind.END}[kind], found, at)
+        return Token(TokenKind.WORD, found.upper(), at)
+    return Token({"name": TokenKind.NAME, "sign": TokenKind.SIGN, "end": TokenKind.END}[kind], found, at)
 
 
 def _number(text: str) -> float:

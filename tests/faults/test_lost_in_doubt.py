@@ -15,7 +15,7 @@ from recovery.resolution import recover as recover_target
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.restoration import purge, recover
 from sharedq.api import QueueManagerConnection
-from sharedq.calls.unit.in_doubt import Batch, prepared_units
+from sharedq.calls.unit.in_doubt import UnitBatch, prepared_units
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError, XAReturn
@@ -106,8 +106,8 @@ def test_a_backout_stays_a_backout_after_any_loss(used: TestGroup) -> None:
     assert (there(used, "Q"), there(used, "OTHER")) == ([b"kept"], [])
 
 
-@pytest.mark.parametrize("batch", [None, Batch("query", 3)])
-def test_those_that_are_committed_together_say_so(used: TestGroup, batch: Batch | None) -> None:
+@pytest.mark.parametrize("batch", [None, UnitBatch("query", 3)])
+def test_those_that_are_committed_together_say_so(used: TestGroup, batch: UnitBatch | None) -> None:
     prepare(used, xid=b"both")
     prepare(used, ("OTHER",), b"whole")
     prepare(used, ("Q",), b"lost")
@@ -127,9 +127,11 @@ def test_a_repeated_commit_gets_the_same_answer_before_its_completion(used: Test
     first = used.connect()
     die_after_call(first.connection, 1)
     with pytest.raises(Died):
-        first.commit_prepared_together((XID,), Batch("query", 3))
+        first.commit_prepared_together((XID,), UnitBatch("query", 3))
     lose(used)
-    assert reason_of(lambda: used.connect().commit_prepared_together((XID,), Batch("query", 3))) == MQRC.OUTCOME_MIXED
+    assert (
+        reason_of(lambda: used.connect().commit_prepared_together((XID,), UnitBatch("query", 3))) == MQRC.OUTCOME_MIXED
+    )
     assert prepared_units(used.group) == []
     assert there(used, "OTHER") == [b"work"]
 

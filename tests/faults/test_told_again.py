@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sharedq.api import QueueManagerConnection
-from sharedq.calls.unit.in_doubt import Batch
+from sharedq.calls.unit.in_doubt import UnitBatch
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
@@ -22,7 +22,7 @@ from tests.support.topologies import Cluster, Node, free_ports, until
 pytestmark = pytest.mark.faults
 
 XID = b"xid"
-BATCH = Batch("series", 1)
+BATCH = UnitBatch("series", 1)
 
 
 @dataclass
@@ -57,7 +57,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
     primary.kill()
 
 
-CALLS: dict[str, tuple[Batch | None, Callable[[QueueManagerConnection], bool]]] = {
+CALLS: dict[str, tuple[UnitBatch | None, Callable[[QueueManagerConnection], bool]]] = {
     "one": (None, lambda program: program.commit_prepared(XID)),
     "together": (None, lambda program: program.commit_prepared_together([XID])),
     "a batch": (BATCH, lambda program: program.commit_prepared_together([XID], BATCH)),

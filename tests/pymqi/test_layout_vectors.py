@@ -93,7 +93,7 @@ def test_a_structure_has_the_bytes_that_it_always_had(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["MD", "GMO", "PMO", "OD", "SD", "SRO", "TM", "IMPO", "SMPO", "PD", "RFH2"])
 def test_the_native_layout_has_each_field_where_c_has_it(name: str) -> None:
-    layout: wire.Layout[Any] = getattr(wire, name)
+    layout: wire.StructureLayout[Any] = getattr(wire, name)
     before, offsets = "", []
     for member in getattr(pymqi, name)()._members[: len(layout.fields)]:
         # Without a prefix, struct aligns a number as C does; none of it is enough for that.

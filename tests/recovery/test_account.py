@@ -13,7 +13,7 @@ import redis
 
 from recovery.accounting.account import account
 from recovery.accounting.contents import ADMIN_TYPES, TYPES
-from recovery.accounting.finding import Kind
+from recovery.accounting.finding import FaultKind
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.redis.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
@@ -25,7 +25,7 @@ GONE = "QM1.1.77.1"
 Plant = Callable[[redis.Redis, TestGroup], object]
 
 
-def found(group: TestGroup) -> list[tuple[Kind, str]]:
+def found(group: TestGroup) -> list[tuple[FaultKind, str]]:
     """Kind and field of each finding."""
     return [(finding.kind, finding.name) for finding in account(group.group)]
 
@@ -69,51 +69,51 @@ def temporary(client: redis.Redis, group: TestGroup) -> None:
 
 
 #: A planted orphan, and the required finding: kind and field.
-PLANTED: dict[str, tuple[Plant, Kind, str]] = {
-    "handle": (lambda r, g: r.hset(key(g, "h:Q"), f"{GONE}#1", "Q {}"), Kind.HANDLE, f"{GONE}#1"),
-    "holding": (lambda r, g: r.sadd(key(g, f"o:{GONE}"), "Q\n1"), Kind.HOLDING, "Q 1"),
-    "lock": (lambda r, g: r.hset(key(g, "l:Q"), f"{GONE}#1", ""), Kind.LOCK, f"{GONE}#1"),
-    "mark": (lambda r, g: r.hset(key(g, "k:Q"), "77", f"{GONE}#1\n"), Kind.MARK, "77"),
-    "marks": (lambda r, g: r.zadd(key(g, f"k:Q\n{GONE}#1\na"), {"77": 1}), Kind.MARK, ""),
-    "waiter": (lambda r, g: r.zadd(key(g, "w:Q"), {f"A{GONE}": 0}), Kind.WAITER, f"A{GONE}"),
-    "owner": (lambda r, g: r.hset(key(g, "own"), GONE, ""), Kind.OWNER, GONE),
-    "dead": (lambda r, g: r.hset(key(g, "dead"), GONE, ""), Kind.DEAD, GONE),
-    "unit": (lambda r, g: r.rpush(key(g, f"u:{GONE}"), f"A{GONE}/1"), Kind.UNIT, ""),
-    "prepared unit": (prepared, Kind.UNIT, ""),
-    "wake list": (lambda r, g: r.rpush(key(g, f"wake:{GONE}"), "1"), Kind.WAKE, ""),
-    "record": (lambda r, g: r.hset(key(g, "m"), "77", "x"), Kind.MESSAGE, "77"),
-    "missing record": (lambda r, g: r.zadd(key(g, "a:Q"), {"77": 1}), Kind.MISSING, "77"),
-    "index entry": (lambda r, g: r.zadd(key(g, "i:Q"), {b"C" + 31 * b"7": 0}), Kind.INDEX, "C" + 31 * "7"),
-    "group counts": (lambda r, g: r.hset(key(g, "g:Q"), 24 * "g", "1 1"), Kind.GROUP, ""),
-    "expiry": (lambda r, g: r.zadd(key(g, "x"), {"Q 77x": 1}), Kind.EXPIRY, "Q 77x"),
-    "queue": (lambda r, g: r.hset(key(g, "q:GONE"), "ip", "0"), Kind.QUEUE, ""),
-    "set aside": (lambda r, g: r.zadd(key(g, "trash:9"), {"1": 1}), Kind.TRASH, ""),
-    "temporary": (temporary, Kind.TEMPORARY, ""),
+PLANTED: dict[str, tuple[Plant, FaultKind, str]] = {
+    "handle": (lambda r, g: r.hset(key(g, "h:Q"), f"{GONE}#1", "Q {}"), FaultKind.HANDLE, f"{GONE}#1"),
+    "holding": (lambda r, g: r.sadd(key(g, f"o:{GONE}"), "Q\n1"), FaultKind.HOLDING, "Q 1"),
+    "lock": (lambda r, g: r.hset(key(g, "l:Q"), f"{GONE}#1", ""), FaultKind.LOCK, f"{GONE}#1"),
+    "mark": (lambda r, g: r.hset(key(g, "k:Q"), "77", f"{GONE}#1\n"), FaultKind.MARK, "77"),
+    "marks": (lambda r, g: r.zadd(key(g, f"k:Q\n{GONE}#1\na"), {"77": 1}), FaultKind.MARK, ""),
+    "waiter": (lambda r, g: r.zadd(key(g, "w:Q"), {f"A{GONE}": 0}), FaultKind.WAITER, f"A{GONE}"),
+    "owner": (lambda r, g: r.hset(key(g, "own"), GONE, ""), FaultKind.OWNER, GONE),
+    "dead": (lambda r, g: r.hset(key(g, "dead"), GONE, ""), FaultKind.DEAD, GONE),
+    "unit": (lambda r, g: r.rpush(key(g, f"u:{GONE}"), f"A{GONE}/1"), FaultKind.UNIT, ""),
+    "prepared unit": (prepared, FaultKind.UNIT, ""),
+    "wake list": (lambda r, g: r.rpush(key(g, f"wake:{GONE}"), "1"), FaultKind.WAKE, ""),
+    "record": (lambda r, g: r.hset(key(g, "m"), "77", "x"), FaultKind.MESSAGE, "77"),
+    "missing record": (lambda r, g: r.zadd(key(g, "a:Q"), {"77": 1}), FaultKind.MISSING, "77"),
+    "index entry": (lambda r, g: r.zadd(key(g, "i:Q"), {b"C" + 31 * b"7": 0}), FaultKind.INDEX, "C" + 31 * "7"),
+    "group counts": (lambda r, g: r.hset(key(g, "g:Q"), 24 * "g", "1 1"), FaultKind.GROUP, ""),
+    "expiry": (lambda r, g: r.zadd(key(g, "x"), {"Q 77x": 1}), FaultKind.EXPIRY, "Q 77x"),
+    "queue": (lambda r, g: r.hset(key(g, "q:GONE"), "ip", "0"), FaultKind.QUEUE, ""),
+    "set aside": (lambda r, g: r.zadd(key(g, "trash:9"), {"1": 1}), FaultKind.TRASH, ""),
+    "temporary": (temporary, FaultKind.TEMPORARY, ""),
     "fence": (
         lambda r, g: r.hset(key(g, "fence"), mapping={"QM9": 3, "QM9.2.1": 5}),
-        Kind.FENCE,
+        FaultKind.FENCE,
         "QM9.2.1",
     ),
-    "version": (lambda r, g: r.hset(key(g, "ver"), "IGQ QM9", 1), Kind.VERSION, "IGQ QM9"),
-    "destination": (lambda r, g: r.hset(key(g, "dest"), "#3", "Q"), Kind.DESTINATION, "#3"),
-    "unknown": (lambda r, g: r.set(key(g, "what"), 1), Kind.UNKNOWN, ""),
-    "tag": (lambda r, g: r.hset(admin(g, "tags"), "AB", f"G{GONE}"), Kind.TAG, "AB"),
-    "tag of a unit": (lambda r, g: r.hset(admin(g, "tags"), "AB", f"G{GONE}/1"), Kind.TAG, "AB"),
-    "decision": (lambda r, g: r.hset(admin(g, "decisions"), f"{GONE}/1", "APPL1"), Kind.DECISION, f"{GONE}/1"),
-    "process": (lambda r, g: r.hset(admin(g, "procs"), "QM1.1.77", "{}"), Kind.PROCESS, "QM1.1.77"),
-    "lease": (lambda r, g: r.zadd(admin(g, "leases"), {"QM1.1.77": 9e15}), Kind.LEASE, "QM1.1.77"),
-    "connection": (lambda r, g: r.hset(admin(g, "own"), GONE, "{}"), Kind.OWNER, GONE),
+    "version": (lambda r, g: r.hset(key(g, "ver"), "IGQ QM9", 1), FaultKind.VERSION, "IGQ QM9"),
+    "destination": (lambda r, g: r.hset(key(g, "dest"), "#3", "Q"), FaultKind.DESTINATION, "#3"),
+    "unknown": (lambda r, g: r.set(key(g, "what"), 1), FaultKind.UNKNOWN, ""),
+    "tag": (lambda r, g: r.hset(admin(g, "tags"), "AB", f"G{GONE}"), FaultKind.TAG, "AB"),
+    "tag of a unit": (lambda r, g: r.hset(admin(g, "tags"), "AB", f"G{GONE}/1"), FaultKind.TAG, "AB"),
+    "decision": (lambda r, g: r.hset(admin(g, "decisions"), f"{GONE}/1", "APPL1"), FaultKind.DECISION, f"{GONE}/1"),
+    "process": (lambda r, g: r.hset(admin(g, "procs"), "QM1.1.77", "{}"), FaultKind.PROCESS, "QM1.1.77"),
+    "lease": (lambda r, g: r.zadd(admin(g, "leases"), {"QM1.1.77": 9e15}), FaultKind.LEASE, "QM1.1.77"),
+    "connection": (lambda r, g: r.hset(admin(g, "own"), GONE, "{}"), FaultKind.OWNER, GONE),
     "recovery": (
         lambda r, g: r.hset(admin(g, "recoveries"), GONE, '{"state":"CLAIMED"}'),
-        Kind.RECOVERY,
+        FaultKind.RECOVERY,
         GONE,
     ),
-    "agent": (lambda r, g: r.hset(admin(g, "agents"), "QM9", "{}"), Kind.AGENT, "QM9"),
-    "structure": (lambda r, g: r.hset(f"{{{g.group.name}:GONE}}:own", "x", ""), Kind.QUEUE, ""),
+    "agent": (lambda r, g: r.hset(admin(g, "agents"), "QM9", "{}"), FaultKind.AGENT, "QM9"),
+    "structure": (lambda r, g: r.hset(f"{{{g.group.name}:GONE}}:own", "x", ""), FaultKind.QUEUE, ""),
     **{
         f"counter {field}": (
             lambda r, g, field=field: r.hincrby(key(g, "q:Q"), field, 1),  # type: ignore[misc]
-            Kind.COUNTER,
+            FaultKind.COUNTER,
             field,
         )
         for field in ("ip", "op", "co", "xo", "nw", "lk", "gm", "mk", "pu", "gu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recovery.accounting.account import account
-from recovery.accounting.finding import Kind
+from recovery.accounting.finding import FaultKind
 from recovery.accounting.repair import repair
 from recovery.resolution import recover
 from recovery.target import Target
@@ -46,7 +46,7 @@ def bodies(group: TestGroup, queue: str) -> list[bytes]:
         return [message.body for message in connection.open(queue, BOTH).get_many(10)]
 
 
-def mend(group: TestGroup) -> set[Kind]:
+def mend(group: TestGroup) -> set[FaultKind]:
     """Repair. Returns the kinds of findings. None may be left."""
     first, left = repair(group.group, group.connect().connection)
     assert left == []
@@ -74,7 +74,7 @@ def test_handles_with_locks_exclusive_use_and_marks(used: TestGroup) -> None:
     assert queue.get(GetOption.BROWSE_FIRST | GetOption.LOCK).body == b"kept"
     assert queue.get(GetOption.BROWSE_NEXT | GetOption.MARK_BROWSE_HANDLE).body == b"2"
     forget(used, connection)
-    assert mend(used) >= {Kind.HANDLE}
+    assert mend(used) >= {FaultKind.HANDLE}
     assert bodies(used, "Q") == [b"kept", b"2"]
 
 
@@ -84,7 +84,7 @@ def test_a_unit_of_work_and_a_tag(used: TestGroup) -> None:
     queue.get(GetOption.SYNCPOINT)
     queue.put(b"never", options=PutOption.SYNCPOINT)
     forget(used, connection)
-    assert mend(used) >= {Kind.HANDLE, Kind.UNIT, Kind.TAG}
+    assert mend(used) >= {FaultKind.HANDLE, FaultKind.UNIT, FaultKind.TAG}
     assert bodies(used, "Q") == [b"kept"]
     used.connect(tag=TAG)
 
@@ -109,7 +109,7 @@ def test_waiting_gets_of_every_selection(used: TestGroup) -> None:
         register_wait(waiting[-1].open("EMPTY", BOTH), selection)
     for connection in waiting:
         forget(used, connection)
-    assert mend(used) >= {Kind.WAITER, Kind.HANDLE}
+    assert mend(used) >= {FaultKind.WAITER, FaultKind.HANDLE}
     used.connect().put1("EMPTY", b"for the living")
     assert bodies(used, "EMPTY") == [b"for the living"]
 
@@ -118,7 +118,7 @@ def test_a_program_without_a_lease_is_recovered(used: TestGroup) -> None:
     connection = used.connect(tag=TAG)
     connection.open("Q", BOTH).get(GetOption.SYNCPOINT)
     used.group.client().zrem(admin(used, "leases"), connection.connection.process.token)
-    assert mend(used) == {Kind.PROCESS, Kind.OWNER}
+    assert mend(used) == {FaultKind.PROCESS, FaultKind.OWNER}
     assert bodies(used, "Q") == [b"kept"]
     used.connect(tag=TAG)
 
@@ -134,7 +134,7 @@ def test_a_temporary_queue_without_its_maker_is_deleted(used: TestGroup) -> None
         keys.queue(name).handles, keys.holdings + connection.connection.token, keys.made + connection.connection.token
     )
     client.hset(keys.queue(name).queue, mapping={"ip": 0, "op": 0})
-    assert Kind.TEMPORARY in mend(used)
+    assert FaultKind.TEMPORARY in mend(used)
     assert used.repository("QM1").lookup(name) is None
 
 
@@ -160,7 +160,7 @@ def test_an_owner_of_a_deleted_structure_that_nobody_recovers_is_repaired(used: 
     client.delete(used.group.keys.deleted)
     dead.process.stop_renewing()
     client.hdel(admin(used, "own"), dead.token)
-    assert mend(used) == {Kind.OWNER}
+    assert mend(used) == {FaultKind.OWNER}
     assert client.hkeys(used.group.structure("GONE").owners) == [living.token.encode()]
     living.leave()
     assert not client.exists(used.group.structure("GONE").owners)

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from recovery.accounting.account import account
-from recovery.accounting.finding import Finding, Kind
+from recovery.accounting.finding import Fault, FaultKind
 from recovery.accounting.repair import _Repair, repair
 from recovery.resolution import recover
 from sharedq.api import QueueManagerConnection
@@ -59,7 +59,7 @@ def lose(group: TestGroup, queue: str) -> list[str]:
     return ids
 
 
-def mend(group: TestGroup, qmgr: str = "QM2") -> set[Kind]:
+def mend(group: TestGroup, qmgr: str = "QM2") -> set[FaultKind]:
     """Repair. Returns the kinds of findings. None may be left."""
     first, left = repair(group.group, group.connect(qmgr).connection)
     assert left == []
@@ -78,7 +78,7 @@ def test_it_returns_to_the_queue_that_its_record_names(two: TestGroup) -> None:
     AgentOfQM2(two, part_in("APPL1", "QM2")).serve()
     assert len(lose(two, "Q")) == 2
     two.connect().put1("Q", b"middle", MQMD(persistence=1, priority=3))
-    assert Kind.MESSAGE in mend(two)
+    assert FaultKind.MESSAGE in mend(two)
     with two.connect() as connection, connection.open("Q", BOTH) as queue:
         message = queue.get(GetOption.BROWSE_FIRST, match=MQMD(correl_id=CORREL))
         assert message.body == b"wanted"
@@ -96,7 +96,7 @@ def test_it_is_dead_lettered_where_it_has_no_queue(two: TestGroup, destination: 
         put_to_qm2(two, b"kept")
         lose(two, PART)
         two.repository("QM1").delete(QueueLocal.kind, "Q", disposition="SHARED")
-    assert mend(two) == {Kind.MESSAGE}
+    assert mend(two) == {FaultKind.MESSAGE}
     agent.deliver()
     (letter,) = bodies(two, SYSTEM_DEAD_LETTER_QUEUE, "QM2")
     header = wire.DLH.unpack(letter)
@@ -109,9 +109,9 @@ def test_it_stays_where_nobody_could_deliver_it(group: TestGroup) -> None:
     group.connect().put1("Q", b"kept", MQMD(persistence=1))
     (id_,) = lose(group, "Q")
     _, left = repair(group.group, group.connect().connection)
-    assert [(each.kind, each.name) for each in left] == [(Kind.MESSAGE, id_)]
+    assert [(each.kind, each.name) for each in left] == [(FaultKind.MESSAGE, id_)]
     group.repository("QM1").make_transmit_parts("QM1")
-    assert mend(group, "QM1") == {Kind.MESSAGE}
+    assert mend(group, "QM1") == {FaultKind.MESSAGE}
 
 
 @pytest.mark.invariant(8)
@@ -239,7 +239,7 @@ def test_it_is_left_where_it_has_a_place_by_now(two: TestGroup, how: str) -> Non
     repairer = two.connect().connection
     repairer.access("APPL1")
     before = dump(two)
-    stale = Finding(Kind.MESSAGE, "APPL1", key(two, "m"), id_)
+    stale = Fault(FaultKind.MESSAGE, "APPL1", key(two, "m"), id_)
     _Repair(two.group, repairer, [stale]).run()
     assert dump(two) == before
 

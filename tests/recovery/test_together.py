@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sharedq.api import QueueManagerConnection
-from sharedq.calls.unit.in_doubt import TOGETHER_MAX, Batch, latest_batch, prepared_units
+from sharedq.calls.unit.in_doubt import TOGETHER_MAX, UnitBatch, latest_batch, prepared_units
 from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError, XAReturn
@@ -91,7 +91,7 @@ def test_work_that_must_be_read_is_not_committed_before_any_is_read(scene: Scene
     reader.note_read("QM2", read)
 
     with pytest.raises(XAError, match="nobody has read what it got") as caught:
-        coordinator(scene).commit_prepared_together(XIDS, Batch("query"))
+        coordinator(scene).commit_prepared_together(XIDS, UnitBatch("query"))
 
     assert (caught.value.code, caught.value.xid in XIDS) == (XAReturn.XAER_PROTO, True)
     assert (seen(scene), latest_batch(scene.test.group, "query")) == (NOTHING, None)
@@ -103,13 +103,13 @@ def test_work_that_must_be_read_is_not_committed_before_any_is_read(scene: Scene
     # Again, by a coordinator that reads the same after a crash.
     for _ in range(2):
         reader.note_read("QM1", read)
-    assert coordinator(scene).commit_prepared_together(XIDS, Batch("query"))
+    assert coordinator(scene).commit_prepared_together(XIDS, UnitBatch("query"))
     assert seen(scene) == EVERYTHING
     reader.note_read("QM1", read)
     assert [unit.xid for unit in prepared_units(scene.test.group)] == [b"alone"]
     reader.close()
     # On a repetition it does not matter whether anything was read.
-    assert not coordinator(scene).commit_prepared_together(XIDS, Batch("query"))
+    assert not coordinator(scene).commit_prepared_together(XIDS, UnitBatch("query"))
 
 
 def test_unread_work_may_be_ended_by_its_name(scene: Scene) -> None:
@@ -140,14 +140,14 @@ def test_killed_after_any_script_all_or_none_is_committed(scene: Scene) -> None:
         dying = coordinator(scene)
         die_after_call(dying.connection, number)
         try:
-            dying.commit_prepared_together(XIDS, Batch("query", 0))
+            dying.commit_prepared_together(XIDS, UnitBatch("query", 0))
             break
         except Died:
             pass
         restart(scene, DEAD)
         fates.append(seen(scene))
         assert prepared_units(scene.test.group) == []
-        assert coordinator(scene).commit_prepared_together(XIDS, Batch("query", 1))
+        assert coordinator(scene).commit_prepared_together(XIDS, UnitBatch("query", 1))
     assert len(fates) > 2 * len(XIDS)
     assert all(fate == EVERYTHING for fate in fates), "the first script decides"
     assert seen(scene) == EVERYTHING
@@ -168,46 +168,46 @@ def test_killed_before_the_decision_nothing_is_committed(scene: Scene) -> None:
 @pytest.mark.invariant(8)
 def test_a_batch_of_a_series_is_committed_once(scene: Scene) -> None:
     prepare(scene, b"first")
-    assert coordinator(scene).commit_prepared_together([b"first"], Batch("query", 7))
+    assert coordinator(scene).commit_prepared_together([b"first"], UnitBatch("query", 7))
     prepare(scene, b"again")
 
     for batch in (7, 6, 0):
-        assert not coordinator(scene).commit_prepared_together([b"again"], Batch("query", batch))
+        assert not coordinator(scene).commit_prepared_together([b"again"], UnitBatch("query", batch))
 
     assert seen(scene)["ORDERS"] == [b"first"]
     assert coordinator(scene).backout_prepared(b"again")
     prepare(scene, b"second")
-    assert coordinator(scene).commit_prepared_together([b"second"], Batch("query", 8))
+    assert coordinator(scene).commit_prepared_together([b"second"], UnitBatch("query", 8))
     prepare(scene, b"third")
-    assert coordinator(scene).commit_prepared_together([b"third"], Batch("another", 0))
+    assert coordinator(scene).commit_prepared_together([b"third"], UnitBatch("another", 0))
     assert seen(scene)["ORDERS"] == [b"first", b"second", b"third"]
 
 
 def test_a_batch_with_nothing_in_it_counts_too(scene: Scene) -> None:
-    assert coordinator(scene).commit_prepared_together([], Batch("query", 3))
-    assert not coordinator(scene).commit_prepared_together([], Batch("query", 3))
+    assert coordinator(scene).commit_prepared_together([], UnitBatch("query", 3))
+    assert not coordinator(scene).commit_prepared_together([], UnitBatch("query", 3))
 
 
 def test_work_too_late_for_its_batch_is_not_prepared(scene: Scene) -> None:
     assert latest_batch(scene.test.group, "query") is None
-    assert coordinator(scene).commit_prepared_together([], Batch("query", 3))
+    assert coordinator(scene).commit_prepared_together([], UnitBatch("query", 3))
     assert latest_batch(scene.test.group, "query") == 3
     late = coordinator(scene)
     orders = late.open("ORDERS", BOTH)
     orders.put(b"late", options=PutOption.SYNCPOINT)
 
     with pytest.raises(XAError, match="batch 3 of query was decided without it") as caught:
-        late.prepare(b"late", Batch("query", 3))
+        late.prepare(b"late", UnitBatch("query", 3))
 
     assert caught.value.code == XAReturn.XAER_PROTO
     assert prepared_units(scene.test.group) == []
-    assert late.prepare(b"next", Batch("query", 4)) == 1
-    assert late.commit_prepared_together([b"next"], Batch("query", 4))
+    assert late.prepare(b"next", UnitBatch("query", 4)) == 1
+    assert late.commit_prepared_together([b"next"], UnitBatch("query", 4))
     assert seen(scene)["ORDERS"] == [b"late"]
 
 
 def test_a_batch_that_is_kept_for_a_time_is_forgotten_then(scene: Scene) -> None:
-    assert coordinator(scene).commit_prepared_together([], Batch("job", 0, kept_s=100))
+    assert coordinator(scene).commit_prepared_together([], UnitBatch("job", 0, kept_s=100))
     client = scene.test.group.client()
     assert 0 < client.ttl(f"{scene.test.group.keys.series}job") <= 100
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from recovery.accounting.account import account
-from recovery.accounting.finding import Finding
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
@@ -11,7 +10,7 @@ from sharedq.mqi.errors import MQIError
 #: The most findings that are shown for one test.
 _SHOWN_MAX = 20
 
-__all__ = ["Finding", "account", "assert_accounted"]
+__all__ = ["account", "assert_accounted"]
 
 
 def assert_accounted(group: Group) -> None:

@@ -18,7 +18,7 @@ from igq.agent.progress.pipe import Pipe
 from igq.agent.progress.report import AgentState
 from igq.agent.runner import Agent
 from igq.manager.agent_child import AgentChild
-from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
 from igq.manager.membership import Membership
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
@@ -140,7 +140,7 @@ class Member:
         self._membership.on_renewal = self._count
         self.incarnation = Incarnation(self._membership, self._inbox, self._say, make_agent=AgentThread)
         ending = self.incarnation.run(self._prepare, self._open)
-        if ending is not Ending.STOPPED:
+        if ending is not IncarnationEnd.STOPPED:
             self.failure = RuntimeError(f"it ended: {ending.name}")
 
     def _count(self) -> None:

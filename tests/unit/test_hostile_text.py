@@ -19,13 +19,13 @@ from rich.text import Text
 from igq.cli.messages import printable
 from igq.cli.runner import run
 from igq.mqsc.executor import _list, _write
-from igq.mqsc.language.lines import Source
+from igq.mqsc.language.lines import CommandText
 from igq.operations.fsck import Checked, print_checked
 from igq.output.log import log_to_stderr, start_log
 from igq.output.tables import new_table
 from igq.pipeline.reports.page import picture, table
 from igq.pipeline.tables import print_rows
-from recovery.accounting.finding import Finding, Kind
+from recovery.accounting.finding import Fault, FaultKind
 from sharedq.display.lines import say, tell
 from sharedq.display.terminal import Terminal
 from sharedq.log import LibraryLogger
@@ -86,7 +86,7 @@ def lines(text: str, _directory: Path, capsys: pytest.CaptureFixture[str]) -> st
 def mqsc(text: str, _directory: Path, _capsys: pytest.CaptureFixture[str]) -> str:
     """The listing of commands, and the answers."""
     out = io.StringIO()
-    _list(Source(1, text, (text,)), 1, out)
+    _list(CommandText(1, text, (text,)), 1, out)
     _write([text], out)
     # A tab separates words of a command, and forges nothing.
     return out.getvalue().replace("\t", " ")
@@ -103,7 +103,7 @@ def terminal(text: str, _directory: Path, _capsys: pytest.CaptureFixture[str]) -
         console.print(text)
         console.print(Text(text.replace("\n", " ")))
         print_rows(text, {"column": False}, [[text]], console)
-        print_checked(Checked([Finding(next(iter(Kind)), text, text, text)], []), console)
+        print_checked(Checked([Fault(next(iter(FaultKind)), text, text, text)], []), console)
     return out.getvalue()
 
 

@@ -58,13 +58,13 @@ def unload(
     """
     from igq.cli.tools.progress import progress
     from igq.output.silence import log_nothing
-    from igq.tools.unloading.unload import Chosen, copy_queue, remove_to_file, resume_removal
+    from igq.tools.unloading.unload import MessageFilter, copy_queue, remove_to_file, resume_removal
     from sharedq.api import group_for
     from sharedq.settings.loader import load_settings
 
     if resume and not remove:
         raise CommandError("--resume goes with --remove", 2)
-    chosen = Chosen(
+    chosen = MessageFilter(
         read_identifier(msg_id) if msg_id else b"",
         read_identifier(correl_id) if correl_id else b"",
         read_identifier(group_id) if group_id else b"",

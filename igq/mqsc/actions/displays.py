@@ -15,7 +15,7 @@ from igq.mqsc.actions.in_doubt import display_in_doubt
 from igq.mqsc.language.attribute_values import find_parameter, read_choice
 from igq.mqsc.language.parameters import AREAS, keywords
 from igq.mqsc.language.parser import Command
-from igq.mqsc.records import Request, Shown, found_or_nothing, read_request, shown, shown_attributes, two_columns
+from igq.mqsc.records import DisplayRequest, Shown, found_or_nothing, read_request, shown, shown_attributes, two_columns
 from igq.operations.command_service import state_of
 from igq.operations.queue_figures import FIGURES, figures_of
 from sharedq.members.group import Group
@@ -148,7 +148,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     return [*lines, *messages.left_out(left_out)]
 
 
-def _with_monitor(command: Command, known: list[str], *, is_by_queue: bool) -> Request:
+def _with_monitor(command: Command, known: list[str], *, is_by_queue: bool) -> DisplayRequest:
     """Read what DISPLAY QSTATUS asks for. MONITOR asks for every figure that is gathered by MONQ."""
     asked = find_parameter(command, "MONITOR") if is_by_queue else None
     if asked is not None and asked.values is not None:

@@ -11,7 +11,7 @@ _NUMBERED = re.compile(r"(.{71}[ +-])(\d{8})")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CommandText:
     """The text of one command in one piece, and its first line.
 
     Attributes:
@@ -33,7 +33,7 @@ class Source:
         return next((number for start, number in reversed(self.starts) if start <= place), self.line)
 
 
-def split_commands(lines: Iterable[str]) -> Iterator[Source]:
+def split_commands(lines: Iterable[str]) -> Iterator[CommandText]:
     """Yield each command as soon as its last line is read, so that a terminal gets its answer at once.
 
     A line that ends with ``+`` continues at the first non-blank character of the next line, a line that ends with ``-``
@@ -59,7 +59,7 @@ def split_commands(lines: Iterable[str]) -> Iterator[Source]:
         yield from _split_at_semicolons(first, text + part, tuple(given), starts)
         text, given, starts, first, joins_at_first_word = "", [], [], 0, True
     if given:
-        yield Source(first, text.strip(), tuple(given), is_cut=True)
+        yield CommandText(first, text.strip(), tuple(given), is_cut=True)
 
 
 def _without_sequence_numbers(lines: Iterable[str]) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _without_sequence_numbers(lines: Iterable[str]) -> Iterator[str]:
 
 def _split_at_semicolons(
     line: int, text: str, given: tuple[str, ...], starts: Sequence[tuple[int, int]]
-) -> Iterator[Source]:
+) -> Iterator[CommandText]:
     """Split a line with several commands. A semicolon in quotes is an ordinary character."""
     parts, start, is_quoted = [], 0, False
     for position, character in enumerate(text):
@@ -93,6 +93,8 @@ def _split_at_semicolons(
     for begin, part in parts:
         if part.strip():
             moved = begin + len(part) - len(part.lstrip())
-            yield Source(line, part.strip(), given, starts=tuple((place - moved, number) for place, number in starts))
+            yield CommandText(
+                line, part.strip(), given, starts=tuple((place - moved, number) for place, number in starts)
+            )
             # A line is listed once, with its first command.
             given = ()

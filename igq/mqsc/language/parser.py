@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from igq.mqsc.language.lines import Source
+from igq.mqsc.language.lines import CommandText
 from igq.mqsc.language.words import TAKES, VERBS, find_object, find_unsupported, find_verb, perhaps
 from sharedq.display.secrets import is_secret
 from sharedq.settings.redis_mask import HIDDEN
@@ -136,7 +136,7 @@ class _Token:
     end: int
 
 
-def parse_command(source: Source) -> Command:
+def parse_command(source: CommandText) -> Command:
     """Parse one command.
 
     Raises:
@@ -147,7 +147,7 @@ def parse_command(source: Source) -> Command:
 
 
 class _Parser:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: CommandText) -> None:
         self._source = source
         self._tokens = self._scan()
         self._at = 0

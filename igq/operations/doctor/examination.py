@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from igq.operations.doctor.checks import backups, certificates, files, machine, queues, servers, settings, work
-from igq.operations.doctor.finding import Finding, error, note
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.finding import Diagnosis, error, note
+from igq.operations.doctor.seen import GroupSeen
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.deployment import DeploymentError
 
-Check = Callable[[Seen], Iterable[Finding]]
+Check = Callable[[GroupSeen], Iterable[Diagnosis]]
 
 #: Name of a check, and what makes it. In the order in which the documentation has them.
 CHECKS: dict[str, Check] = {
@@ -44,10 +44,10 @@ class Found:
     """A finding, and the check that made it."""
 
     check: str
-    finding: Finding
+    finding: Diagnosis
 
 
-def examine(seen: Seen, *, is_quick: bool = False) -> list[Found]:
+def examine(seen: GroupSeen, *, is_quick: bool = False) -> list[Found]:
     """Make all checks, or the quick ones. Returns their findings, the worst first.
 
     A check that cannot be made is a finding itself.

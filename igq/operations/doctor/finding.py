@@ -23,7 +23,7 @@ class Severity(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class Diagnosis:
     """One thing that an operator should know.
 
     Attributes:
@@ -36,16 +36,16 @@ class Finding:
     todo: str
 
 
-def error(what: str, todo: str) -> Finding:
+def error(what: str, todo: str) -> Diagnosis:
     """A finding that something does not work."""
-    return Finding(Severity.ERROR, what, todo)
+    return Diagnosis(Severity.ERROR, what, todo)
 
 
-def warning(what: str, todo: str) -> Finding:
+def warning(what: str, todo: str) -> Diagnosis:
     """A finding that something will go wrong."""
-    return Finding(Severity.WARNING, what, todo)
+    return Diagnosis(Severity.WARNING, what, todo)
 
 
-def note(what: str, todo: str) -> Finding:
+def note(what: str, todo: str) -> Diagnosis:
     """A finding that may be meant so."""
-    return Finding(Severity.NOTE, what, todo)
+    return Diagnosis(Severity.NOTE, what, todo)

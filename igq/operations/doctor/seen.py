@@ -17,7 +17,7 @@ from sharedq.settings.values import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class GroupSeen:
     """A group as it was seen.
 
     Attributes:
@@ -37,7 +37,7 @@ class Seen:
 
 
 @contextmanager
-def look_at(settings: Settings) -> Iterator[Seen]:
+def look_at(settings: Settings) -> Iterator[GroupSeen]:
     """Look at a group. The checks run within: some ask more.
 
     Raises:
@@ -47,12 +47,12 @@ def look_at(settings: Settings) -> Iterator[Seen]:
         status = reader.read()
         if not status.redis.version and not status.managers:
             # Nothing is stored yet, and no server need be started for that.
-            yield Seen(settings, status)
+            yield GroupSeen(settings, status)
             return
         group = reader.group
         record = group.read_record()
         recoverable = [each.name for each in Repository(group, None).structures() if each.is_recoverable]
-        yield Seen(
+        yield GroupSeen(
             settings=with_record(settings, record) if record else settings,
             status=status,
             differences=contradictions(settings, record) if record else (),

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from igq.pipeline.audit.runs import check_run, losses_of, read_timeline
 from igq.pipeline.engine.frames import DataFrame, F, SparkSession, count_lines, rows_of_files
 from igq.pipeline.errors import PipelineError
-from igq.pipeline.history.lost_structures import Loss
+from igq.pipeline.history.lost_structures import LostStructure
 from igq.pipeline.schemas import EXPECTED, JOURNAL, RECEIVED, SENT
 from sharedq.reading.journal import position_order
 
@@ -29,7 +29,7 @@ class RunRecords:
     sent: DataFrame
     received: DataFrame
     timeline: list[Mapping[str, Any]]
-    losses: tuple[Loss, ...] = ()
+    losses: tuple[LostStructure, ...] = ()
 
 
 def read_run(spark: SparkSession, directory: Path) -> RunRecords:
@@ -50,14 +50,14 @@ def read_run(spark: SparkSession, directory: Path) -> RunRecords:
     )
 
 
-def _losses(spark: SparkSession, directory: Path) -> Iterator[Loss]:
+def _losses(spark: SparkSession, directory: Path) -> Iterator[LostStructure]:
     """Each structure that the run has lost, with its journal until then."""
     for told in losses_of(directory):
         structure, backup = str(told["structure"]), position_order(str(told["backup"]), is_end=False)
         path = directory / f"lost-{structure}.jsonl"
         events = rows_of_files(spark, [path], JOURNAL).drop("file")
         check_lines(spark, path, events.where(F.col("event").isNotNull() & F.col("stream_id").isNotNull()))
-        yield Loss(structure, backup, events)
+        yield LostStructure(structure, backup, events)
 
 
 def check_lines(spark: SparkSession, path: Path, table: DataFrame) -> None:

@@ -26,7 +26,7 @@ from igq.pipeline.claims.tag import WAIT_S, hold_tag
 from igq.pipeline.claims.units import get_groups, get_messages
 from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection, group_for
-from sharedq.calls.unit.in_doubt import TOGETHER_MAX, Batch, PreparedUnit, latest_batch, prepared_units
+from sharedq.calls.unit.in_doubt import TOGETHER_MAX, PreparedUnit, UnitBatch, latest_batch, prepared_units
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC, OpenOption
@@ -358,7 +358,7 @@ class Claims:
 
     def _prepare(self, connection: QueueManagerConnection, xid: bytes, term: int) -> None:
         try:
-            connection.prepare(xid, Batch(terms_of(self.name), term), must_be_read=True, for_group=True)
+            connection.prepare(xid, UnitBatch(terms_of(self.name), term), must_be_read=True, for_group=True)
         except XAError as error:
             connection.backout()
             if error.code != XAReturn.XAER_PROTO:
@@ -503,10 +503,10 @@ class Claims:
             to_move_it=f"igq pipeline backout {self.name} --checkpoint DIR",
         )
 
-    def backed_out(self, claims: str) -> Batch:
+    def backed_out(self, claims: str) -> UnitBatch:
         """The decision that the messages of these claims are on a backout queue. The group keeps it for 30 days."""
         run, _ = _parts_of(claims)
-        return Batch(f"backout/{self.name}/{run}", kept_s=30 * 24 * 3600)
+        return UnitBatch(f"backout/{self.name}/{run}", kept_s=30 * 24 * 3600)
 
     def _connect(self) -> QueueManagerConnection:
         return connect_to(self.settings, self.qmgr)

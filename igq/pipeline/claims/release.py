@@ -13,7 +13,7 @@ from igq.pipeline.claims.summary import LeftInDoubt, summed_up
 from igq.pipeline.errors import PipelineError
 from sharedq.api import group_for
 from sharedq.calls.handles.connect import is_tag_used
-from sharedq.calls.unit.in_doubt import Batch, PreparedUnit, latest_batch, prepared_units
+from sharedq.calls.unit.in_doubt import PreparedUnit, UnitBatch, latest_batch, prepared_units
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
@@ -77,7 +77,7 @@ def release_stream(
     at_least = 0 if force else term
     _processed(group, checkpoint, stream, at_least, begun)
     with connect_to(settings, group.name) as connection:
-        connection.commit_prepared_together((), Batch(terms_of(stream), term))
+        connection.commit_prepared_together((), UnitBatch(terms_of(stream), term))
     # The claims are final only now.
     done = _processed(group, checkpoint, stream, at_least, begun)
     prefix = f"{CLAIM_PREFIX}{stream}/"

@@ -16,7 +16,7 @@ from igq.pipeline.claims.release import end_everywhere
 from igq.pipeline.claims.summary import LeftInDoubt, summed_up
 from igq.pipeline.errors import PipelineError
 from sharedq.api import group_for
-from sharedq.calls.unit.in_doubt import Batch, PreparedUnit, latest_batch, prepared_units
+from sharedq.calls.unit.in_doubt import PreparedUnit, UnitBatch, latest_batch, prepared_units
 from sharedq.members.group import Group
 from sharedq.settings.values import Settings
 
@@ -31,12 +31,12 @@ def runs_of(job: str, run: str) -> str:
     return f"runs/{job}" if job else f"run/{run}"
 
 
-def run_batch(series: str, number: int) -> Batch:
+def run_batch(series: str, number: int) -> UnitBatch:
     """The batch of a run's units of work. After it is decided, this run and all before it are over."""
-    return Batch(series, number, kept_s=_RUN_KEPT_S)
+    return UnitBatch(series, number, kept_s=_RUN_KEPT_S)
 
 
-def next_run(group: Group, series: str) -> Batch:
+def next_run(group: Group, series: str) -> UnitBatch:
     """The first run that is not over, begun or not. Raises MQIError: 2009, Redis cannot be reached."""
     latest = latest_batch(group, series)
     return run_batch(series, 0 if latest is None else latest + 1)

@@ -25,7 +25,7 @@ from sharedq.settings.values import Settings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from igq.pipeline.jobs.deadletter import Chosen
+    from igq.pipeline.jobs.deadletter import LetterFilter
 
 #: Columns and the options that choose by them.
 _OPTIONS = {
@@ -104,10 +104,10 @@ def deadletter(
                 check=place.check,
             ) as at,
         ):
-            from igq.pipeline.jobs.deadletter import Chosen
+            from igq.pipeline.jobs.deadletter import LetterFilter
 
             letters = place.read(at)
-            choice = Chosen(code, destination, source, identifier, dead)
+            choice = LetterFilter(code, destination, source, identifier, dead)
             chosen = letters.where(choice.condition())
             if choice.conditions() and chosen.isEmpty() and not letters.isEmpty():
                 _tell_what_fits_none(at, letters, choice)
@@ -186,7 +186,7 @@ def _place(qmgr: str | None, queue: str | None, stored: Path | None) -> _LetterS
     return _LetterSource(qmgr or "", queue or "", Archive.open(stored.absolute()) if stored else None)
 
 
-def _tell_what_fits_none(at: Running, letters: DataFrame, choice: Chosen) -> None:
+def _tell_what_fits_none(at: Running, letters: DataFrame, choice: LetterFilter) -> None:
     """Tell which part of the choice fits no message, and what values there are: the choice may be misspelt."""
     from igq.pipeline.jobs.deadletter import fitting
 

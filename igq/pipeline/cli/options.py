@@ -106,7 +106,7 @@ Qmgr = Annotated[
 
 
 @dataclass(frozen=True)
-class Place:
+class JobPlace:
     """The place where a job works."""
 
     group: Group = None
@@ -115,7 +115,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class JobOptions(Place):
+class JobOptions(JobPlace):
     """The options that most jobs have: the place, and what happens to the tables."""
 
     output: Output = None
@@ -124,7 +124,7 @@ class JobOptions(Place):
 
 
 @dataclass(frozen=True)
-class JournalOptions(Place):
+class JournalOptions(JobPlace):
     """The options of a job that reads the journal, with the part that it reads."""
 
     stored: Input = None

@@ -25,7 +25,7 @@ _MESSAGE = ["structure", "message_number"]
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class LostStructure:
     """A structure that was lost.
 
     Attributes:
@@ -48,7 +48,7 @@ def is_former(structure: str) -> bool:
     return structure.endswith(former_name(""))
 
 
-def with_first_lives(journal: DataFrame, losses: Sequence[Loss]) -> DataFrame:
+def with_first_lives(journal: DataFrame, losses: Sequence[LostStructure]) -> DataFrame:
     """The journal with the journals of lost structures, and with the puts of messages that came back from backups."""
     for loss in losses:
         former = loss.events.withColumn("structure", F.lit(former_name(loss.structure)))
@@ -57,7 +57,7 @@ def with_first_lives(journal: DataFrame, losses: Sequence[Loss]) -> DataFrame:
     return settled(journal) if losses else journal
 
 
-def restored_puts(loss: Loss) -> DataFrame:
+def restored_puts(loss: LostStructure) -> DataFrame:
     """The puts of the messages that were on the queues of *loss* when its backup ended, as committed puts."""
     held = message_lives(loss.events).where(_was("available_at", loss) & ~_was("delivered_at", loss))
     # Messages of a unit that was backed out are on the queue again. They cannot be told apart here; they are rare.
@@ -67,7 +67,7 @@ def restored_puts(loss: Loss) -> DataFrame:
     return puts.join(held.select("message_number"), "message_number", "left_semi").select(loss.events.columns)
 
 
-def with_promises(lives: DataFrame, losses: Sequence[Loss]) -> DataFrame:
+def with_promises(lives: DataFrame, losses: Sequence[LostStructure]) -> DataFrame:
     """Lives as they count for their copies, with ``promised_because``, ``first_gets`` and ``doubled``.
 
     A first life that went on in the second counts there: it has ``first_gets``, and no ``gets``. ``doubled`` is 1 where
@@ -103,7 +103,7 @@ def with_promises(lives: DataFrame, losses: Sequence[Loss]) -> DataFrame:
     return plain.where(~former).unionByName(first)
 
 
-def queues_of(losses: Sequence[Loss]) -> Collection[str]:
+def queues_of(losses: Sequence[LostStructure]) -> Collection[str]:
     """Queues that were lost with their structures: a handful."""
     found: set[str] = set()
     for loss in losses:
@@ -112,14 +112,14 @@ def queues_of(losses: Sequence[Loss]) -> Collection[str]:
     return found
 
 
-def _went_on(lives: DataFrame, losses: Sequence[Loss]) -> DataFrame:
+def _went_on(lives: DataFrame, losses: Sequence[LostStructure]) -> DataFrame:
     """First lives that went on: a second one begins with the same put (see `restored_puts`)."""
     second = lives.where(F.col("structure").isin([loss.structure for loss in losses]) & F.col("put_at").isNotNull())
     name = F.concat("structure", F.lit(former_name(""))).alias("structure")
     return second.select(name, "message_number", "put_at", F.lit(True).alias("went_on"))
 
 
-def _was(moment: str, loss: Loss) -> Column:
+def _was(moment: str, loss: LostStructure) -> Column:
     """Whether *moment* was before the end of the backup."""
     ms, seq = (F.col(f"{moment}.{part}") for part in ("ms", "seq"))
     last_ms, last_seq = loss.backup

@@ -27,7 +27,7 @@ _VALUES = 10
 
 
 @dataclass(frozen=True)
-class Chosen:
+class LetterFilter:
     """The choice of messages. An empty attribute chooses all.
 
     Attributes:
@@ -83,7 +83,7 @@ def with_header(letters: DataFrame) -> DataFrame:
     return letters.where(F.col("reason").isNotNull())
 
 
-def fitting(letters: DataFrame, chosen: Chosen) -> dict[str, tuple[int, list[str]]]:
+def fitting(letters: DataFrame, chosen: LetterFilter) -> dict[str, tuple[int, list[str]]]:
     """For each column of the choice, the number of messages that fit its condition, and some of its values."""
     asked = chosen.conditions()
     counts = [F.count_if(condition).alias(f"{name} fit") for name, condition in asked.items()]

@@ -42,7 +42,7 @@ class AgentPoints:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ManagerFailure:
     """A manager that failed, and the peer that recovered it.
 
     Attributes:
@@ -73,26 +73,29 @@ class FlowPoints:
     rows: list[dict[str, object]]
     queues: dict[str, QueuePoints]
     agents: dict[str, AgentPoints]
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ManagerFailure, ...] = ()
 
 
-def failures_of_records(records: Iterable[Mapping[str, Any]]) -> list[Failure]:
+def failures_of_records(records: Iterable[Mapping[str, Any]]) -> list[ManagerFailure]:
     """The failures that the group remembers (see `recovery_records`)."""
     found = []
     for record in records:
         known = [int(record[name]) for name in MOMENTS.values() if record.get(name) is not None]
         is_over = record.get("resolved_ms") is not None
         qmgr = qmgr_of(str(record["failed"]))
-        found.append(Failure(qmgr, min(known), max(known) if is_over else None, qmgr_of(str(record["by"]))))
+        found.append(ManagerFailure(qmgr, min(known), max(known) if is_over else None, qmgr_of(str(record["by"]))))
     return sorted(found, key=lambda failure: failure.failed_ms)
 
 
-def failures_of_journal(journal: DataFrame) -> list[Failure]:
+def failures_of_journal(journal: DataFrame) -> list[ManagerFailure]:
     """The failures that left units of work for a peer to end, from the first of these to the last."""
-    return [Failure(row["failed"], row["first_ms"], row["last_ms"], row["by"]) for row in peer_work(journal).collect()]
+    return [
+        ManagerFailure(row["failed"], row["first_ms"], row["last_ms"], row["by"])
+        for row in peer_work(journal).collect()
+    ]
 
 
-def read_flow_points(moves: DataFrame, moved: DataFrame, failures: Sequence[Failure] = ()) -> FlowPoints | None:
+def read_flow_points(moves: DataFrame, moved: DataFrame, failures: Sequence[ManagerFailure] = ()) -> FlowPoints | None:
     """The points of stays and batches; None where nothing happened.
 
     Args:

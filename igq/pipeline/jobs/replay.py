@@ -31,7 +31,7 @@ _BACKED_OUT = re.compile(r"XAError: (XA_HEURRB|XAER_NOTA) |the job was ended whi
 
 
 @dataclass(frozen=True)
-class Part:
+class ReplayPart:
     """The messages of one run and queue that one job puts.
 
     Attributes:
@@ -73,7 +73,7 @@ class Replay:
     again: str = ""
     put: Moments = ALWAYS
 
-    def put_part(self, messages: DataFrame, part: Part) -> str:
+    def put_part(self, messages: DataFrame, part: ReplayPart) -> str:
         """Put a part of *messages* and return `PUT`, or return `THERE` if it was put before.
 
         Raises:
@@ -94,26 +94,26 @@ class Replay:
             raise
         return PUT
 
-    def target_of(self, part: Part) -> str:
+    def target_of(self, part: ReplayPart) -> str:
         """The queue that a part is put on."""
         return self.target or part.queue
 
-    def _job(self, part: Part, put: Moments, number: int | None) -> str:
+    def _job(self, part: ReplayPart, put: Moments, number: int | None) -> str:
         return job_of(self.archive, part.run, part.queue, self.target_of(part), self.again, put, number)
 
 
-def parts(archive: DataFrame, size: int = PART_MESSAGES) -> list[Part]:
+def parts(archive: DataFrame, size: int = PART_MESSAGES) -> list[ReplayPart]:
     """The parts of each run and queue, in the order in which they are put, which is that of the positions.
 
     The same messages always make the same parts: nothing here depends on Spark's partitions.
     """
     rows = with_part(archive, size).transform(part_ends).collect()
-    found: list[Part] = []
+    found: list[ReplayPart] = []
     for row in rows:
         before = found[-1] if row["part"] > 1 else None
         is_last = row["part"] == row["parts"]
         found.append(
-            Part(
+            ReplayPart(
                 row["run"],
                 row["queue"],
                 row["part"] if row["parts"] > 1 else None,
@@ -158,7 +158,7 @@ def put_messages(messages: DataFrame, settings: Settings, target: str, qmgr: str
     )
 
 
-def replayed(spark: SparkSession, done: Sequence[tuple[Part, str, str]]) -> DataFrame:
+def replayed(spark: SparkSession, done: Sequence[tuple[ReplayPart, str, str]]) -> DataFrame:
     """The result of each part as a table: the part, its target queue, and `PUT` or `THERE`."""
     rows = [(part.run, part.queue, target, part.number or 1, part.messages, what) for part, target, what in done]
     return spark.createDataFrame(rows, REPLAYED)

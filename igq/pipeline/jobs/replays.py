@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.jobs.archives import Archive
 from sharedq.api import connect, group_for
-from sharedq.calls.unit.in_doubt import Batch, latest_batch
+from sharedq.calls.unit.in_doubt import UnitBatch, latest_batch
 from sharedq.settings.values import Settings
 
 if TYPE_CHECKING:
@@ -62,13 +62,13 @@ def claim_name(settings: Settings, qmgr: str, archive: Archive, again: str, put:
     if latest is None:
         # A series keeps its largest number. At most one range is both the largest and the smallest that was asked for.
         # A command that was killed between these steps repeats them.
-        asked = Batch(f"{series}/largest", range_), Batch(f"{series}/smallest", _RANGES - range_)
+        asked = UnitBatch(f"{series}/largest", range_), UnitBatch(f"{series}/smallest", _RANGES - range_)
         if latest_batch(group, asked[0].series) in (None, range_):
             with connect(qmgr or group.name, settings=settings, appl_name="igq pipeline") as connection:
                 for each in asked:
                     connection.commit_prepared_together((), each)
                 if all(latest_batch(group, each.series) == each.number for each in asked):
-                    connection.commit_prepared_together((), Batch(series, range_))
+                    connection.commit_prepared_together((), UnitBatch(series, range_))
         latest = latest_batch(group, series)
     if latest != range_:
         raise PipelineError(

@@ -16,7 +16,7 @@ from igq.rehearsal.load.programs.interrupts import interrupt_on_termination
 from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.flights import check_installed
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
-from igq.rehearsal.load.rows.sources import Source
+from igq.rehearsal.load.rows.sources import RowSource
 from igq.rehearsal.load.run_settings import settings_of_run
 from igq.rehearsal.load.scene import Scene
 from igq.rehearsal.load.view import working_agent
@@ -60,7 +60,7 @@ def demo(
     console = Terminal(highlight=False, soft_wrap=True)
     try:
         with interrupt_on_termination(), Story(console) as story:
-            return _Demo(settings, directory, Source("flights", messages), kill, seed, story).run()
+            return _Demo(settings, directory, RowSource("flights", messages), kill, seed, story).run()
     except KeyboardInterrupt:
         console.print("Ended by the user; all processes of the demo are stopped.")
         return INTERRUPTED
@@ -70,7 +70,7 @@ class _Demo:
     """One run of the demo."""
 
     def __init__(
-        self, settings: Settings, directory: Path, source: Source, victim: str, seed: int, story: Story
+        self, settings: Settings, directory: Path, source: RowSource, victim: str, seed: int, story: Story
     ) -> None:
         self._victim, self._story, self._source = victim, story, source
         self._settings, self._directory = settings, directory

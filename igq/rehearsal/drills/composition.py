@@ -6,7 +6,7 @@ import random
 
 from igq.rehearsal.drills import incidents, steps
 from igq.rehearsal.drills.incidents import Steps
-from igq.rehearsal.drills.scenario import Role, Scenario, Step
+from igq.rehearsal.drills.scenario import Scenario, Step, StepRole
 from igq.rehearsal.load.processes.children import CONSUMER, PUTTER
 from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.scene import PROGRAMS, program_name
@@ -21,9 +21,9 @@ _BLOCKS: tuple[Steps, ...] = (
     incidents.EVERYTHING_KILLED,
     (
         steps.hold(),
-        steps.kill(Role.EVERYTHING),
-        steps.start(Role.EVERYTHING),
-        steps.wait_until_recovered(Role.MANAGER),
+        steps.kill(StepRole.EVERYTHING),
+        steps.start(StepRole.EVERYTHING),
+        steps.wait_until_recovered(StepRole.MANAGER),
         steps.wait_for_agent(),
     ),
     incidents.TWO_MANAGERS_KILLED,

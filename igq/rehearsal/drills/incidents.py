@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from igq.rehearsal.drills import steps
-from igq.rehearsal.drills.scenario import Role, Step
+from igq.rehearsal.drills.scenario import Step, StepRole
 from sharedq.mqi.constants import MQRC
 
 Steps = tuple[Step, ...]
@@ -14,75 +14,75 @@ _STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
 
 MANAGER_KILLED: Steps = (
     steps.hold(),
-    steps.kill(Role.MANAGER),
-    steps.wait_until_recovered(Role.MANAGER),
+    steps.kill(StepRole.MANAGER),
+    steps.wait_until_recovered(StepRole.MANAGER),
     steps.release(),
-    steps.start(Role.MANAGER),
+    steps.start(StepRole.MANAGER),
     steps.wait_for_agent(),
 )
 EVERYTHING_KILLED: Steps = (
     steps.hold(),
-    steps.kill(Role.EVERYTHING),
-    steps.wait_until_recovered(Role.MANAGER),
-    steps.start(Role.EVERYTHING),
+    steps.kill(StepRole.EVERYTHING),
+    steps.wait_until_recovered(StepRole.MANAGER),
+    steps.start(StepRole.EVERYTHING),
     steps.wait_for_agent(),
 )
 TWO_MANAGERS_KILLED: Steps = (
     steps.hold(managers=2),
-    steps.kill(Role.EVERYTHING, managers=2),
-    steps.wait_until_recovered(Role.MANAGER, managers=2),
-    steps.start(Role.EVERYTHING, managers=2),
+    steps.kill(StepRole.EVERYTHING, managers=2),
+    steps.wait_until_recovered(StepRole.MANAGER, managers=2),
+    steps.start(StepRole.EVERYTHING, managers=2),
     steps.wait_for_agent(),
 )
 ALL_MANAGERS_KILLED: Steps = (
     steps.hold(managers=3),
-    steps.kill(Role.EVERYTHING, managers=3),
-    steps.start(Role.MANAGER),
-    steps.wait_until_recovered(Role.MANAGER, managers=3),
-    steps.start(Role.EVERYTHING, managers=3),
+    steps.kill(StepRole.EVERYTHING, managers=3),
+    steps.start(StepRole.MANAGER),
+    steps.wait_until_recovered(StepRole.MANAGER, managers=3),
+    steps.start(StepRole.EVERYTHING, managers=3),
     steps.wait_for_agent(),
 )
-AGENT_KILLED: Steps = (steps.kill(Role.AGENT), steps.wait_for_agent(), steps.expect_in_log("CSQM067E"))
+AGENT_KILLED: Steps = (steps.kill(StepRole.AGENT), steps.wait_for_agent(), steps.expect_in_log("CSQM067E"))
 AGENT_HUNG: Steps = (steps.hang_agent(), steps.wait_for_agent(), steps.expect_in_log("CSQM067E"))
-AGENT_PAUSED: Steps = (steps.pause(Role.AGENT), steps.let_lease_pass(), steps.resume(Role.AGENT))
+AGENT_PAUSED: Steps = (steps.pause(StepRole.AGENT), steps.let_lease_pass(), steps.resume(StepRole.AGENT))
 PROGRAMS_KILLED: Steps = (
     steps.hold(),
-    steps.kill(Role.PROGRAMS),
-    steps.wait_until_recovered(Role.PROGRAMS),
-    steps.start(Role.PROGRAMS),
+    steps.kill(StepRole.PROGRAMS),
+    steps.wait_until_recovered(StepRole.PROGRAMS),
+    steps.start(StepRole.PROGRAMS),
 )
 CHANNEL_KILLED: Steps = (
     steps.hold(),
-    steps.kill(Role.CHANNEL),
-    steps.wait_until_recovered(Role.CHANNEL),
+    steps.kill(StepRole.CHANNEL),
+    steps.wait_until_recovered(StepRole.CHANNEL),
     steps.release(),
     steps.expect_in_log("IGQ0110E"),
     steps.wait_for_clients(),
 )
 #: In the middle of any calls of its clients.
 CHANNEL_KILLED_IN_CALLS: Steps = (
-    steps.kill(Role.CHANNEL),
-    steps.wait_until_recovered(Role.CHANNEL),
+    steps.kill(StepRole.CHANNEL),
+    steps.wait_until_recovered(StepRole.CHANNEL),
     steps.wait_for_clients(),
 )
 CLIENTS_KILLED: Steps = (
-    steps.hold(who=Role.CLIENTS),
-    steps.kill(Role.CLIENTS),
+    steps.hold(who=StepRole.CLIENTS),
+    steps.kill(StepRole.CLIENTS),
     steps.wait_until_backed_out(),
-    steps.start(Role.CLIENTS),
+    steps.start(StepRole.CLIENTS),
 )
 PROGRAMS_PAUSED: Steps = (
     steps.hold(),
-    steps.pause(Role.PROGRAMS),
-    steps.wait_until_recovered(Role.PROGRAMS),
-    steps.resume(Role.PROGRAMS),
+    steps.pause(StepRole.PROGRAMS),
+    steps.wait_until_recovered(StepRole.PROGRAMS),
+    steps.resume(StepRole.PROGRAMS),
     steps.release(),
 )
 EVERYTHING_PAUSED: Steps = (
     steps.hold(),
-    steps.pause(Role.EVERYTHING),
-    steps.wait_until_recovered(Role.MANAGER),
-    steps.resume(Role.EVERYTHING),
+    steps.pause(StepRole.EVERYTHING),
+    steps.wait_until_recovered(StepRole.MANAGER),
+    steps.resume(StepRole.EVERYTHING),
     steps.release(),
     steps.wait_until_ready(),
     steps.wait_for_agent(),
@@ -91,11 +91,11 @@ EVERYTHING_PAUSED: Steps = (
 KILLED_IN_DOUBT: Steps = (
     steps.hold(),
     steps.prepare(),
-    steps.kill(Role.EVERYTHING),
-    steps.wait_until_recovered(Role.MANAGER),
+    steps.kill(StepRole.EVERYTHING),
+    steps.wait_until_recovered(StepRole.MANAGER),
     steps.expect_in_doubt(),
     steps.resolve(is_by_peer=True),
-    steps.start(Role.EVERYTHING),
+    steps.start(StepRole.EVERYTHING),
     steps.wait_for_agent(),
     steps.expect_in_doubt(),
 )
@@ -125,14 +125,14 @@ CUT_IN_COMMITS: Steps = (
     steps.hold(),
     steps.cut(),
     steps.release(),
-    steps.wait_until_recovered(Role.MANAGER),
+    steps.wait_until_recovered(StepRole.MANAGER),
     steps.wait_for_refusal(_CONNECTION_BROKEN),
     *_BACK_ON_THE_NETWORK,
 )
 CUT_BEFORE_COMMITS: Steps = (
     steps.hold(),
     steps.cut(),
-    steps.wait_until_recovered(Role.MANAGER),
+    steps.wait_until_recovered(StepRole.MANAGER),
     steps.let_lease_pass(),
     steps.release(),
     steps.wait_for_refusal(_CONNECTION_BROKEN),

@@ -24,14 +24,14 @@ from igq.rehearsal.drills.promise import check_promise
 from igq.rehearsal.drills.scenario import Scenario
 from igq.rehearsal.drills.scenarios import SCENARIOS
 from igq.rehearsal.drills.stage import Stage
-from igq.rehearsal.drills.troubles.machines import Machines
+from igq.rehearsal.drills.troubles.machines import RedisNetwork
 from igq.rehearsal.drills.troubles.network import Network
 from igq.rehearsal.load.audit import audit_run
 from igq.rehearsal.load.programs.interrupts import interrupt_on_termination
 from igq.rehearsal.load.records import EXPECTED, read_lines, read_timeline, write_expected
 from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import Copy, units_of_work
-from igq.rehearsal.load.rows.sources import Source
+from igq.rehearsal.load.rows.sources import RowSource
 from igq.rehearsal.load.run_settings import settings_of_run
 from igq.rehearsal.load.scene import Scene, environment_of
 from sharedq.display.terminal import Terminal
@@ -159,7 +159,7 @@ def run_once(
         CommandError: a step failed.
     """
     if scenario.has_machines:
-        with Machines(settings.data_dir) as machines:
+        with RedisNetwork(settings.data_dir) as machines:
             there = settings.model_copy(update={"redis_url": machines.runner_url})
             verdict = _run_on(scenario, there, seed, console, departures, machines)
             at_end(there)
@@ -170,9 +170,9 @@ def run_once(
 
 
 def _run_on(
-    scenario: Scenario, settings: Settings, seed: int, console: Terminal, departures: int, machines: Machines | None
+    scenario: Scenario, settings: Settings, seed: int, console: Terminal, departures: int, machines: RedisNetwork | None
 ) -> DrillVerdict:
-    source = Source("made-up", departures * scenario.load, seed)
+    source = RowSource("made-up", departures * scenario.load, seed)
     directory = settings.data_dir
     begun_s = time.monotonic()
 
@@ -255,7 +255,7 @@ def _run(scenario: Scenario, seed: int, console: Terminal, *, is_audited: bool) 
     return is_good
 
 
-def _copies(source: Source) -> Iterator[Copy]:
+def _copies(source: RowSource) -> Iterator[Copy]:
     for qmgr in QMGRS:
         for unit in units_of_work(source.days(), qmgr):
             for planned in unit:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 
-class Role(Enum):
+class StepRole(Enum):
     """The processes of a step. If not said otherwise, those of the victim, a manager that the seed draws."""
 
     MANAGER = "the manager"

@@ -25,7 +25,7 @@ from igq.rehearsal.drills.incidents import (
     PROGRAMS_PAUSED,
     TWO_MANAGERS_KILLED,
 )
-from igq.rehearsal.drills.scenario import Role, Scenario, Step
+from igq.rehearsal.drills.scenario import Scenario, Step, StepRole
 from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.scene import PROGRAMS, program_name
 from sharedq.mqi.constants import MQRC
@@ -43,7 +43,7 @@ _KILLED_WITH_BULK = (
     steps.wait_for_puts(0.3),
     steps.hold(),
     steps.hold_bulk(_BULK),
-    steps.kill(Role.EVERYTHING),
+    steps.kill(StepRole.EVERYTHING),
     steps.wait_for_recoverer(),
 )
 _CF_STRUC_FAILED = int(MQRC.CF_STRUC_FAILED)
@@ -55,10 +55,10 @@ _LOST = "LOST1"
 #: The agent is paused before there is anything to deliver, so that even a small load builds up a backlog.
 _BACKLOG = (
     steps.wait_for_agent(),
-    steps.pause(Role.AGENT),
+    steps.pause(StepRole.AGENT),
     steps.start_load(),
     steps.wait_for_backlog(200),
-    steps.resume(Role.AGENT),
+    steps.resume(StepRole.AGENT),
 )
 
 
@@ -67,20 +67,20 @@ def _lost(*, has_log: bool) -> tuple[Step, ...]:
         steps.start_group(shared=_LOST),
         steps.start_load(),
         # Its puts come after the backup, and no program commits to have got them.
-        steps.hold(who=Role.PUTTER),
+        steps.hold(who=StepRole.PUTTER),
         steps.wait_for_puts(0.15),
-        steps.hold(who=Role.DRAINERS),
+        steps.hold(who=StepRole.DRAINERS),
         steps.wait_for_puts(0.3),
         steps.back_up(has_log=has_log),
-        steps.release(Role.DRAINERS),
+        steps.release(StepRole.DRAINERS),
         steps.wait_for_puts(0.45),
-        steps.hold(who=Role.DRAINERS),
-        steps.release(Role.PUTTER),
+        steps.hold(who=StepRole.DRAINERS),
+        steps.release(StepRole.PUTTER),
         steps.wait_for_putter(),
         steps.hold(),
         steps.lose_structure(),
         # Their gets were lost with the structure.
-        steps.release(Role.DRAINERS),
+        steps.release(StepRole.DRAINERS),
         steps.wait_for_refusal(_CF_STRUC_FAILED, is_certain=True),
         steps.wait_for_logs("CSQE035E"),
         steps.cut_off_recovery(),
@@ -256,12 +256,12 @@ _ALL = (
         "Another peer takes over, and nothing is undone twice.",
         (
             *_KILLED_WITH_BULK,
-            steps.kill(Role.RECOVERER),
-            steps.wait_until_recovered(Role.MANAGER),
-            steps.wait_until_recovered(Role.RECOVERER),
+            steps.kill(StepRole.RECOVERER),
+            steps.wait_until_recovered(StepRole.MANAGER),
+            steps.wait_until_recovered(StepRole.RECOVERER),
             steps.release_bulk(),
-            steps.start(Role.EVERYTHING),
-            steps.start(Role.RECOVERER),
+            steps.start(StepRole.EVERYTHING),
+            steps.start(StepRole.RECOVERER),
             steps.wait_for_agent(),
             steps.drain(),
         ),
@@ -284,12 +284,12 @@ _ALL = (
         "are refused their connection tags until that is done, so nothing committed overtakes what is recovered.",
         (
             *_KILLED_WITH_BULK,
-            steps.pause(Role.RECOVERER),
-            steps.start(Role.EVERYTHING),
+            steps.pause(StepRole.RECOVERER),
+            steps.start(StepRole.EVERYTHING),
             steps.wait_for_retry(),
             steps.expect_in_log("CSQM065E"),
-            steps.resume(Role.RECOVERER),
-            steps.wait_until_recovered(Role.MANAGER),
+            steps.resume(StepRole.RECOVERER),
+            steps.wait_until_recovered(StepRole.MANAGER),
             steps.release_bulk(),
             steps.wait_for_agent(),
             steps.drain(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from igq.rehearsal.drills.scenario import Role
+from igq.rehearsal.drills.scenario import StepRole
 from igq.rehearsal.drills.troubles.bulk import Bulk
 from igq.rehearsal.drills.troubles.losses import LostStructure
 from igq.rehearsal.load import view, waits
@@ -73,9 +73,9 @@ class Stage:
         """Note the interruptions of programs so far: a fault follows."""
         self.known_interruptions = len(self.scene.watch.interruptions)
 
-    def wait_for_agents(self, who: Role, managers: int, *, is_with_manager: bool = False) -> None:
+    def wait_for_agents(self, who: StepRole, managers: int, *, is_with_manager: bool = False) -> None:
         """Make sure that the process of each agent that will get a signal is known: it may be just starting."""
-        if who is Role.AGENT or (who is Role.EVERYTHING and is_with_manager):
+        if who is StepRole.AGENT or (who is StepRole.EVERYTHING and is_with_manager):
             for qmgr in self.drawn[:managers]:
                 waits.wait_for_agent(self.scene, qmgr, self.replaced.get(qmgr, 0))
 
@@ -103,35 +103,35 @@ class Stage:
         (putter,) = (each for each in programs if each.qmgr == self.victim and each.kind == PUTTER)
         return putter
 
-    def programs(self, who: Role, managers: int = 1) -> list[LoadProgram]:
+    def programs(self, who: StepRole, managers: int = 1) -> list[LoadProgram]:
         """Return the running load programs that *who* means."""
-        if who is Role.DRAINERS:
+        if who is StepRole.DRAINERS:
             return self.scene.consumers_of(SHARED_QUEUE)
-        if who is Role.PUTTER:
+        if who is StepRole.PUTTER:
             return [self.putter()]
         every = [program for qmgr in self.drawn[:managers] for program in self.scene.programs_of(qmgr)]
-        return [program for program in every if program.is_client] if who is Role.CLIENTS else every
+        return [program for program in every if program.is_client] if who is StepRole.CLIENTS else every
 
-    def children(self, who: Role, managers: int) -> list[Child]:
+    def children(self, who: StepRole, managers: int) -> list[Child]:
         """Return the child processes that *who* means."""
-        if who is Role.RECOVERER:
+        if who is StepRole.RECOVERER:
             return [self.scene.managers[self.recoverer]]
         found: list[Child] = []
         for qmgr in self.drawn[:managers]:
-            if who in (Role.MANAGER, Role.EVERYTHING):
+            if who in (StepRole.MANAGER, StepRole.EVERYTHING):
                 found.append(self.scene.managers[qmgr])
-            if who in (Role.PROGRAMS, Role.EVERYTHING):
+            if who in (StepRole.PROGRAMS, StepRole.EVERYTHING):
                 found.extend(self.scene.programs_of(qmgr))
-        return [*found, *self.programs(who, managers)] if who is Role.CLIENTS else found
+        return [*found, *self.programs(who, managers)] if who is StepRole.CLIENTS else found
 
-    def signal(self, who: Role, managers: int, number: int) -> None:
+    def signal(self, who: StepRole, managers: int, number: int) -> None:
         """Send a signal to the processes that *who* means."""
         for child in self.children(who, managers):
             child.signal(number)
-        if who in (Role.AGENT, Role.EVERYTHING):
+        if who in (StepRole.AGENT, StepRole.EVERYTHING):
             for qmgr in self.drawn[:managers]:
                 self.scene.signal_agent(self.agents[qmgr], number)
-        if who in (Role.CHANNEL, Role.EVERYTHING):
+        if who in (StepRole.CHANNEL, StepRole.EVERYTHING):
             for qmgr in self.drawn[:managers]:
                 self.scene.managers[qmgr].signal_channel_servers(number)
 

@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec
 
 from igq.errors import CommandError
 from igq.output.plural import counted
-from igq.rehearsal.drills.scenario import Role, Step
+from igq.rehearsal.drills.scenario import Step, StepRole
 from igq.rehearsal.drills.stage import Stage, process_of
 from igq.rehearsal.drills.troubles import doubt, faults
 from igq.rehearsal.drills.troubles.bulk import Bulk
@@ -103,14 +103,14 @@ def draw(stage: Stage) -> None:
 
 
 @step
-def hold(stage: Stage, managers: int = 1, who: Role = Role.PROGRAMS) -> None:
+def hold(stage: Stage, managers: int = 1, who: StepRole = StepRole.PROGRAMS) -> None:
     """Make the victims' programs stop before a commit, so that their puts and gets stay uncommitted."""
     puts, gets = stage.scene.hold(stage.programs(who, managers))
     stage.tell("held", f"{puts} uncommitted puts, {gets} uncommitted gets", managers)
 
 
 @step
-def release(stage: Stage, who: Role = Role.PROGRAMS) -> None:
+def release(stage: Stage, who: StepRole = StepRole.PROGRAMS) -> None:
     """Let the victim's held programs try to commit."""
     stage.scene.release(stage.programs(who))
     stage.tell("released", who.value)
@@ -120,7 +120,7 @@ def release(stage: Stage, who: Role = Role.PROGRAMS) -> None:
 def prepare(stage: Stage) -> None:
     """Make the victim's held programs prepare their work as for an external coordinator, so that it is in doubt."""
     # A channel has no call for it.
-    programs = [program for program in stage.programs(Role.PROGRAMS) if not program.is_client]
+    programs = [program for program in stage.programs(StepRole.PROGRAMS) if not program.is_client]
     stage.in_doubt = stage.scene.prepare(programs)
     stage.tell("prepared", f"{len(stage.in_doubt)} units of work")
 
@@ -168,31 +168,31 @@ def release_bulk(stage: Stage) -> None:
 
 
 @step
-def kill(stage: Stage, who: Role, managers: int = 1) -> None:
+def kill(stage: Stage, who: StepRole, managers: int = 1) -> None:
     """Send SIGKILL to all victims at once."""
     stage.wait_for_agents(who, managers)
-    stage.remember(managers, is_agent_replaced=who in (Role.AGENT, Role.MANAGER, Role.EVERYTHING))
+    stage.remember(managers, is_agent_replaced=who in (StepRole.AGENT, StepRole.MANAGER, StepRole.EVERYTHING))
     children = stage.children(who, managers)
     stage.tell("killed", who.value, managers)
-    if who is Role.AGENT:
+    if who is StepRole.AGENT:
         stage.scene.signal_agent(stage.agents[stage.victim], signal.SIGKILL)
-    elif who is Role.CHANNEL:
+    elif who is StepRole.CHANNEL:
         stage.note_interruptions()
         faults.kill_channel_server(stage.scene, stage.victim)
     else:
-        if who is Role.CLIENTS:
+        if who is StepRole.CLIENTS:
             stage.killed_ms = server_ms(stage.scene.group, stage.scene.group.keys.group)
         # The kernel ends the agent when its manager ends.
         stage.scene.kill(children)
 
 
 @step
-def pause(stage: Stage, who: Role, managers: int = 1) -> None:
+def pause(stage: Stage, who: StepRole, managers: int = 1) -> None:
     """Send SIGSTOP to all victims at once."""
     stage.wait_for_agents(who, managers, is_with_manager=True)
     # The lease of an agent that is only stopped is renewed by its manager.
-    stage.remember(managers, is_agent_replaced=who in (Role.MANAGER, Role.EVERYTHING))
-    if who in (Role.MANAGER, Role.EVERYTHING):
+    stage.remember(managers, is_agent_replaced=who in (StepRole.MANAGER, StepRole.EVERYTHING))
+    if who in (StepRole.MANAGER, StepRole.EVERYTHING):
         for qmgr in stage.drawn[:managers]:
             stage.scene.forget_ready(qmgr)
     stage.signal(who, managers, signal.SIGSTOP)
@@ -202,27 +202,27 @@ def pause(stage: Stage, who: Role, managers: int = 1) -> None:
 @step
 def hang_agent(stage: Stage) -> None:
     """Send SIGSTOP to the victim's agent and never SIGCONT: only its manager can end it."""
-    stage.wait_for_agents(Role.AGENT, 1)
+    stage.wait_for_agents(StepRole.AGENT, 1)
     stage.remember(1, is_agent_replaced=True)
-    stage.signal(Role.AGENT, 1, signal.SIGSTOP)
-    stage.tell("hung", Role.AGENT.value)
+    stage.signal(StepRole.AGENT, 1, signal.SIGSTOP)
+    stage.tell("hung", StepRole.AGENT.value)
 
 
 @step
-def resume(stage: Stage, who: Role) -> None:
+def resume(stage: Stage, who: StepRole) -> None:
     """Send SIGCONT."""
     stage.signal(who, 1, signal.SIGCONT)
     stage.tell("resumed", who.value)
 
 
 @step
-def start(stage: Stage, who: Role, managers: int = 1) -> None:
+def start(stage: Stage, who: StepRole, managers: int = 1) -> None:
     """Start *who* again."""
-    qmgrs = [stage.recoverer] if who is Role.RECOVERER else stage.drawn[:managers]
-    if who in (Role.MANAGER, Role.EVERYTHING, Role.RECOVERER):
+    qmgrs = [stage.recoverer] if who is StepRole.RECOVERER else stage.drawn[:managers]
+    if who in (StepRole.MANAGER, StepRole.EVERYTHING, StepRole.RECOVERER):
         # A manager that was not killed is still running.
         stage.scene.start_managers([qmgr for qmgr in qmgrs if not stage.scene.managers[qmgr].is_running])
-    if who in (Role.PROGRAMS, Role.CLIENTS, Role.EVERYTHING):
+    if who in (StepRole.PROGRAMS, StepRole.CLIENTS, StepRole.EVERYTHING):
         for qmgr in qmgrs:
             stage.scene.start_programs(qmgr)
     stage.tell("restarted", who.value, managers)
@@ -236,7 +236,7 @@ def cut(stage: Stage) -> None:
     """Cut the victim's machine, with its programs, off the network: packets are lost silently."""
     scene = stage.scene
     assert scene.machines is not None
-    stage.wait_for_agents(Role.AGENT, 1)
+    stage.wait_for_agents(StepRole.AGENT, 1)
     stage.remember(1, is_agent_replaced=True)
     stage.note_interruptions()
     scene.forget_ready(stage.victim)
@@ -360,15 +360,15 @@ def wait_for_recoverer(stage: Stage) -> None:
 
 
 @step
-def wait_until_recovered(stage: Stage, who: Role, managers: int = 1) -> None:
+def wait_until_recovered(stage: Stage, who: StepRole, managers: int = 1) -> None:
     """Wait until everything that *who* left uncommitted is resolved."""
     owners = [stage.incarnations[qmgr] for qmgr in stage.drawn[:managers]]
-    if who is Role.PROGRAMS:
+    if who is StepRole.PROGRAMS:
         owners = stage.owners
-    elif who is Role.CHANNEL:
+    elif who is StepRole.CHANNEL:
         # All its clients are one process.
         owners = sorted({process_of(token) for token in stage.clients.values()})
-    elif who is Role.RECOVERER:
+    elif who is StepRole.RECOVERER:
         owners = [stage.incarnations[stage.recoverer]]
     for owner in owners:
         waits.wait_until_recovered(stage.scene, owner)
@@ -408,7 +408,7 @@ def wait_for_clients(stage: Stage) -> None:
         CommandError: a client that held work did not get 2009.
     """
     scene = stage.scene
-    clients = stage.programs(Role.CLIENTS)
+    clients = stage.programs(StepRole.CLIENTS)
 
     def are_back() -> bool:
         return all(

@@ -9,13 +9,13 @@ from types import TracebackType
 
 from igq.errors import CommandError
 from igq.rehearsal.load.records import EXPECTED, write_expected
-from igq.rehearsal.load.rows.sources import Source
+from igq.rehearsal.load.rows.sources import RowSource
 
 
 class ExpectedWriter:
     """Starts to write at once, in a thread. At the end of its ``with`` block it stops, finished or not."""
 
-    def __init__(self, source: Source, directory: Path) -> None:
+    def __init__(self, source: RowSource, directory: Path) -> None:
         self._source, self._path = source, directory / EXPECTED
         self._must_end = threading.Event()
         self._count = 0

@@ -22,7 +22,7 @@ from igq.rehearsal.load.queues import define_queues
 from igq.rehearsal.load.records import Timeline
 from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
-from igq.rehearsal.load.rows.sources import Source
+from igq.rehearsal.load.rows.sources import RowSource
 from igq.rehearsal.load.view import LoadBacklog, read_backlog
 from sharedq.members.group import Group
 from sharedq.settings.values import Settings
@@ -70,7 +70,7 @@ class Scene:
     def __init__(
         self,
         settings: Settings,
-        source: Source,
+        source: RowSource,
         *,
         is_history_kept: bool = False,
         look: Callable[[], None] = lambda: None,

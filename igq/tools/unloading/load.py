@@ -11,7 +11,7 @@ from typing import Final
 from igq.errors import CommandError
 from igq.tools.units import in_units
 from igq.tools.unloading.record_file import Header, Record, check_file, read_header, read_records
-from igq.tools.unloading.series import Series
+from igq.tools.unloading.series import UnitSeries
 from sharedq.api import Queue, QueueManagerConnection, connect
 from sharedq.members.group import Group
 from sharedq.mqi.constants import OpenOption, PutOption
@@ -70,9 +70,9 @@ def load_file(
     with connect(qmgr, settings=settings, appl_name="igq load") as connection:
         where = _place(group, connection.qmgr_name, qmgr, queue, target)
         name = _series(header, where, again)
-        series = Series(connection, name)
+        series = UnitSeries(connection, name)
         series.settle()
-        committed = Series.committed(group, name)
+        committed = UnitSeries.committed(group, name)
         with connection.open(queue, _OUTPUT, qmgr_name=target) as to:
             records = (record for _, record in read_records(path))
             units = in_units(records, lambda record: len(record.body), UNIT_MESSAGES, UNIT_BYTES)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import secrets
 
 from sharedq.api import QueueManagerConnection
-from sharedq.calls.unit.in_doubt import Batch, latest_batch, prepared_units
+from sharedq.calls.unit.in_doubt import UnitBatch, latest_batch, prepared_units
 from sharedq.members.group import Group
 
 
-class Series:
+class UnitSeries:
     """A series of units of work over one connection.
 
     Args:
@@ -51,7 +51,7 @@ class Series:
             XAError: another command of the series was faster; nothing of this unit of work is done.
             MQIError: 2003, 2009 unknown: `committed` says it after `settle`.
         """
-        batch = Batch(self._name, number)
+        batch = UnitBatch(self._name, number)
         xid = f"{self._name}/{number}/{secrets.token_hex(4)}".encode()
         xids = [xid] if self._connection.prepare(xid, batch, for_group=True) else []
         self._connection.commit_prepared_together(xids, batch, for_group=True)

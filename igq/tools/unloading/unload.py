@@ -11,7 +11,7 @@ from pathlib import Path
 from igq.errors import CommandError
 from igq.tools.units import in_units
 from igq.tools.unloading.record_file import Header, Record, RecordWriter, beginning, read_header, read_records
-from igq.tools.unloading.series import Series
+from igq.tools.unloading.series import UnitSeries
 from sharedq.api import Queue, connect
 from sharedq.members.group import Group
 from sharedq.messages.message import message_number
@@ -34,7 +34,7 @@ Tell = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class MessageFilter:
     """Messages that are meant. All conditions must hold; empty ones always do. Ages: since the put, seconds."""
 
     msg_id: bytes = b""
@@ -54,7 +54,9 @@ class Chosen:
         )
 
 
-def copy_queue(group: Group, qmgr: str, queue: str, path: Path, chosen: Chosen, tell: Tell = lambda _: None) -> Header:
+def copy_queue(
+    group: Group, qmgr: str, queue: str, path: Path, chosen: MessageFilter, tell: Tell = lambda _: None
+) -> Header:
     """Write the messages of *queue* to a new file, in the order of the queue. Nothing is removed, opened or locked.
 
     Messages that come meanwhile, and those of units of work, are not among them.
@@ -78,7 +80,13 @@ def copy_queue(group: Group, qmgr: str, queue: str, path: Path, chosen: Chosen, 
 
 
 def remove_to_file(
-    settings: Settings, group: Group, qmgr: str, queue: str, path: Path, chosen: Chosen, tell: Tell = lambda _: None
+    settings: Settings,
+    group: Group,
+    qmgr: str,
+    queue: str,
+    path: Path,
+    chosen: MessageFilter,
+    tell: Tell = lambda _: None,
 ) -> Header:
     """Take messages off *queue* and write them to a new file. Each is on the disk before its get is committed.
 
@@ -92,7 +100,7 @@ def remove_to_file(
 
 
 def resume_removal(
-    settings: Settings, group: Group, path: Path, queue: str, chosen: Chosen, tell: Tell = lambda _: None
+    settings: Settings, group: Group, path: Path, queue: str, chosen: MessageFilter, tell: Tell = lambda _: None
 ) -> Header:
     """Go on where a `remove_to_file` was interrupted. Messages whose get was not committed leave the file first.
 
@@ -108,8 +116,8 @@ def resume_removal(
     if (header.group, header.queue) != (group.name, queue):
         raise CommandError(f"{path} is of {header.queue} of group {header.group}, not of {queue} of {group.name}")
     with connect(header.qmgr or group.name, settings=settings, appl_name="igq unload") as connection:
-        Series(connection, _series(header)).settle()
-    committed, size = Series.committed(group, _series(header)), beginning()
+        UnitSeries(connection, _series(header)).settle()
+    committed, size = UnitSeries.committed(group, _series(header)), beginning()
     for end, record in read_records(path):
         if record.unit > committed:
             break
@@ -125,7 +133,7 @@ def _remove(
     group: Group,
     places: list[QueuePart],
     writer: RecordWriter,
-    chosen: Chosen,
+    chosen: MessageFilter,
     first_unit: int,
     tell: Tell,
 ) -> Header:
@@ -136,7 +144,7 @@ def _remove(
         source = stack.enter_context(connection.open(header.queue, options))
         # A message in a file is not delivered.
         source.open_queue().gets.confirms_delivery = False
-        series = Series(connection, _series(header))
+        series = UnitSeries(connection, _series(header))
         keys = _keys(group, places, chosen)
         units = in_units(keys, lambda key: key.length, UNIT_MESSAGES, UNIT_BYTES)
         for unit, meant in enumerate(units, start=first_unit):
@@ -159,7 +167,7 @@ class _Key:
     length: int
 
 
-def _keys(group: Group, places: list[QueuePart], chosen: Chosen) -> Iterator[_Key]:
+def _keys(group: Group, places: list[QueuePart], chosen: MessageFilter) -> Iterator[_Key]:
     """Yield the keys of the messages that are meant, in the order of the queue."""
     for part in _slices(group, places, chosen, has_data=False):
         lengths = part.lengths.split()
@@ -181,7 +189,7 @@ def _take(source: Queue, key: _Key, unit: int) -> Record | None:
     return Record(message.md, message.body, key.place.structure, key.message_id.decode(), unit)
 
 
-def _slices(group: Group, places: list[QueuePart], chosen: Chosen, *, has_data: bool) -> Iterator[Slice]:
+def _slices(group: Group, places: list[QueuePart], chosen: MessageFilter, *, has_data: bool) -> Iterator[Slice]:
     now_ms = redis_ms(group)
     wanted = chosen.wanted(now_ms)
     reader = Reader(group.deployment(), group.name, has_data=has_data, wanted=wanted)
@@ -198,7 +206,7 @@ def _records(part: Slice) -> Iterator[Record]:
         yield Record(md, record_body(record), part.place.structure, message_id.decode())
 
 
-def _is_meant(md: MQMD, chosen: Chosen) -> bool:
+def _is_meant(md: MQMD, chosen: MessageFilter) -> bool:
     # A reader may also find a MsgId that igq generated for another manager.
     return chosen.msg_id in (b"", md.msg_id)
 

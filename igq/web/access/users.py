@@ -52,7 +52,7 @@ RoleWord = Literal["messaging", "viewer", "operator", "administrator"]
 _WORDS: dict[int, RoleWord] = {0: "messaging", 1: "viewer", 2: "operator", 3: "administrator"}
 
 
-class Token(BaseModel):
+class BearerToken(BaseModel):
     """A bearer token. ``digest``: SHA-256 in hexadecimal. Times are seconds since 1970.
 
     Attributes:
@@ -75,7 +75,7 @@ class User(BaseModel):
 
     role: RoleWord
     password: str
-    tokens: dict[str, Token] = {}
+    tokens: dict[str, BearerToken] = {}
 
     @property
     def rank(self) -> Role:
@@ -165,7 +165,9 @@ class Users:
             if (user := file.users.get(name)) is None:
                 raise self._unknown(name)
             expires_s = None if days is None else now_s + days * 86_400
-            user.tokens[token_id] = Token(digest=_digest(secret), created_s=now_s, expires_s=expires_s, queues=kept)
+            user.tokens[token_id] = BearerToken(
+                digest=_digest(secret), created_s=now_s, expires_s=expires_s, queues=kept
+            )
         return token_id, secret
 
     def remove_token(self, token_id: str) -> str:
@@ -176,7 +178,7 @@ class Users:
                     return name
             raise CommandError(f"there is no token {token_id}")
 
-    def find_token(self, secret: str) -> tuple[str, Token] | None:
+    def find_token(self, secret: str) -> tuple[str, BearerToken] | None:
         """Return the user of a valid token, and the token; or None. Raises CommandError: the file cannot be used."""
         digest, found = _digest(secret), None
         for name, user in self.all().items():

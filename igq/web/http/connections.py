@@ -35,7 +35,7 @@ _LOOK_S = 0.5
 _SOON_S, _LATE_S = 0.001, 0.05
 
 
-class Connections:
+class HttpConnections:
     """All connections of a console.
 
     One more than the limit ends the connection that keeps the console waiting longest: of the same address, or of the
@@ -47,7 +47,7 @@ class Connections:
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         self.tls = tls
-        self._open: dict[Connection, None] = {}
+        self._open: dict[HttpConnection, None] = {}
         self._look: asyncio.TimerHandle | None = None
 
     def protocol(
@@ -61,18 +61,18 @@ class Connections:
 
         An application finds the connection in the state of a request, as ``connection``.
         """
-        connection = Connection(self)
+        connection = HttpConnection(self)
         connection.http = H11Protocol(config, server_state, {**app_state, "connection": connection}, _loop)
         return connection
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: HttpConnection) -> None:
         """Note a new connection, and make room for it."""
         self._open[connection] = None
         self._make_room(connection)
         if self._look is None:
             self._look_later()
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: HttpConnection) -> None:
         """Forget a connection that has ended."""
         self._open.pop(connection, None)
 
@@ -80,7 +80,7 @@ class Connections:
         """Whether one more connection can be kept as one that has signed in."""
         return sum(each.is_signed_in for each in self._open) < SIGNED_IN
 
-    def _make_room(self, newest: Connection) -> None:
+    def _make_room(self, newest: HttpConnection) -> None:
         counts = Counter(each.address for each in self._open if not each.is_signed_in)
         if counts[newest.address] > PER_ADDRESS:
             address = newest.address
@@ -105,7 +105,7 @@ class Connections:
             self._look_later()
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection.
 
     Attributes:
@@ -116,7 +116,7 @@ class Connection(asyncio.Protocol):
 
     http: H11Protocol
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: HttpConnections) -> None:
         self._connections = connections
         self.address, self.is_signed_in = "", False
         self.waits_since_s: float | None = time.monotonic()

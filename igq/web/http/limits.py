@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from igq.web.http.connections import Connection
+from igq.web.http.connections import HttpConnection
 
 #: Bytes of a body, and seconds for all of it: of a request that nobody has signed in for, and of any other.
 SHORT_BODY, SHORT_S = 8 << 10, 10.0
@@ -41,7 +41,7 @@ class Limits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        connection: Connection = scope["state"]["connection"]
+        connection: HttpConnection = scope["state"]["connection"]
         connection.begin_request()
 
         async def send_while_open(message: Message) -> None:
@@ -94,7 +94,7 @@ class _Body:
         is_whole: whether all of it has come.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, connection: Connection) -> None:
+    def __init__(self, scope: Scope, receive: Receive, connection: HttpConnection) -> None:
         self._receive, self._connection = receive, connection
         self._length = _told_length(scope)
         self._most, self._began_s, self._longest_s = SHORT_BODY, time.monotonic(), SHORT_S

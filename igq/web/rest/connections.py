@@ -20,7 +20,7 @@ _KEPT, _KEPT_S = 8, 2.0
 APPL_NAME = "igq REST"
 
 
-class Connections:
+class ConnectionPool:
     """A pool. One request at a time uses a connection; a failure of the request ends the connection."""
 
     def __init__(self, settings: Settings) -> None:

@@ -28,8 +28,8 @@ from igq.web.access.gate import Identity
 from igq.web.access.messages import check_authority, check_role
 from igq.web.access.users import Role
 from igq.web.decoding import Decoded, decode
-from igq.web.http.connections import Connection
-from igq.web.rest.connections import Connections
+from igq.web.http.connections import HttpConnection
+from igq.web.rest.connections import ConnectionPool
 from igq.web.rest.descriptor import (
     PROPERTIES,
     check_parameters,
@@ -67,7 +67,7 @@ class Messaging:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._connections = Connections(site.settings)
+        self._connections = ConnectionPool(site.settings)
         self._waiting = anyio.CapacityLimiter(_WAITING)
         self._closing: asyncio.Task[None] | None = None
 
@@ -323,7 +323,7 @@ class _CommittingResponse(Response):
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await send({"type": "http.response.body", "body": self.body, "more_body": True})
-            connection: Connection = self._request.state.connection
+            connection: HttpConnection = self._request.state.connection
             is_taken = await connection.has_taken() and not await self._request.is_disconnected()
         finally:
             with anyio.CancelScope(shield=True):

@@ -36,7 +36,7 @@ _NOTHING_FOUND = "CSQM297I"
 _TEXT_ONLY = (("DISPLAY", "GROUP"), ("DISPLAY", "THREAD"))
 
 
-class Mqsc:
+class MqscRunner:
     """Runs commands at the members of a group."""
 
     def __init__(self, site: Site) -> None:

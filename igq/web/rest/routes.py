@@ -13,7 +13,7 @@ from igq.web.access.users import Role
 from igq.web.rest.errors import from_refusal
 from igq.web.rest.login import log_in, log_out, logged_in
 from igq.web.rest.messaging import Messaging
-from igq.web.rest.mqsc import Mqsc, refused_commands
+from igq.web.rest.mqsc import MqscRunner, refused_commands
 from igq.web.rest.openapi import description
 from igq.web.site import Site, site_of
 from sharedq.objects.store.authorities import BROWSE, GET, PUT
@@ -32,7 +32,7 @@ Handler = Callable[[Request, Identity], Awaitable[Response]]
 
 def rest_routes(site: Site) -> Sequence[BaseRoute]:
     """The routes below /ibmmq/rest."""
-    messaging, mqsc = Messaging(site), Mqsc(site)
+    messaging, mqsc = Messaging(site), MqscRunner(site)
     return [
         _route(
             f"{_QUEUE}/message",
@@ -46,13 +46,13 @@ def rest_routes(site: Site) -> Sequence[BaseRoute]:
     ]
 
 
-def _of_every_version(base: str, mqsc: Mqsc) -> Iterator[BaseRoute]:
+def _of_every_version(base: str, mqsc: MqscRunner) -> Iterator[BaseRoute]:
     # Each command asks for a role of its own.
     yield _route(f"{base}/{_COMMANDS}", POST=_commands(mqsc))
     yield _route(f"{base}/login", POST=log_in, GET=_for_all(logged_in), DELETE=_for_all(log_out))
 
 
-def _commands(mqsc: Mqsc) -> Endpoint:
+def _commands(mqsc: MqscRunner) -> Endpoint:
     """Run commands for users that may give any. A refusal is the result of the command, too."""
 
     async def endpoint(request: Request) -> Response:

@@ -21,7 +21,7 @@ from typing import Any
 from sharedq.admin.backup.errors import failed, in_use, not_recoverable
 from sharedq.admin.backup.file import BackupWriter, backup_path
 from sharedq.admin.backup.glance import noting_failure
-from sharedq.admin.backup.image import Image, Sink, read_operation
+from sharedq.admin.backup.image import Image, MessageReceiver, read_operation
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.group import Group
 from sharedq.messages.record import RECORD_PERSISTENT, record_flags
@@ -180,7 +180,7 @@ class Follower:
 
     def __init__(self, group: Group, definition: CFStruct, writer: BackupWriter, born: str) -> None:
         self._group, self._structure, self._writer, self._born = group, definition.name, writer, born
-        self._sink: Sink = writer
+        self._sink: MessageReceiver = writer
         self._queues: set[bytes] = set()
         self._is_defined_anew = False
         self._ending: dict[str, Any] = {}
@@ -214,7 +214,7 @@ class Follower:
         self.digest = self._writer.end(ending)
         return Taken(path, len(self._image), len(ending["queues"]), self._writer.bytes, ending["position"])
 
-    def follow(self, sink: Sink) -> dict[str, Any]:
+    def follow(self, sink: MessageReceiver) -> dict[str, Any]:
         """Write to *sink* what has changed since the backup or the previous call. Returns the end of that.
 
         Raises:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 
-class Sink(Protocol):
+class MessageReceiver(Protocol):
     """The receiver of messages: `sharedq.admin.backup.file.BackupWriter`."""
 
     def message(self, queue: bytes, message_id: bytes, score: int, record: bytes) -> None:
@@ -58,7 +58,7 @@ class Unit:
 class Image:
     """The messages of a structure, which it writes to *sink* as they are found."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: MessageReceiver) -> None:
         self._sink = sink
         self._live: set[bytes] = set()
         self._doubtful: dict[bytes, bytes] = {}

@@ -21,7 +21,7 @@ from sharedq.mqi.structures import MQOD
 from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.definitions.namelists import Namelist
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_object_name
-from sharedq.objects.definitions.processes import Process
+from sharedq.objects.definitions.processes import ProcessDefinition
 from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import private_structure
@@ -74,7 +74,7 @@ _SELECTING = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOptio
 #: MQSC's words for the types of objects that are opened for MQINQ alone.
 OBJECT_KINDS: Final[Mapping[int, str]] = {
     int(ObjectType.Q_MGR): QueueManagerAttributes.kind,
-    int(ObjectType.PROCESS): Process.kind,
+    int(ObjectType.PROCESS): ProcessDefinition.kind,
     int(ObjectType.NAMELIST): Namelist.kind,
 }
 #: structure/open answers this if a definition that the name led through has changed.

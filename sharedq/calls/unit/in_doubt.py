@@ -120,7 +120,7 @@ class PreparedUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class UnitBatch:
     """One batch of a series. The units of work of each batch are committed together, once.
 
     Attributes:
@@ -137,7 +137,7 @@ class Batch:
 def prepare(
     connection: Connection,
     xid: bytes,
-    batch: Batch | None = None,
+    batch: UnitBatch | None = None,
     *,
     must_be_read: bool = False,
     for_group: bool = False,
@@ -248,7 +248,7 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
 
 
 def commit_together(
-    connection: Connection, xids: Sequence[bytes], batch: Batch | None = None, *, for_group: bool = False
+    connection: Connection, xids: Sequence[bytes], batch: UnitBatch | None = None, *, for_group: bool = False
 ) -> bool:
     """Commit the units prepared at the connection's manager as *xids*, by one decision: all of them or none.
 
@@ -276,7 +276,7 @@ def commit_together(
 
 
 def decide_together(
-    connection: Connection, xids: Sequence[bytes], batch: Batch | None = None, *, for_group: bool = False
+    connection: Connection, xids: Sequence[bytes], batch: UnitBatch | None = None, *, for_group: bool = False
 ) -> list[PreparedUnit] | None:
     """Decide the commit of the units prepared as *xids*. The caller must `complete` each of them.
 
@@ -295,7 +295,7 @@ def decide_together(
 
 
 def _decide_together(
-    connection: Connection, xids: Sequence[bytes], batch: Batch | None, for_group: bool
+    connection: Connection, xids: Sequence[bytes], batch: UnitBatch | None, for_group: bool
 ) -> tuple[bool, list[PreparedUnit], list[bytes]]:
     """As `decide_together`: whether *batch* was not decided before; which of *xids* are still to be completed.
 
@@ -346,7 +346,7 @@ def latest_batch(group: Group, series: str) -> int | None:
     return None if number is None else int(number)
 
 
-def _place_in_series(batch: Batch | None) -> tuple[str, int | None]:
+def _place_in_series(batch: UnitBatch | None) -> tuple[str, int | None]:
     return ("", None) if batch is None else (batch.series, batch.number)
 
 

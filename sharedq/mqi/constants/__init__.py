@@ -7,6 +7,7 @@ from cmqc.h and cmqcfc.h; ``tests/unit/mqi/test_constants.py`` holds them in pla
 from __future__ import annotations
 
 from sharedq.mqi.constants.attributes import (
+    CfStatus,
     DefaultBind,
     DefinitionType,
     DeliverySequence,
@@ -31,7 +32,6 @@ from sharedq.mqi.constants.attributes import (
     StructureOffload,
     StructureRecover,
     StructureRecoverAuto,
-    StructureStatus,
     StructureType,
     SyncpointSupport,
     TriggerControl,
@@ -150,7 +150,7 @@ __all__ = [
     "UnitOfWorkState",
     "UnitOfWorkType",
     "StructureType",
-    "StructureStatus",
+    "CfStatus",
     "StructureRecover",
     "StructureRecoverAuto",
     "StructureConnectionLoss",

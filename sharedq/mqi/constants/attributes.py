@@ -273,7 +273,7 @@ class StructureType(IntEnum):
     ADMIN = 1
 
 
-class StructureStatus(IntEnum):
+class CfStatus(IntEnum):
     """MQCFSTATUS_*: state of a structure. Numbers are IBM's (cmqcfc.h)."""
 
     NOT_FOUND = 0

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sharedq.mqi.constants.descriptor import Format
 from sharedq.mqi.conversion.fields import Fields
-from sharedq.mqi.wire import DLH, MD, MDE, RFH2, TM, XQH_FRONT, Layout
+from sharedq.mqi.wire import DLH, MD, MDE, RFH2, TM, XQH_FRONT, StructureLayout
 
 
 class Tail(Enum):
@@ -69,11 +69,11 @@ _CHAINED: Final[Fields] = (
 )
 
 
-def _fields(layout: Layout[Any], version: int) -> Fields:
+def _fields(layout: StructureLayout[Any], version: int) -> Fields:
     return tuple((name, kind) for name, kind, _, _ in layout.places(version))
 
 
-def _of(layout: Layout[Any]) -> Structure:
+def _of(layout: StructureLayout[Any]) -> Structure:
     return Structure(layout.identifier, {version: _fields(layout, version) for version in layout.versions})
 
 

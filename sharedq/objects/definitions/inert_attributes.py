@@ -13,7 +13,7 @@ from sharedq.objects.definitions.attributes import attributes_of, by_keyword
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.namelists import Namelist
-from sharedq.objects.definitions.processes import Process
+from sharedq.objects.definitions.processes import ProcessDefinition
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.server_channels import Channel, Listener
 from sharedq.objects.definitions.subscriptions import Subscription
@@ -26,7 +26,7 @@ MODELS: Final[Mapping[str, type[ObjectDefinition]]] = {
     CFStruct.kind: CFStruct,
     Topic.kind: Topic,
     Subscription.kind: Subscription,
-    **{each.kind: each for each in (Process, Namelist, Channel, Listener)},
+    **{each.kind: each for each in (ProcessDefinition, Namelist, Channel, Listener)},
 }
 
 

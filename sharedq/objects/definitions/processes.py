@@ -38,7 +38,7 @@ _APPL_TYPE: Final[Mapping[str, int]] = MappingProxyType(
 _MVS: Final = 2
 
 
-class Process(NamedObject):
+class ProcessDefinition(NamedObject):
     """A process definition. It belongs to the group: every manager has it."""
 
     kind: ClassVar[str] = "PROCESS"

@@ -12,7 +12,7 @@ from sharedq.mqi import wire
 from sharedq.mqi.character_sets import CharacterSet, character_set
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQOD
-from sharedq.mqi.wire import Layout
+from sharedq.mqi.wire import StructureLayout
 from sharedq.pymqi import CMQC
 from sharedq.pymqi.boundary import checked_call
 from sharedq.pymqi.errors import MQMIError, fail
@@ -23,7 +23,7 @@ from sharedq.pymqi.text import ensure_bytes
 T = TypeVar("T")
 
 
-def to_native(layout: Layout[T], structure: MQOpts) -> T:
+def to_native(layout: StructureLayout[T], structure: MQOpts) -> T:
     """The native structure.
 
     Raises:
@@ -36,7 +36,7 @@ def to_native(layout: Layout[T], structure: MQOpts) -> T:
         raise MQMIError(error.comp_code, error.reason) from error
 
 
-def return_to(structure: MQOpts, layout: Layout[T], native: T) -> None:
+def return_to(structure: MQOpts, layout: StructureLayout[T], native: T) -> None:
     """Set the members from what a call left in the native structure."""
     returned = layout.pack(native)
     structure.unpack(returned + structure.pack()[len(returned) :])

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sharedq.mqi.fields import reader
-from sharedq.mqi.wire import Layout
+from sharedq.mqi.wire import StructureLayout
 from sharedq.pymqi.boundary import checked
 from sharedq.pymqi.errors import UnknownMemberError, WrongMemberError
 from sharedq.pymqi.text import ensure_bytes, ensure_not_unicode
@@ -232,7 +232,7 @@ class Declared(MQOpts):
         self.set(**kw)
 
 
-def declared_members(layout: Layout[Any], **initial: int | bytes) -> Members:
+def declared_members(layout: StructureLayout[Any], **initial: int | bytes) -> Members:
     """The members of a structure that the MQI declares.
 
     Args:

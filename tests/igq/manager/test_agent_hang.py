@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
 from igq.manager.membership import Membership
 from igq.manager.worker import Worker
 from igq.rehearsal.load.view import working_agent
@@ -48,7 +48,7 @@ class ManagerOfQM2:
         info = {"pid": os.getpid(), "host": "here"}
         self._membership = Membership.join(group.group, "QM2", info, lambda _: None)
         self._incarnation = Incarnation(self._membership, self._inbox, self._say)
-        self._endings: list[Ending] = []
+        self._endings: list[IncarnationEnd] = []
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -80,13 +80,13 @@ class ManagerOfQM2:
         """It loses its lease. Then come the calls that reach it afterwards, as its successor would get them."""
         self._inbox.put(lambda: self._incarnation._lose("a test"))
         self._thread.join(PATIENCE_S)
-        assert self._endings == [Ending.LEASE_LOST]
+        assert self._endings == [IncarnationEnd.LEASE_LOST]
         self._inbox.get(timeout=PATIENCE_S)()
 
     def stop(self) -> None:
         self._inbox.put(lambda: self._incarnation.request_stop(is_immediate=True))
         self._thread.join(PATIENCE_S)
-        assert self._endings == [Ending.STOPPED]
+        assert self._endings == [IncarnationEnd.STOPPED]
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from igq.manager.backlog import BATCH, Backlog, Kind
+from igq.manager.backlog import BATCH, Backlog, TargetKind
 from recovery.target import Target
 
 
-def taken(backlog: Backlog) -> list[tuple[Kind, list[str]]]:
+def taken(backlog: Backlog) -> list[tuple[TargetKind, list[str]]]:
     found = []
     while (batch := backlog.take()) is not None:
         found.append((batch.kind, [target.token for target in batch.targets]))
@@ -21,11 +21,11 @@ def test_dead_managers_and_programs_wait_for_no_lost_connections() -> None:
     backlog.add_ended("QM1.1.9", 123)
 
     assert taken(backlog) == [
-        (Kind.MANAGER, ["QM2.4"]),
-        (Kind.SEEN_TO_END, ["QM1.1.9"]),
-        (Kind.PROGRAM, ["QM1.1.8"]),
-        (Kind.CONNECTION, lost[:BATCH]),
-        (Kind.CONNECTION, lost[BATCH:]),
+        (TargetKind.MANAGER, ["QM2.4"]),
+        (TargetKind.SEEN_TO_END, ["QM1.1.9"]),
+        (TargetKind.PROGRAM, ["QM1.1.8"]),
+        (TargetKind.CONNECTION, lost[:BATCH]),
+        (TargetKind.CONNECTION, lost[BATCH:]),
     ]
 
 
@@ -35,7 +35,7 @@ def test_later_deaths_come_before_the_rest() -> None:
         backlog.add(Target.parse(f"QM1.1.7.{number}"))
     assert backlog.take() is not None
     backlog.add(Target.parse("QM3.1"))
-    assert taken(backlog) == [(Kind.MANAGER, ["QM3.1"]), (Kind.CONNECTION, [f"QM1.1.7.{BATCH}"])]
+    assert taken(backlog) == [(TargetKind.MANAGER, ["QM3.1"]), (TargetKind.CONNECTION, [f"QM1.1.7.{BATCH}"])]
 
 
 def test_a_target_seen_again_is_queued_once() -> None:
@@ -47,4 +47,4 @@ def test_a_target_seen_again_is_queued_once() -> None:
     batch = backlog.take()
     assert batch is not None
     assert batch.pids == [123]
-    assert taken(backlog) == [(Kind.PROGRAM, ["QM1.1.7"])]
+    assert taken(backlog) == [(TargetKind.PROGRAM, ["QM1.1.7"])]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from igq.manager.heartbeat import Heartbeat
-from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
 from igq.manager.membership import Membership, host_name
 from igq.manager.peers.deaths import DeathWatch
 from sharedq.api import connect
@@ -309,14 +309,14 @@ def said(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tup
         membership.tell(state="RUNNING")
         opened.set()
 
-    endings: list[Ending] = []
+    endings: list[IncarnationEnd] = []
     thread = threading.Thread(target=lambda: endings.append(incarnation.run(lambda: None, open_for_business)))
     thread.start()
     assert opened.wait(60)
     yield told
     inbox.put(lambda: incarnation.request_stop(is_immediate=True))
     thread.join()
-    assert endings == [Ending.STOPPED]
+    assert endings == [IncarnationEnd.STOPPED]
 
 
 def known_processes(group: TestGroup) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
 from igq.manager.membership import Membership
 from igq.manager.peers import watch as peers_module
 from igq.manager.peers.links import PeerLinks, own_address
@@ -288,7 +288,7 @@ class Manager:
             self.membership, self.inbox, lambda what, **fields: self.said.append((what, fields))
         )
         self._opened = threading.Event()
-        self.ending: Ending | None = None
+        self.ending: IncarnationEnd | None = None
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
         assert self._opened.wait(60)
@@ -335,7 +335,7 @@ def managers(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> Iterator[tupl
     yield found
     for manager in found:
         manager.stop()
-    assert [manager.ending for manager in found] == [Ending.STOPPED, Ending.STOPPED]
+    assert [manager.ending for manager in found] == [IncarnationEnd.STOPPED, IncarnationEnd.STOPPED]
 
 
 @pytest.mark.invariant(2)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from igq.errors import CommandError
-from igq.manager.incarnation import Ending, Incarnation
+from igq.manager.incarnation import Incarnation, IncarnationEnd
 from igq.manager.membership import LOOK, Membership
 from recovery.resolution import recover
 from recovery.watch import due
@@ -119,7 +119,7 @@ def test_the_lease_is_renewed_while_a_slow_start_goes_on(empty: Group) -> None:
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", "QM1", "enough")
 
     incarnation = Incarnation(membership, queue.SimpleQueue(), lambda *_, **__: None)
-    assert incarnation.run(prepare, open_for_business) is Ending.LEASE_LOST
+    assert incarnation.run(prepare, open_for_business) is IncarnationEnd.LEASE_LOST
     assert opened == ["prepared"]
     assert incarnation.lost_why.endswith("enough")
 
@@ -137,7 +137,7 @@ def test_a_start_that_may_succeed_is_tried_again_by_the_same_incarnation(empty: 
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", "QM1", "enough")
 
     incarnation = Incarnation(membership, queue.SimpleQueue(), lambda message_id, **_: said.append(message_id))
-    assert incarnation.run(prepare, open_for_business) is Ending.LEASE_LOST
+    assert incarnation.run(prepare, open_for_business) is IncarnationEnd.LEASE_LOST
     # The connection was lost, a node is away, a structure is in use.
     assert [each for each in said if each.startswith("IGQ000")] == ["IGQ0005E", "IGQ0005E", "IGQ0003E"]
     assert passing == []
@@ -154,7 +154,7 @@ def test_a_start_that_cannot_succeed_ends_cleanly(group: TestGroup) -> None:
         raise AssertionError("it opened")
 
     incarnation = Incarnation(membership, queue.SimpleQueue(), lambda *_, **__: None)
-    assert incarnation.run(prepare, never) is Ending.STOPPED
+    assert incarnation.run(prepare, never) is IncarnationEnd.STOPPED
     assert incarnation.failure is full
     member = group.group.member("QM2")
     assert member is not None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
 from igq.manager.membership import Membership
 from sharedq import connect
 from sharedq.mqi.constants import MQRC
@@ -33,7 +33,7 @@ class Manager:
         self.membership = Membership.join(group.group, "QM2", {"pid": os.getpid(), "host": "here"}, lambda _: None)
         self.inbox: Inbox = queue.SimpleQueue()
         self.incarnation = Incarnation(self.membership, self.inbox, self._say)
-        self.endings: list[Ending] = []
+        self.endings: list[IncarnationEnd] = []
         self.opened = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -56,7 +56,7 @@ class Manager:
         """Stop at once, and wait until the worker has ended, too."""
         self.inbox.put(lambda: self.incarnation.request_stop(is_immediate=True))
         self.thread.join(PATIENCE_S)
-        assert self.endings == [Ending.STOPPED]
+        assert self.endings == [IncarnationEnd.STOPPED]
         self.incarnation.worker._thread.join(PATIENCE_S)
         assert not self.incarnation.worker._thread.is_alive()
 
@@ -127,4 +127,4 @@ def test_no_queued_task_runs_after_the_lease_is_lost(manager: Manager) -> None:
     manager.thread.join(PATIENCE_S)
     goes_on.set()
     worker._thread.join(PATIENCE_S)
-    assert (manager.endings, ran) == ([Ending.LEASE_LOST], [])
+    assert (manager.endings, ran) == ([IncarnationEnd.LEASE_LOST], [])

@@ -15,7 +15,7 @@ from igq.cli import main
 from igq.errors import CommandError
 from igq.manager.membership import Membership
 from igq.operations import upgrade as upgrading
-from igq.operations.upgrade import Step, upgrade
+from igq.operations.upgrade import UpgradeStep, upgrade
 from sharedq.members import formats
 from sharedq.members.event_notes import take_notes
 from sharedq.members.group import Group
@@ -156,7 +156,7 @@ def test_neighbouring_versions_work_together_until_the_upgrade(
     group.define_shared("SHARED")
     old = group.connect("QM1")
     done: list[Any] = []
-    monkeypatch.setattr(upgrading, "STEPS", (*upgrading.STEPS, Step(2, "change something", done.append)))
+    monkeypatch.setattr(upgrading, "STEPS", (*upgrading.STEPS, UpgradeStep(2, "change something", done.append)))
     speak(monkeypatch, 1, 2)
     group.add_member("QM2")
     new = group.connect("QM2")
@@ -179,7 +179,7 @@ def test_neighbouring_versions_work_together_until_the_upgrade(
 def test_the_upgrade_needs_everybody_and_then_refuses_the_old(fresh: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     old = Membership.join(fresh, "QM1", INFO, no_wait)
     done: list[Any] = []
-    monkeypatch.setattr(upgrading, "STEPS", (*upgrading.STEPS, Step(2, "change something", done.append)))
+    monkeypatch.setattr(upgrading, "STEPS", (*upgrading.STEPS, UpgradeStep(2, "change something", done.append)))
     speak(monkeypatch, 1, 2)
     Membership.join(fresh, "QM2", INFO, no_wait)
     with pytest.raises(CommandError, match=r"QM1\.1 does not speak format 2"):

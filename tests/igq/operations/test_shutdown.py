@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
 from igq.manager.membership import Membership
 from igq.operations import shutdown as stopping
 from igq.operations.shutdown import state_now, stop_manager
@@ -69,7 +69,7 @@ class AtWork:
 
     def __init__(self, group: TestGroup) -> None:
         self.group, self.told = group, list[tuple[str, object]]()
-        self.endings: list[Ending] = []
+        self.endings: list[IncarnationEnd] = []
         group.repository("QM2").prepare_manager("QM2")
         self.membership = Membership.join(group.group, "QM2", {"pid": os.getpid(), "host": "here"}, lambda _: None)
         self.inbox: Inbox = queue.SimpleQueue()
@@ -105,7 +105,7 @@ class AtWork:
 
     def has_stopped(self) -> bool:
         self._thread.join(PATIENCE_S)
-        return self.endings == [Ending.STOPPED]
+        return self.endings == [IncarnationEnd.STOPPED]
 
 
 @pytest.fixture

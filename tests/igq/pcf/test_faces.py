@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from igq.mqsc.executor import Answer, Commands, Executor
-from igq.mqsc.language.lines import Source
+from igq.mqsc.language.lines import CommandText
 from igq.mqsc.language.parameters import OPTIONS, REPORTS
 from igq.mqsc.language.words import COMMANDS, OBJECTS
 from igq.mqsc.session import SessionRepository
@@ -117,7 +117,7 @@ class Faces:
         self._asked = Asked(group)
 
     def mqsc(self, text: str) -> Answer:
-        answer = self._commands.answer(Source(1, text, (text,)))
+        answer = self._commands.answer(CommandText(1, text, (text,)))
         assert not answer.fault, answer.lines
         return answer
 

@@ -21,7 +21,7 @@ from igq.rehearsal.drills.check import DrillVerdict
 from igq.rehearsal.drills.composition import random_scenario
 from igq.rehearsal.drills.promise import AGAIN, LOST
 from igq.rehearsal.drills.run import RANDOM, drill, run_once
-from igq.rehearsal.drills.scenario import Role, Scenario, Step
+from igq.rehearsal.drills.scenario import Scenario, Step, StepRole
 from igq.rehearsal.drills.scenarios import EVERY_PROGRAM, SCENARIOS
 from igq.rehearsal.drills.stage import Stage
 from igq.rehearsal.drills.troubles.faults import alter_igq
@@ -181,13 +181,13 @@ def test_an_agent_that_is_not_there_gets_no_signal(pid: int, monkeypatch: pytest
     ("step", "expected"),
     [
         # Its manager renews the lease of an agent that is only stopped, so the agent goes on.
-        (steps.pause(Role.AGENT), 0),
-        (steps.kill(Role.PROGRAMS), 0),
-        (steps.pause(Role.PROGRAMS), 0),
-        (steps.kill(Role.AGENT), 7),
+        (steps.pause(StepRole.AGENT), 0),
+        (steps.kill(StepRole.PROGRAMS), 0),
+        (steps.pause(StepRole.PROGRAMS), 0),
+        (steps.kill(StepRole.AGENT), 7),
         (steps.hang_agent(), 7),
-        (steps.kill(Role.MANAGER), 7),
-        (steps.pause(Role.EVERYTHING), 7),
+        (steps.kill(StepRole.MANAGER), 7),
+        (steps.pause(StepRole.EVERYTHING), 7),
     ],
 )
 def test_another_agent_is_waited_for_only_where_there_will_be_one(
@@ -259,7 +259,7 @@ def test_a_random_drill_says_that_it_goes_without_cuts(
 def test_a_random_drill_has_a_client_at_each_manager_and_kills_channels() -> None:
     drills = [random_scenario(seed) for seed in range(30)]
     kills = {dict(step.arguments)["who"] for each in drills for step in each.steps if step.name == "kill"}
-    assert kills >= {Role.CHANNEL, Role.CLIENTS}
+    assert kills >= {StepRole.CHANNEL, StepRole.CLIENTS}
     for each in drills:
         (load,) = (step for step in each.steps if step.name == "start_load")
         clients = dict(load.arguments)["clients"]

@@ -10,7 +10,7 @@ from igq.errors import CommandError
 from igq.rehearsal.load.expectations import ExpectedWriter
 from igq.rehearsal.load.history import History
 from igq.rehearsal.load.records import LineFile, Timeline, last_row, read_lines, read_timeline, write_expected
-from igq.rehearsal.load.rows.sources import Source
+from igq.rehearsal.load.rows.sources import RowSource
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 
@@ -44,7 +44,7 @@ def test_there_is_no_last_row_without_a_file(tmp_path: Path) -> None:
 
 def test_expected_has_both_copies_of_each_row(tmp_path: Path) -> None:
     path = tmp_path / "expected.jsonl"
-    count = write_expected(Source("made-up", 500, seed=3).days(), path)
+    count = write_expected(RowSource("made-up", 500, seed=3).days(), path)
     rows = list(read_lines(path))
 
     assert count == len(rows) == 1_000
@@ -88,22 +88,22 @@ def test_a_history_has_a_line_before_and_one_after_each_call(tmp_path: Path, rea
 
 
 def test_a_source_is_written_and_read_as_text() -> None:
-    for source in (Source("flights", None), Source("made-up", 20, 7)):
-        assert Source.parse(str(source)) == source
+    for source in (RowSource("flights", None), RowSource("made-up", 20, 7)):
+        assert RowSource.parse(str(source)) == source
 
 
 def test_the_same_seed_makes_the_same_load() -> None:
-    first, again, other = (list(Source("made-up", 300, seed).days()) for seed in (1, 1, 2))
+    first, again, other = (list(RowSource("made-up", 300, seed).days()) for seed in (1, 1, 2))
     assert first == again != other
 
 
 def test_expected_is_written_beside_the_load(tmp_path: Path) -> None:
-    with ExpectedWriter(Source("made-up", 300, seed=3), tmp_path) as writer:
+    with ExpectedWriter(RowSource("made-up", 300, seed=3), tmp_path) as writer:
         assert writer.count() == 600
     assert len(list(read_lines(tmp_path / "expected.jsonl"))) == 600
 
 
 def test_a_waiter_for_the_list_learns_of_an_unreadable_input(tmp_path: Path) -> None:
-    source = Source("no-such-kind", 1)
+    source = RowSource("no-such-kind", 1)
     with ExpectedWriter(source, tmp_path) as writer, pytest.raises(CommandError, match="no-such-kind"):
         writer.count()

@@ -13,7 +13,7 @@ from recovery.target import Target
 from sharedq.calls.handles.connect import disconnect
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.objects.definitions.processes import Process
+from sharedq.objects.definitions.processes import ProcessDefinition
 from tests.igq.triggers.test_trigger_messages import INPUT, Scene
 from tests.support.members import TestGroup
 
@@ -198,7 +198,7 @@ def altered(scene: Scene, **changes: Any) -> Callable[[], object]:
 def no_process(scene: Scene) -> Callable[[], object]:
     processes = scene.group.repository("QM1").processes
     process = processes.named("PROC")
-    assert isinstance(process, Process)
+    assert isinstance(process, ProcessDefinition)
     processes.delete("PROC")
     return lambda: processes.define(process)
 

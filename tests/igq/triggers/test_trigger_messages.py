@@ -16,7 +16,7 @@ from sharedq.mqi.constants import Format, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.headers import MQTM
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions.processes import Process
+from sharedq.objects.definitions.processes import ProcessDefinition
 from sharedq.objects.definitions.queues import QueueLocal
 from tests.support.members import TestGroup
 from tests.support.waits import until_waiting
@@ -33,7 +33,7 @@ class Scene:
     def __init__(self, group: TestGroup) -> None:
         self.group = group
         group.add_member("QM2")
-        process = Process(name="PROC", appl_id="program", user_data="data", env_data="env", appl_type=6)
+        process = ProcessDefinition(name="PROC", appl_id="program", user_data="data", env_data="env", appl_type=6)
         group.repository("QM1").processes.define(process)
         self.connections = {qmgr: group.connect(qmgr) for qmgr in ("QM1", "QM2")}
         self.monitors: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from sharedq.objects.definitions.namelists import Namelist
-from sharedq.objects.definitions.processes import Process
+from sharedq.objects.definitions.processes import ProcessDefinition
 from sharedq.pymqi import CMQC
 from tests.support.members import TestGroup
 
@@ -25,7 +25,9 @@ KINDS = [(ObjectType.PROCESS, b"P"), (ObjectType.NAMELIST, b"N")]
 @pytest.fixture
 def connection(group: TestGroup) -> QueueManagerConnection:
     repository = group.repository("QM1")
-    repository.processes.define(Process(name="P", description="starts", appl_id="/bin/it", env_data="&", user_data="u"))
+    repository.processes.define(
+        ProcessDefinition(name="P", description="starts", appl_id="/bin/it", env_data="&", user_data="u")
+    )
     repository.namelists.define(Namelist(name="N", description="some", names="A.1,Q", namelist_type=1))
     repository.namelists.define(Namelist(name="NONE"))
     return group.connect()

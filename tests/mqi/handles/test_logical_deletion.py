@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from recovery.accounting.finding import Kind
+from recovery.accounting.finding import FaultKind
 from recovery.accounting.repair import repair
 from recovery.resolution import recover
 from sharedq import Queue
@@ -343,6 +343,6 @@ def test_the_account_finds_one_that_nobody_goes_with(models: TestGroup) -> None:
     client.delete(keys.queue(NAME).handles, keys.holdings + other.connection.token)
     client.hset(keys.queue(NAME).queue, mapping={"ip": 0, "op": 0})
     found, left = repair(models.group, models.connect().connection)
-    assert ({finding.kind for finding in found}, left) == ({Kind.TEMPORARY}, [])
+    assert ({finding.kind for finding in found}, left) == ({FaultKind.TEMPORARY}, [])
     theirs.close()
     is_gone(models)

@@ -22,7 +22,7 @@ from igq.pipeline.datasource.queue.stream import Offset, QueueStreamReader
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.schemas import JOURNAL
 from sharedq.api import QueueManagerConnection
-from sharedq.calls.unit.in_doubt import Batch
+from sharedq.calls.unit.in_doubt import UnitBatch
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.outage import is_away, ride_out
@@ -199,7 +199,7 @@ def test_a_task_puts_a_unit_of_work_again_after_an_outage(
     server: Server, there: TestGroup, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     monkeypatch.setattr("igq.pipeline.datasource.queue.sink.UNIT_MESSAGES", 2)
-    sink, batch, name = sink_of(there), Batch("query/q/COPY", 0), "igq.spark/q/0/0.1"
+    sink, batch, name = sink_of(there), UnitBatch("query/q/COPY", 0), "igq.spark/q/0/0.1"
     copy = there.connect("QM2")
     with Watch(there):
         done = sink.prepare(rows(6, lambda number: away(server) if number == at else None), batch, name)
@@ -223,7 +223,7 @@ def test_a_unit_prepared_without_an_answer_is_not_put_twice(group: TestGroup, mo
         return found
 
     monkeypatch.setattr(QueueManagerConnection, "prepare", without_answer)
-    sink, batch = sink_of(group), Batch("query/q/COPY", 0)
+    sink, batch = sink_of(group), UnitBatch("query/q/COPY", 0)
     done = sink.prepare(rows(3, lambda _: None), batch, "igq.spark/q/0/0.1")
     assert in_doubt(group) == 6
     sink.commit(batch, done.xids)

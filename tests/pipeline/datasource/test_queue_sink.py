@@ -22,7 +22,7 @@ from igq.pipeline.datasource.queue.sink import Prepared, QueueStreamWriter, Queu
 from igq.pipeline.datasource.queue.source import QueueSource
 from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.calls.unit.in_doubt import Batch, prepared_units
+from sharedq.calls.unit.in_doubt import UnitBatch, prepared_units
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
@@ -273,7 +273,7 @@ def test_the_next_run_of_an_uncommitted_named_job_does_it_once(group: TestGroup,
     again.commit([prepared(again, "0.2", b"1")])
     # Neither the driver that seemed dead nor a third run changes anything.
     with pytest.raises(XAError):
-        Sink.commit(left_alone._sink, Batch("another"), left.xids)
+        Sink.commit(left_alone._sink, UnitBatch("another"), left.xids)
     third = writer(group, jobId="nightly")
     third.commit([third.write(iter(rows(b"1")))])
 
@@ -363,7 +363,7 @@ def test_a_job_whose_commit_had_no_answer_is_not_taken_for_released(
 
 
 def test_the_batch_of_a_released_query_is_put_again(group: TestGroup, orders: Queue) -> None:
-    sink, batch = writer(group)._sink, Batch("query/0b1c", 7)
+    sink, batch = writer(group)._sink, UnitBatch("query/0b1c", 7)
     first = sink.prepare(rows(b"1"), batch, f"{queue_sink._name_of(batch)}0.1")
     assert release_job(group.settings, "0b1c") == 1
     with pytest.raises(XAError):
@@ -443,7 +443,7 @@ def test_a_batch_that_an_older_version_put_is_not_put_again(
     group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its series did not name the queue."""
-    group.connect().commit_prepared_together((), Batch("query/q", 4))
+    group.connect().commit_prepared_together((), UnitBatch("query/q", 4))
     put_batch(group, monkeypatch, 4, b"4")
     put_batch(group, monkeypatch, 5, b"5")
     assert browse_all(orders) == [b"5"]

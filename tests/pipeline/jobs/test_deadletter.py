@@ -14,7 +14,7 @@ from igq.agent.delivery.disposal import Transmitted, dead_letter
 from igq.pipeline.datasource.queue.source import queue_table
 from igq.pipeline.jobs.archive import archive_queue, new_run
 from igq.pipeline.jobs.archives import Archive
-from igq.pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters, summary
+from igq.pipeline.jobs.deadletter import COLUMNS, LetterFilter, dead_letters, summary
 from sharedq.api import Queue
 from sharedq.messages.context import default_appl_name
 from sharedq.messages.dead_letter import reason_name
@@ -87,19 +87,19 @@ def test_the_fields_of_headers_are_shown_and_grouped(spark: SparkSession, group:
 @pytest.mark.parametrize(
     ("chosen", "count"),
     [
-        (Chosen(), 11),
-        (Chosen(reason=2053), 9),
-        (Chosen(dest_queue="GATE"), 3),
-        (Chosen(source="payroll", reason=2085), 1),
-        (Chosen(correl_id=b"c1".ljust(24, b"\0")), 1),
-        (Chosen(source="nobody"), 0),
+        (LetterFilter(), 11),
+        (LetterFilter(reason=2053), 9),
+        (LetterFilter(dest_queue="GATE"), 3),
+        (LetterFilter(source="payroll", reason=2085), 1),
+        (LetterFilter(correl_id=b"c1".ljust(24, b"\0")), 1),
+        (LetterFilter(source="nobody"), 0),
         # All letters are of 03:15:30.99.
-        (Chosen(dead=(DEAD_MS, DEAD_MS)), 10),
-        (Chosen(dead=(DEAD_MS + 1, None)), 0),
-        (Chosen(reason=2053, dead=(None, DEAD_MS - 1)), 0),
+        (LetterFilter(dead=(DEAD_MS, DEAD_MS)), 10),
+        (LetterFilter(dead=(DEAD_MS + 1, None)), 0),
+        (LetterFilter(reason=2053, dead=(None, DEAD_MS - 1)), 0),
     ],
 )
-def test_filters_choose(spark: SparkSession, group: TestGroup, dead: Queue, chosen: Chosen, count: int) -> None:
+def test_filters_choose(spark: SparkSession, group: TestGroup, dead: Queue, chosen: LetterFilter, count: int) -> None:
     assert dead.name == DLQ
     assert letters(spark, group).where(chosen.condition()).count() == count
 

@@ -13,7 +13,7 @@ from typer.testing import Result
 
 from igq.pipeline.audit.recovery_timeline import recoveries
 from igq.pipeline.datasource.journal.source import JournalPart
-from igq.pipeline.jobs.flow_points import Failure, failures_of_records
+from igq.pipeline.jobs.flow_points import ManagerFailure, failures_of_records
 from igq.pipeline.jobs.recovery import detected_between, messages, recovery_tables, units
 from sharedq.redis.keys import admin_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
@@ -161,8 +161,8 @@ def test_the_flow_page_marks_failures_and_recoveries(
         assert f"<td>JFK</td><td>{at_ms}</td><td>{at_ms}</td><td>LGA</td>" in page
     record = {"failed": "JFK.3", "by": "LGA", "detected_ms": T0 + 40}
     assert failures_of_records([RECORD, record]) == [
-        Failure("JFK", T0, T0 + 100, "LGA"),
-        Failure("JFK", T0 + 40, None, "LGA"),
+        ManagerFailure("JFK", T0, T0 + 100, "LGA"),
+        ManagerFailure("JFK", T0 + 40, None, "LGA"),
     ]
 
 

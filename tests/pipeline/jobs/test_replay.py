@@ -19,7 +19,7 @@ from igq.pipeline.history.time_range import Moments
 from igq.pipeline.jobs import replay as replaying
 from igq.pipeline.jobs.archive import archive_queue, new_run
 from igq.pipeline.jobs.archives import MANIFEST, Archive
-from igq.pipeline.jobs.replay import Part, Replay, parts, put_messages
+from igq.pipeline.jobs.replay import Replay, ReplayPart, parts, put_messages
 from igq.pipeline.jobs.replays import ALWAYS, claim_name, is_done, job_of
 from igq.pipeline.schemas import REPLAYED
 from sharedq.api import Queue, QueueManagerConnection
@@ -89,11 +89,11 @@ def test_parts_follow_each_other_by_position_and_leave_nothing_out(spark: SparkS
     found = parts(positions(spark, *reversed(rows)), 3)
 
     assert found == [
-        Part("r1", "0042", None, None, None, 1),
-        Part("r1", "Q", 1, None, 20, 3),
-        Part("r1", "Q", 2, 20, 50, 3),
-        Part("r1", "Q", 3, 50, None, 1),
-        Part("r2", "Q", None, None, None, 3),
+        ReplayPart("r1", "0042", None, None, None, 1),
+        ReplayPart("r1", "Q", 1, None, 20, 3),
+        ReplayPart("r1", "Q", 2, 20, 50, 3),
+        ReplayPart("r1", "Q", 3, 50, None, 1),
+        ReplayPart("r2", "Q", None, None, None, 3),
     ]
     table = positions(spark, *rows)
     for part in found:

@@ -12,8 +12,8 @@ from sharedq.logical import (
     NOTHING,
     OK,
     UNUSED,
+    Completion,
     HandleOrder,
-    Outcome,
     Retained,
     Wanted,
     after_get,
@@ -286,7 +286,7 @@ def test_table_17(state: str, was_logical: bool, call: str, after_logical: MQCC,
     expected = after_logical if was_logical else after_physical
     seq, offset = NEXT[state]
     if call == "close":
-        assert check_close(order) == Outcome(expected, INCOMPLETE[state] if expected else MQRC.NONE)
+        assert check_close(order) == Completion(expected, INCOMPLETE[state] if expected else MQRC.NONE)
         return
     options = G.LOGICAL_ORDER if call == "get with logical order" else G.NONE
     for message in (
@@ -295,9 +295,9 @@ def test_table_17(state: str, was_logical: bool, call: str, after_logical: MQCC,
         found(seq, offset + 1),
         found(1, 0, group_id=NULL_ID, flags=0),
     ):
-        assert check_get(order, options, message) == Outcome(expected, INCOMPLETE[state] if expected else MQRC.NONE)
+        assert check_get(order, options, message) == Completion(expected, INCOMPLETE[state] if expected else MQRC.NONE)
     # The next message, but not got as the first one was.
-    uow = Outcome(expected, MQRC.INCONSISTENT_UOW if expected else MQRC.NONE)
+    uow = Completion(expected, MQRC.INCONSISTENT_UOW if expected else MQRC.NONE)
     assert check_get(order, options | G.SYNCPOINT, found(seq, offset)) == uow
     assert check_get(order, options | G.SYNCPOINT_IF_PERSISTENT, found(seq, offset, persistence=1)) == uow
     # The next message.
@@ -324,8 +324,8 @@ def test_with_nothing_open_nothing_is_inconsistent() -> None:
 
 def test_close_warns_of_an_unfinished_put_and_of_a_logical_message_first() -> None:
     group, message = (STATES[state]._replace(was_logical=True) for state in ("group", "both"))
-    assert check_close(HandleOrder(puts=group)) == Outcome(MQCC.WARNING, MQRC.INCOMPLETE_GROUP)
-    assert check_close(HandleOrder(gets=group, puts=message)) == Outcome(MQCC.WARNING, MQRC.INCOMPLETE_MSG)
+    assert check_close(HandleOrder(puts=group)) == Completion(MQCC.WARNING, MQRC.INCOMPLETE_GROUP)
+    assert check_close(HandleOrder(gets=group, puts=message)) == Completion(MQCC.WARNING, MQRC.INCOMPLETE_MSG)
     assert check_close(HandleOrder(gets=message._replace(was_logical=False), puts=group)).reason == 2241
 
 

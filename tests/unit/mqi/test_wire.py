@@ -18,7 +18,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.headers import MQDLH, MQMDE, MQTM, MQXQH
 from sharedq.mqi.structures import MQCNO, MQMD, MQPMO
 
-LENGTHS: list[tuple[wire.Layout[Any], dict[int, int]]] = [
+LENGTHS: list[tuple[wire.StructureLayout[Any], dict[int, int]]] = [
     (wire.MD, {1: 324, 2: 364}),
     (wire.GMO, {1: 72, 2: 80, 3: 100, 4: 112}),
     (wire.PMO, {1: 128, 2: 160, 3: 184}),
@@ -67,7 +67,7 @@ def values_of(kind: str) -> st.SearchStrategy[int | bytes]:
     return st.binary(min_size=size, max_size=size)
 
 
-def structures(layout: wire.Layout[Any], version: int) -> st.SearchStrategy[Any]:
+def structures(layout: wire.StructureLayout[Any], version: int) -> st.SearchStrategy[Any]:
     """Structures with any value in every field that this version has."""
     named = {name: values_of(kind) for name, kind, *_ in list(layout.places(version))[2:] if name}
     if layout.length_field:
@@ -76,14 +76,14 @@ def structures(layout: wire.Layout[Any], version: int) -> st.SearchStrategy[Any]
 
 
 @pytest.mark.parametrize(("layout", "lengths"), LENGTHS)
-def test_lengths_are_ibms(layout: wire.Layout[Any], lengths: dict[int, int]) -> None:
+def test_lengths_are_ibms(layout: wire.StructureLayout[Any], lengths: dict[int, int]) -> None:
     assert {version: layout.length(version) for version in lengths} == lengths
     assert len(layout.pack(layout.structure(version=max(lengths)))) == lengths[max(lengths)]
 
 
 @given(st.data())
 @pytest.mark.parametrize(("layout", "version"), VERSIONS)
-def test_structures_survive_packing(layout: wire.Layout[Any], version: int, data: st.DataObject) -> None:
+def test_structures_survive_packing(layout: wire.StructureLayout[Any], version: int, data: st.DataObject) -> None:
     value = data.draw(structures(layout, version))
 
     packed = layout.pack(value)
@@ -142,7 +142,7 @@ def test_any_bytes_are_read_or_refused_with_the_reason_of_theirstructure(
         assert error.reason in reasons  # noqa: PT017 - it may be read, too
 
 
-def other_way_round(layout: wire.Layout[Any], version: int, data: bytes) -> bytes:
+def other_way_round(layout: wire.StructureLayout[Any], version: int, data: bytes) -> bytes:
     """The structure *data* as a big-endian machine writes it."""
     changed = bytearray(data)
     for _, kind, at, size in layout.places(version):
@@ -154,7 +154,7 @@ def other_way_round(layout: wire.Layout[Any], version: int, data: bytes) -> byte
 @given(data=st.data())
 @pytest.mark.parametrize(("layout", "version"), VERSIONS)
 def test_structures_of_other_machines_are_read_where_that_is_asked_for(
-    layout: wire.Layout[Any], version: int, data: st.DataObject
+    layout: wire.StructureLayout[Any], version: int, data: st.DataObject
 ) -> None:
     value = data.draw(structures(layout, version))
     there = other_way_round(layout, version, layout.pack(value))
@@ -199,8 +199,10 @@ def test_every_field_of_the_descriptor_is_on_the_wire() -> None:
     assert [name for name, *_ in wire.MD.places(2)] == ["struc_id", *(field.name for field in fields(MQMD))]
 
 
-@pytest.mark.parametrize("layout", [layout for layout in vars(wire).values() if isinstance(layout, wire.Layout)])
-def test_a_version_ends_where_one_of_its_fields_or_its_padding_ends(layout: wire.Layout[Any]) -> None:
+@pytest.mark.parametrize(
+    "layout", [layout for layout in vars(wire).values() if isinstance(layout, wire.StructureLayout)]
+)
+def test_a_version_ends_where_one_of_its_fields_or_its_padding_ends(layout: wire.StructureLayout[Any]) -> None:
     for version in layout.versions:
         *_, at, size = list(layout.places(version))[-1]
         assert 0 <= layout.length(version) - at - size < 8

@@ -13,7 +13,7 @@ from sharedq.mqi import wire
 pytestmark = pytest.mark.share
 
 
-def filled(layout: wire.Layout[Any], version: int) -> Any:
+def filled(layout: wire.StructureLayout[Any], version: int) -> Any:
     """The structure with a random value, always the same one, in each field."""
     value, drawn = layout.structure(version=version), random.Random(version)
     for name, kind, _, size in list(layout.places(version))[2:]:
@@ -26,7 +26,7 @@ def filled(layout: wire.Layout[Any], version: int) -> Any:
     return value
 
 
-def shown(layout: wire.Layout[Any], version: int) -> str:
+def shown(layout: wire.StructureLayout[Any], version: int) -> str:
     both = layout.pack(layout.structure(version=version)) + layout.pack(filled(layout, version))
     return hashlib.sha256(both).hexdigest()[:16]
 

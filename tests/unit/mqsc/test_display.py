@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from igq.mqsc.language.lines import Source
+from igq.mqsc.language.lines import CommandText
 from igq.mqsc.language.parser import Command, MqscSyntaxError, parse_command
-from igq.mqsc.records import Request, Shown, read_request, shown, two_columns
+from igq.mqsc.records import DisplayRequest, Shown, read_request, shown, two_columns
 
 KNOWN = ("MAXDEPTH", "CURDEPTH", "DESCR", "SHARE", "NOSHARE")
 
 
-def request(parameters: str, *, all_by_default: bool = False) -> Request:
+def request(parameters: str, *, all_by_default: bool = False) -> DisplayRequest:
     return read_request(command(parameters), (), KNOWN, all_by_default=all_by_default)
 
 
 def command(parameters: str) -> Command:
     text = f"DISPLAY QUEUE(*) {parameters}"
-    return parse_command(Source(1, text, (text,)))
+    return parse_command(CommandText(1, text, (text,)))
 
 
 RECORD = [

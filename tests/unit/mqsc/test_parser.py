@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from igq.mqsc.language.lines import Source, split_commands
+from igq.mqsc.language.lines import CommandText, split_commands
 from igq.mqsc.language.parser import Command, MqscSyntaxError, parse_command
 
 
 def parse(text: str) -> Command:
-    return parse_command(Source(1, text, (text,)))
+    return parse_command(CommandText(1, text, (text,)))
 
 
 def refusal(text: str) -> MqscSyntaxError:

@@ -16,7 +16,7 @@ from igq.operations.doctor.checks.certificates import ends_in
 from igq.operations.doctor.examination import CHECKS, SLOW, examine, worst
 from igq.operations.doctor.finding import Severity
 from igq.operations.doctor.report import as_values
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.seen import GroupSeen
 from igq.operations.status import (
     AgentStatus,
     GroupStatus,
@@ -62,7 +62,7 @@ SERVER = ServerFacts(
 )
 
 
-def well(tmp_path: Path, settings: Mapping[str, Any] | None = None, **changes: Any) -> Seen:
+def well(tmp_path: Path, settings: Mapping[str, Any] | None = None, **changes: Any) -> GroupSeen:
     """A group that is well."""
     data = tmp_path / "data"
     data.mkdir(mode=0o700, exist_ok=True)
@@ -77,10 +77,10 @@ def well(tmp_path: Path, settings: Mapping[str, Any] | None = None, **changes: A
     of_status = {name: changes.pop(name) for name in list(changes) if name in parts}
     status = GroupStatus.model_validate(parts | of_status)
     seen: dict[str, Any] = {"servers": [SERVER], "now": NOW} | changes
-    return Seen(Settings.model_validate({"data_dir": data, **(settings or {})}), status, **seen)
+    return GroupSeen(Settings.model_validate({"data_dir": data, **(settings or {})}), status, **seen)
 
 
-def found(seen: Seen) -> list[tuple[str, str, str]]:
+def found(seen: GroupSeen) -> list[tuple[str, str, str]]:
     return [(each.check, each.finding.severity.word, each.finding.what) for each in examine(seen)]
 
 
@@ -234,7 +234,7 @@ def test_files_that_others_can_read_are_named_with_the_remedy(tmp_path: Path) ->
 
 
 def test_a_check_that_fails_is_a_finding_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: Seen) -> list[Any]:
+    def broken(_: GroupSeen) -> list[Any]:
         raise OSError("no such place")
 
     monkeypatch.setitem(CHECKS, "disks", broken)

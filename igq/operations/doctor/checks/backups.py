@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from igq.operations.doctor.finding import Finding, error, warning
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.finding import Diagnosis, error, warning
+from igq.operations.doctor.seen import GroupSeen
 from sharedq.settings.schedule import trigger_of
 from sharedq.settings.values import Settings
 
@@ -14,7 +14,7 @@ from sharedq.settings.values import Settings
 _OLD = timedelta(days=7)
 
 
-def check_backups(seen: Seen) -> Iterator[Finding]:
+def check_backups(seen: GroupSeen) -> Iterator[Diagnosis]:
     """The latest backup of each structure with RECOVER(YES), in the backup directory of this machine."""
     old = _old_after(seen)
     for structure, backup in seen.backups.items():
@@ -37,7 +37,7 @@ def check_backups(seen: Seen) -> Iterator[Finding]:
         )
 
 
-def _old_after(seen: Seen) -> timedelta:
+def _old_after(seen: GroupSeen) -> timedelta:
     """Twice the time between two scheduled backups, or a week."""
     if not seen.settings.backup_schedule:
         return _OLD

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from igq.operations.doctor.finding import Finding, error, warning
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.finding import Diagnosis, error, warning
+from igq.operations.doctor.seen import GroupSeen
 
 #: Days before its end at which a certificate should be replaced.
 _DAYS = 30
@@ -18,7 +18,7 @@ _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re
 _VALIDITY = re.compile(rb"\x30[\x1e\x20\x22](?:\x17\x0d\d{12}Z|\x18\x0f\d{14}Z)(?:\x17\x0d(\d{12})Z|\x18\x0f(\d{14})Z)")
 
 
-def check_certificates(seen: Seen) -> Iterator[Finding]:
+def check_certificates(seen: GroupSeen) -> Iterator[Diagnosis]:
     """The certificate of the console with its chain, and those that servers showed."""
     path = seen.settings.console_certificate
     if path is not None:
@@ -34,7 +34,7 @@ def check_certificates(seen: Seen) -> Iterator[Finding]:
             yield from _ending(f"the certificate of Redis {server.name}", server.certificate_ends, seen.now)
 
 
-def _ending(what: str, ends: datetime, now: datetime) -> Iterator[Finding]:
+def _ending(what: str, ends: datetime, now: datetime) -> Iterator[Diagnosis]:
     days = (ends - now).days
     todo = "replace it, and restart what serves with it"
     if ends <= now:

@@ -7,11 +7,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from igq.operations.doctor.finding import Finding, error, warning
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.finding import Diagnosis, error, warning
+from igq.operations.doctor.seen import GroupSeen
 
 
-def check_permissions(seen: Seen) -> Iterator[Finding]:
+def check_permissions(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Files and folders that others can read or write."""
     settings = seen.settings
     private = {

@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from igq.operations.doctor.finding import Finding, error, warning
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.finding import Diagnosis, error, warning
+from igq.operations.doctor.seen import GroupSeen
 from sharedq.settings.machine_limits import LEAST_FILES, full_disk, too_few_files
 
 #: A disk with less than both has little room: bytes, and a part of it.
@@ -17,7 +17,7 @@ _ROOM_BYTES, _ROOM = 1 << 30, 0.05
 _FILES = 1_024
 
 
-def check_open_files(seen: Seen) -> Iterator[Finding]:
+def check_open_files(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Limits of open files: of this process, and of the managers on this machine."""
     if text := too_few_files():
         yield error(text, f"ulimit -n {LEAST_FILES}, or LimitNOFILE= in the unit of systemd")
@@ -41,7 +41,7 @@ def _limit_of(pid: int) -> int | None:
     return int(words[4]) if len(words) > 4 and words[4].isdecimal() else None
 
 
-def check_disks(seen: Seen) -> Iterator[Finding]:
+def check_disks(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Room on the disks of data and backups."""
     settings = seen.settings
     for name, folder in {"data_dir": settings.data_dir, "backup_dir": settings.backups}.items():

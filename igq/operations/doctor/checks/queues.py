@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from igq.operations.doctor.finding import Finding, error, note, warning
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.finding import Diagnosis, error, note, warning
+from igq.operations.doctor.seen import GroupSeen
 from igq.operations.status import QueueStatus
 from igq.operations.troubles import NEARLY_FULL
 from igq.output.plural import counted, short_time
@@ -15,7 +15,7 @@ from sharedq.objects.definitions.queues import NO_DEPTH_LIMIT
 _WAITED_S = 300
 
 
-def check_readers(seen: Seen) -> Iterator[Finding]:
+def check_readers(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Queues with messages that nobody reads."""
     for queue in seen.status.queues:
         age_s = queue.oldest_age_s or 0.0
@@ -29,7 +29,7 @@ def check_readers(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def check_depths(seen: Seen) -> Iterator[Finding]:
+def check_depths(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Queues that are full, or nearly."""
     for queue in seen.status.queues:
         if queue.max_depth >= NO_DEPTH_LIMIT or not queue.max_depth or queue.depth < NEARLY_FULL * queue.max_depth:
@@ -40,7 +40,7 @@ def check_depths(seen: Seen) -> Iterator[Finding]:
         yield error(f"{text}: puts fail with 2053", todo) if is_full else warning(text, todo)
 
 
-def check_dead_letters(seen: Seen) -> Iterator[Finding]:
+def check_dead_letters(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Dead letters, and managers that have no queue for them."""
     for queue in seen.status.queues:
         if queue.is_dead_letter_queue and queue.depth:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from igq.operations.doctor.finding import Finding, error, note, warning
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.finding import Diagnosis, error, note, warning
+from igq.operations.doctor.seen import GroupSeen
 from igq.operations.troubles import NEARLY_FULL
 
 #: The parts of a limit from which on there is little left.
@@ -16,7 +16,7 @@ _OF_THE_MACHINE = 0.6
 _CLOCKS_S = 1.0
 
 
-def check_durability(seen: Seen) -> Iterator[Finding]:
+def check_durability(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Persistence, replicas, eviction: whether what was acknowledged is kept."""
     redis = seen.status.redis
     for text in redis.warnings:
@@ -50,7 +50,7 @@ def check_durability(seen: Seen) -> Iterator[Finding]:
             yield warning(f"Redis {server.name}: its latest snapshot failed", "look at the disk and the log of Redis")
 
 
-def check_memory(seen: Seen) -> Iterator[Finding]:
+def check_memory(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Headroom of memory."""
     for server in seen.servers:
         used, limit = server.used_memory, server.max_memory
@@ -69,7 +69,7 @@ def check_memory(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def check_connections(seen: Seen) -> Iterator[Finding]:
+def check_connections(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Room for connections."""
     for server in seen.servers:
         if server.clients is not None and server.max_clients and server.clients >= _LITTLE_LEFT * server.max_clients:
@@ -79,7 +79,7 @@ def check_connections(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def check_clocks(seen: Seen) -> Iterator[Finding]:
+def check_clocks(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Clocks: expiry and ages are by that of Redis, put times by that of the program's machine."""
     for server in seen.servers:
         if server.clock_ahead_s is not None and abs(server.clock_ahead_s) > _CLOCKS_S:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from igq.operations.doctor.finding import Finding, error, note, warning
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.finding import Diagnosis, error, note, warning
+from igq.operations.doctor.seen import GroupSeen
 
 #: A shorter lease ends managers of a machine that is only busy, milliseconds.
 _SHORT_LEASE_MS = 1_000
 
 
-def check_settings(seen: Seen) -> Iterator[Finding]:
+def check_settings(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Settings that differ from those of the group, contradict each other, or are dangerous."""
     settings = seen.settings
     for difference in seen.differences:
@@ -40,7 +40,7 @@ def check_settings(seen: Seen) -> Iterator[Finding]:
         yield error(f"console_port and metrics_port are both {settings.console_port}", "give each a port of its own")
 
 
-def check_exposure(seen: Seen) -> Iterator[Finding]:
+def check_exposure(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Data that others in the network can read."""
     settings = seen.settings
     if settings.console_port and settings.console_certificate is None and not _is_loopback(settings.console_listen):

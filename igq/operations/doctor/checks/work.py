@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from igq import __version__
-from igq.operations.doctor.finding import Finding, error, note, warning
-from igq.operations.doctor.seen import Seen
+from igq.operations.doctor.finding import Diagnosis, error, note, warning
+from igq.operations.doctor.seen import GroupSeen
 from igq.output.plural import counted
 from recovery.accounting.account import account
 from sharedq.members.formats import FORMAT
 
 
-def check_managers(seen: Seen) -> Iterator[Finding]:
+def check_managers(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Managers that failed, were stopped or are leaving; agents and movers that cannot work."""
     managers = seen.status.managers
     if not any(manager.state in ("STARTING", "RUNNING") for manager in managers):
@@ -40,7 +40,7 @@ def check_managers(seen: Seen) -> Iterator[Finding]:
                 yield warning(f"the mover of {mover.queue} at {name} is in RETRY{why}", f"see {name}.log: CSQX599E")
 
 
-def check_structures(seen: Seen) -> Iterator[Finding]:
+def check_structures(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Structures that have failed, and recoveries that have not ended."""
     for structure in seen.status.structures:
         if structure.state == "FAILED":
@@ -58,7 +58,7 @@ def check_structures(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def check_units_in_doubt(seen: Seen) -> Iterator[Finding]:
+def check_units_in_doubt(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Units of work that wait for a coordinator."""
     for manager in seen.status.managers:
         if manager.in_doubt:
@@ -69,7 +69,7 @@ def check_units_in_doubt(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def check_orphans(seen: Seen) -> Iterator[Finding]:
+def check_orphans(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Keys that nothing explains, as `igq fsck` finds them. It reads every key."""
     if seen.group is None:
         return
@@ -79,7 +79,7 @@ def check_orphans(seen: Seen) -> Iterator[Finding]:
         yield warning(f"keys that nothing explains: {told}", "igq fsck shows them; igq fsck --repair gives them back")
 
 
-def check_versions(seen: Seen) -> Iterator[Finding]:
+def check_versions(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Versions that differ: of members, of this command, of the key space."""
     status = seen.status
     running = {each.name: each.version for each in status.managers if each.version and each.pid is not None}

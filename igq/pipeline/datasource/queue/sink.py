@@ -41,7 +41,7 @@ from igq.pipeline.datasource.queue.rows import (
 from igq.pipeline.datasource.worker import settle
 from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection, group_for
-from sharedq.calls.unit.in_doubt import TOGETHER_MAX, Batch, latest_batch
+from sharedq.calls.unit.in_doubt import TOGETHER_MAX, UnitBatch, latest_batch
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
@@ -73,7 +73,7 @@ class Prepared(WriterCommitMessage):
     """The external ids of the units that a task has prepared, in the order of its rows, and their batch."""
 
     xids: tuple[bytes, ...]
-    batch: Batch
+    batch: UnitBatch
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Sink:
         """Do a step that may be repeated, and repeat it while Redis or the managers are away."""
         return ride_out(self.outage_s, step, what=f"sink {self.told}")
 
-    def prepare(self, batches: Iterable[pa.RecordBatch], batch: Batch, name: str) -> Prepared:
+    def prepare(self, batches: Iterable[pa.RecordBatch], batch: UnitBatch, name: str) -> Prepared:
         """Put the rows in units of work and prepare those, under external ids that begin with *name*.
 
         Raises:
@@ -138,7 +138,7 @@ class Sink:
                 puts.put(unit)
         return Prepared(tuple(puts.xids), batch)
 
-    def commit(self, batch: Batch, xids: Sequence[bytes]) -> bool:
+    def commit(self, batch: UnitBatch, xids: Sequence[bytes]) -> bool:
         """Commit *xids* by one decision and return True; if *batch* was decided before, do nothing and return False.
 
         An attempt of this call whose answer was lost may have decided it.
@@ -199,7 +199,7 @@ class _Puts:
         xids: of the prepared units of work.
     """
 
-    def __init__(self, sink: Sink, batch: Batch, name: str) -> None:
+    def __init__(self, sink: Sink, batch: UnitBatch, name: str) -> None:
         self._sink, self._batch, self._name = sink, batch, name
         self._options = _CONTEXT_OPTIONS if sink.sets_context else _OPTIONS
         self._connection: QueueManagerConnection | None = None
@@ -287,7 +287,7 @@ class QueueWriter(DataSourceArrowWriter):
         #: The decision that this run is over. After it no unit of the run can be prepared.
         self._run = run_batch(runs_of(job, run), 0)
         #: The decision to commit the job, which one run makes.
-        self._job = Batch(f"job/{job}") if job else self._run
+        self._job = UnitBatch(f"job/{job}") if job else self._run
         group = group_for(self._sink.settings)
         self._is_done = bool(job) and latest_batch(group, self._job.series) is not None
         if self._is_done:
@@ -355,12 +355,12 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
         number = context.getLocalProperty("streaming.sql.batchId")
         assert query is not None
         assert number is not None
-        batch = Batch(series_of(query, self._sink.queue), int(number))
+        batch = UnitBatch(series_of(query, self._sink.queue), int(number))
         if self._sink.ride_out(lambda: self._is_repeated(batch, query)):
             return Prepared((), batch)
         return self._sink.prepare(iterator, batch, f"{_name_of(batch)}{_attempt()}")
 
-    def _is_repeated(self, batch: Batch, query: str) -> bool:
+    def _is_repeated(self, batch: UnitBatch, query: str) -> bool:
         """Whether Spark repeats its last batch after a crash, which was committed before.
 
         Raises:
@@ -406,7 +406,7 @@ def _attempt() -> str:
     return f"{context.partitionId()}.{context.taskAttemptId()}.{secrets.token_hex(4)}"
 
 
-def _name_of(batch: Batch) -> str:
+def _name_of(batch: UnitBatch) -> str:
     return f"{SINK_PREFIX}{batch.series.split('/')[1]}/{batch.number}/"
 
 
@@ -414,7 +414,7 @@ def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:
     return [xid for each in found if isinstance(each, Prepared) for xid in each.xids]
 
 
-def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[Batch]:
+def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[UnitBatch]:
     """The batch of the tasks; empty if no task has answered."""
     return {each.batch for each in found if isinstance(each, Prepared) and each.batch.number == number}
 

@@ -24,7 +24,7 @@ _PORT = 6379
 _START_TIMEOUT_S = 60.0
 
 
-class Machines:
+class RedisNetwork:
     """A network with a running Redis. Use it as a context manager, which ends what runs there.
 
     Attributes:

@@ -12,7 +12,7 @@ from pathlib import Path
 from igq.errors import CommandError
 from igq.output.log import log_to_stderr
 from igq.rehearsal.load.history import History
-from igq.rehearsal.load.rows.sources import Source
+from igq.rehearsal.load.rows.sources import RowSource
 from sharedq import MQIError
 from sharedq.redis.deployment import DeploymentError
 
@@ -32,7 +32,7 @@ class Options:
     name: str
     qmgr: str
     directory: Path
-    source: Source
+    source: RowSource
     queue: str
     is_history_kept: bool
     channel: str = ""
@@ -60,7 +60,7 @@ def run_program(main: Callable[[Options], None], arguments: Sequence[str]) -> in
     log_to_stderr()
     # Ctrl-C is for the runner, which ends its programs in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    source = Source.parse(given.source)
+    source = RowSource.parse(given.source)
     options = Options(given.name, given.qmgr, Path(given.run), source, given.queue, given.history, given.channel)
     try:
         main(options)

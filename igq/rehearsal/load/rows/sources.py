@@ -13,7 +13,7 @@ _AIRCRAFT = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource:
     """``flights`` (the first *count* rows; None: all) or ``made-up`` (*count* rows from *seed*)."""
 
     kind: str
@@ -24,7 +24,7 @@ class Source:
         return f"{self.kind}:{'all' if self.count is None else self.count}:{self.seed}"
 
     @classmethod
-    def parse(cls, text: str) -> Source:
+    def parse(cls, text: str) -> RowSource:
         """Read the text that ``str`` wrote."""
         kind, count, seed = text.split(":")
         return cls(kind, None if count == "all" else int(count), int(seed))

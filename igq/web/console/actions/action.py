@@ -36,7 +36,7 @@ On = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """A field of a form.
 
     Attributes:
@@ -60,7 +60,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ActionOutcome:
     """How an action of igq ended: lines for the user, and one for the logs."""
 
     lines: list[str]
@@ -83,7 +83,7 @@ class Plan:
     qmgr: str
     text: str
     command: Command | None = None
-    deed: Callable[[Settings, Giver], Outcome] | None = None
+    deed: Callable[[Settings, Giver], ActionOutcome] | None = None
     question: str | None = None
     shown: str = ""
 
@@ -153,7 +153,7 @@ def _line(name: str, value: Any) -> str:
 
 
 Planner = Callable[[Settings, Asked], Plan]
-Form = Callable[[Settings, Asked], Sequence[Field]]
+Form = Callable[[Settings, Asked], Sequence[FormField]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from igq.mqsc.language.parser import Parameter
 from igq.mqsc.language.writing import flag, parameter
 from igq.web.access.gate import Refused
-from igq.web.console.actions.action import Field
+from igq.web.console.actions.action import FormField
 from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.base import ObjectDefinition
 
@@ -24,7 +24,7 @@ def settable(model: type[ObjectDefinition], without: Sequence[str] = ()) -> list
 
 def attribute_fields(
     model: type[ObjectDefinition], first: Sequence[str], known: ObjectDefinition | None, without: Sequence[str] = ()
-) -> list[Field]:
+) -> list[FormField]:
     """Return a field for each attribute.
 
     Args:
@@ -38,13 +38,13 @@ def attribute_fields(
 
 def _field(
     model: type[ObjectDefinition], each: Attribute, known: ObjectDefinition | None, *, is_further: bool
-) -> Field:
+) -> FormField:
     value = "" if known is None else each.text(getattr(known, each.field))
     choices = () if each.is_number or not each.mqsc.words else each.words
     if choices and known is None:
         # Nothing chosen: as the default object says.
         choices = ("", *choices)
-    return Field(
+    return FormField(
         each.keyword, each.keyword, _help(model, each), value, choices, is_further=is_further, is_attribute=True
     )
 

@@ -19,7 +19,7 @@ from igq.tools.dead_letters.letters import Letter, read_letters
 from igq.tools.dead_letters.removal import DONE, GONE, Deed, Put, remove_letters, to_destination
 from igq.web.access.gate import Refused
 from igq.web.access.users import Role
-from igq.web.console.actions.action import Action, Asked, Field, Outcome, Plan
+from igq.web.console.actions.action import Action, ActionOutcome, Asked, FormField, Plan
 from igq.web.console.actions.places import manager_for, opened
 from sharedq.members.event_notes import Giver
 from sharedq.settings.values import Settings
@@ -32,7 +32,7 @@ Decide = Callable[[Letter], Deed]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenMessages:
     """Messages that a user has chosen on one queue: token -> MsgId, both in hexadecimal digits."""
 
     qmgr: str
@@ -45,7 +45,7 @@ class Chosen:
         return {bytes.fromhex(each) for each in self.messages}
 
 
-def read_chosen(settings: Settings, asked: Asked) -> list[Chosen]:
+def read_chosen(settings: Settings, asked: Asked) -> list[ChosenMessages]:
     """Read ``places``: for each queue qmgr, queue and messages. Raises Refused: 400."""
     found, total = [], 0
     with opened(settings) as group:
@@ -55,7 +55,7 @@ def read_chosen(settings: Settings, asked: Asked) -> list[Chosen]:
             place = Asked(told)
             messages = _messages(told.get("messages"))
             total += len(messages)
-            found.append(Chosen(manager_for(group, place), place.text("queue"), messages))
+            found.append(ChosenMessages(manager_for(group, place), place.text("queue"), messages))
     if not 0 < total <= MOST_CHOSEN:
         raise Refused(400, f"choose 1 to {MOST_CHOSEN} messages")
     return found
@@ -74,7 +74,7 @@ def _is_hexadecimal(text: Any, digits: int) -> bool:
     return isinstance(text, str) and len(text) == digits and not set(text) - set("0123456789abcdef")
 
 
-def _planned(chosen: Sequence[Chosen], words: Sequence[str], decide: Decide, question: str) -> Plan:
+def _planned(chosen: Sequence[ChosenMessages], words: Sequence[str], decide: Decide, question: str) -> Plan:
     verb = words[0]
     lines = [
         "igq " + shlex.join(["dlq", verb, each.qmgr, *words[1:], "--queue", each.queue, "--msg-id", msg_id])
@@ -93,7 +93,9 @@ def _planned(chosen: Sequence[Chosen], words: Sequence[str], decide: Decide, que
     )
 
 
-def _do(chosen: Sequence[Chosen], words: Sequence[str], decide: Decide, settings: Settings, giver: Giver) -> Outcome:
+def _do(
+    chosen: Sequence[ChosenMessages], words: Sequence[str], decide: Decide, settings: Settings, giver: Giver
+) -> ActionOutcome:
     outcomes: Counter[tuple[str, str, str]] = Counter()
     for each in chosen:
         outcomes += take_off(settings, each, words, decide, giver)
@@ -102,11 +104,11 @@ def _do(chosen: Sequence[Chosen], words: Sequence[str], decide: Decide, settings
     for (outcome, queue, qmgr), count in sorted(outcomes.items()):
         if outcome != DONE:
             lines.append(f"{count}{f' for {queue} at {qmgr}' if queue else ''}: {outcome}")
-    return Outcome(lines, is_done=len(lines) == 1, result=lines[0])
+    return ActionOutcome(lines, is_done=len(lines) == 1, result=lines[0])
 
 
 def take_off(
-    settings: Settings, chosen: Chosen, words: Sequence[str], decide: Decide, giver: Giver
+    settings: Settings, chosen: ChosenMessages, words: Sequence[str], decide: Decide, giver: Giver
 ) -> Counter[tuple[str, str, str]]:
     """Take messages off a queue, as ``igq dlq`` does. Returns how many had which outcome, queue and manager.
 
@@ -153,10 +155,10 @@ def _move(settings: Settings, asked: Asked) -> Plan:
     return _planned(read_chosen(settings, asked), words, lambda _: deed, "")
 
 
-def _move_form(_: Settings, _asked: Asked) -> list[Field]:
+def _move_form(_: Settings, _asked: Asked) -> list[FormField]:
     return [
-        Field("target", "To queue", "As the manager of this queue knows it.", is_required=True),
-        Field("target_qmgr", "At manager", "Empty: as the manager of this queue knows the name."),
+        FormField("target", "To queue", "As the manager of this queue knows it.", is_required=True),
+        FormField("target_qmgr", "At manager", "Empty: as the manager of this queue knows the name."),
     ]
 
 

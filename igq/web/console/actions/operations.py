@@ -8,7 +8,7 @@ from igq.errors import CommandError
 from igq.mqsc.language.writing import command, parameter
 from igq.web.access.gate import Refused
 from igq.web.console.actions import attributes
-from igq.web.console.actions.action import Asked, Field, Plan, by_command, commanded
+from igq.web.console.actions.action import Asked, FormField, Plan, by_command, commanded
 from igq.web.console.actions.places import manager_for, opened, running_managers
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.mqi.constants import MQRC
@@ -73,14 +73,14 @@ def _named(verb: str, kind: str, settings: Settings, asked: Asked) -> Plan:
     return commanded(qmgr, command(verb, kind, asked.text("name")))
 
 
-def _at_manager(settings: Settings, _: Asked) -> list[Field]:
+def _at_manager(settings: Settings, _: Asked) -> list[FormField]:
     with opened(settings) as group:
-        return [Field("qmgr", "At manager", choices=tuple(running_managers(group)))]
+        return [FormField("qmgr", "At manager", choices=tuple(running_managers(group)))]
 
 
-def _define_topic_form(_: Settings, _asked: Asked) -> list[Field]:
+def _define_topic_form(_: Settings, _asked: Asked) -> list[FormField]:
     fields = attributes.attribute_fields(Topic, _TOPIC_FIRST, None)
-    return [Field("name", "Name", "1 to 48 of A-Z a-z 0-9 . / _ %.", is_required=True), *fields]
+    return [FormField("name", "Name", "1 to 48 of A-Z a-z 0-9 . / _ %.", is_required=True), *fields]
 
 
 def _define_topic(settings: Settings, asked: Asked) -> Plan:
@@ -100,7 +100,7 @@ def _topic(settings: Settings, asked: Asked) -> tuple[str, Topic]:
     return qmgr, known
 
 
-def _alter_topic_form(settings: Settings, asked: Asked) -> list[Field]:
+def _alter_topic_form(settings: Settings, asked: Asked) -> list[FormField]:
     return attributes.attribute_fields(Topic, _TOPIC_FIRST, _topic(settings, asked)[1], ("TOPICSTR",))
 
 

@@ -11,7 +11,7 @@ from igq.operations.command_log import CONSOLE, note_command
 from igq.web.access.gate import Refused
 from igq.web.access.users import Role
 from igq.web.console.actions import attributes
-from igq.web.console.actions.action import Action, Asked, Field, Outcome, Plan, by_command, commanded
+from igq.web.console.actions.action import Action, ActionOutcome, Asked, FormField, Plan, by_command, commanded
 from igq.web.console.actions.places import (
     local_queue,
     manager_for,
@@ -38,15 +38,17 @@ _FIXED = ("CFSTRUCT",)
 _YES_NO = ("NO", "YES")
 
 
-def _define_form(settings: Settings, _: Asked) -> list[Field]:
+def _define_form(settings: Settings, _: Asked) -> list[FormField]:
     with opened(settings) as group:
         managers = running_managers(group)
         structures = [each.name for each in Repository(group, None).structures()]
     return [
-        Field("queue", "Name", "1 to 48 of A-Z a-z 0-9 . / _ %.", is_required=True),
-        Field("qmgr", "At manager", "The manager of a private queue; of a shared one any.", choices=tuple(managers)),
-        Field("disposition", "QSGDISP", "Private, shared, or a template of the group.", choices=_DISPOSITIONS),
-        Field("structure", "CFSTRUCT", "The structure of a shared queue.", choices=("", *structures)),
+        FormField("queue", "Name", "1 to 48 of A-Z a-z 0-9 . / _ %.", is_required=True),
+        FormField(
+            "qmgr", "At manager", "The manager of a private queue; of a shared one any.", choices=tuple(managers)
+        ),
+        FormField("disposition", "QSGDISP", "Private, shared, or a template of the group.", choices=_DISPOSITIONS),
+        FormField("structure", "CFSTRUCT", "The structure of a shared queue.", choices=("", *structures)),
         *attributes.attribute_fields(QueueLocal, _FIRST, None, _FIXED),
     ]
 
@@ -64,7 +66,7 @@ def _define(settings: Settings, asked: Asked) -> Plan:
     return commanded(qmgr, command("DEFINE", _KIND, asked.text("queue"), parameters))
 
 
-def _alter_form(settings: Settings, asked: Asked) -> list[Field]:
+def _alter_form(settings: Settings, asked: Asked) -> list[FormField]:
     with opened(settings) as group:
         known = local_queue(group, manager_for(group, asked), asked.text("queue"))
     return attributes.attribute_fields(QueueLocal, _FIRST, known, _FIXED)
@@ -88,8 +90,10 @@ def _delete(settings: Settings, asked: Asked) -> Plan:
     return commanded(qmgr, command("DELETE", _KIND, name, [*own_disposition(known), *purge]))
 
 
-def _delete_form(_: Settings, _asked: Asked) -> list[Field]:
-    return [Field("purge", "PURGE", "Delete its messages too. Without it a queue with messages stays.", "NO", _YES_NO)]
+def _delete_form(_: Settings, _asked: Asked) -> list[FormField]:
+    return [
+        FormField("purge", "PURGE", "Delete its messages too. Without it a queue with messages stays.", "NO", _YES_NO)
+    ]
 
 
 def _clear(settings: Settings, asked: Asked) -> Plan:
@@ -109,18 +113,20 @@ def _move_all(settings: Settings, asked: Asked) -> Plan:
     return commanded(qmgr, command("MOVE", _KIND, name, [*parameters, *private_or_shared(known)]))
 
 
-def _move_all_form(_: Settings, _asked: Asked) -> list[Field]:
+def _move_all_form(_: Settings, _asked: Asked) -> list[FormField]:
     return [
-        Field("target", "To queue", "A local queue of this manager, or a shared one.", is_required=True),
-        Field("add", "Add", "NO: the target must be empty. YES: the messages come after those there.", "NO", _YES_NO),
+        FormField("target", "To queue", "A local queue of this manager, or a shared one.", is_required=True),
+        FormField(
+            "add", "Add", "NO: the target must be empty. YES: the messages come after those there.", "NO", _YES_NO
+        ),
     ]
 
 
-def _put_form(_: Settings, _asked: Asked) -> list[Field]:
+def _put_form(_: Settings, _asked: Asked) -> list[FormField]:
     return [
-        Field("body", "Text", "The data of the message, as MQSTR in UTF-8.", "test", is_text=True),
-        Field("persistent", "Persistent", "Empty: as the queue says.", choices=("", *_YES_NO)),
-        Field("priority", "Priority", "0 to 9. Empty: as the queue says."),
+        FormField("body", "Text", "The data of the message, as MQSTR in UTF-8.", "test", is_text=True),
+        FormField("persistent", "Persistent", "Empty: as the queue says.", choices=("", *_YES_NO)),
+        FormField("priority", "Priority", "0 to 9. Empty: as the queue says."),
     ]
 
 
@@ -143,13 +149,15 @@ def _put(settings: Settings, asked: Asked) -> Plan:
     return Plan(qmgr, f"igq {shown} -- {shlex.quote(body)}", deed=deed, shown=shown)
 
 
-def _do_put(qmgr: str, queue: str, md: MQMD, body: bytes, shown: str, settings: Settings, giver: Giver) -> Outcome:
+def _do_put(
+    qmgr: str, queue: str, md: MQMD, body: bytes, shown: str, settings: Settings, giver: Giver
+) -> ActionOutcome:
     md.user_identifier = giver.user.encode()
     options = int(PutOption.NO_SYNCPOINT | PutOption.FAIL_IF_QUIESCING | PutOption.SET_IDENTITY_CONTEXT)
     with sharedq.connect(qmgr, appl_name=CONSOLE, settings=settings) as connection:
         connection.put1(queue, body, md, options=options)
         note_command(connection.connection.group, qmgr, shown, "done", giver)
-    return Outcome([f"1 message put on {queue}"], is_done=True, result="done")
+    return ActionOutcome([f"1 message put on {queue}"], is_done=True, result="done")
 
 
 ACTIONS = (

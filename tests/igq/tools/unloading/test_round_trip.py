@@ -12,7 +12,7 @@ import pytest
 from igq.errors import CommandError
 from igq.tools.unloading.load import load_file
 from igq.tools.unloading.record_file import Header, RecordWriter, read_header
-from igq.tools.unloading.unload import Chosen, copy_queue, remove_to_file, resume_removal
+from igq.tools.unloading.unload import MessageFilter, copy_queue, remove_to_file, resume_removal
 from sharedq.api import Queue
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, MsgFlag, OpenOption, PutOption, Report
@@ -94,7 +94,7 @@ def _fill(queue: Queue) -> None:
 def test_a_copy_loaded_is_identical(filled: TestGroup, tmp_path: Path) -> None:
     messages = browsed(filled, "FROM")
     before = contents(filled)
-    header = copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", Chosen())
+    header = copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", MessageFilter())
     assert contents(filled) == before
     assert header.count == len(messages) == 11
     loaded = load_file(filled.settings, filled.group, tmp_path / "f", "QM1", "TO")
@@ -114,26 +114,26 @@ def test_a_copy_loaded_is_identical(filled: TestGroup, tmp_path: Path) -> None:
 def test_a_removal_takes_all_and_the_load_brings_it_back(filled: TestGroup, tmp_path: Path) -> None:
     messages = browsed(filled, "FROM")
     told: list[int] = []
-    remove_to_file(filled.settings, filled.group, "QM1", "FROM", tmp_path / "f", Chosen(), told.append)
+    remove_to_file(filled.settings, filled.group, "QM1", "FROM", tmp_path / "f", MessageFilter(), told.append)
     assert (sum(told), browsed(filled, "FROM")) == (11, [])
     load_file(filled.settings, filled.group, tmp_path / "f", "QM1", "FROM")
     assert content(drain(filled.connect(), "FROM")) == messages
 
 
 def test_what_is_chosen_is_removed_and_no_more(filled: TestGroup, tmp_path: Path) -> None:
-    chosen = Chosen(group_id=b"g" * 24)
+    chosen = MessageFilter(group_id=b"g" * 24)
     assert remove_to_file(filled.settings, filled.group, "", "FROM", tmp_path / "g", chosen).count == 6
-    correl = Chosen(correl_id=b"\xff" * 24)
+    correl = MessageFilter(correl_id=b"\xff" * 24)
     assert copy_queue(filled.group, "QM1", "FROM", tmp_path / "c", correl).count == 1
-    old = Chosen(older_s=86_400)
+    old = MessageFilter(older_s=86_400)
     assert copy_queue(filled.group, "QM1", "FROM", tmp_path / "o", old).count == 1
-    young = Chosen(younger_s=86_400)
+    young = MessageFilter(younger_s=86_400)
     assert copy_queue(filled.group, "QM1", "FROM", tmp_path / "y", young).count == 3
     assert len(browsed(filled, "FROM")) == 5
 
 
 def test_a_file_is_loaded_once_unless_asked_again(filled: TestGroup, tmp_path: Path) -> None:
-    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", Chosen())
+    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", MessageFilter())
     for again, put in (("", 11), ("", 0), ("second", 11), ("second", 0)):
         assert load_file(filled.settings, filled.group, tmp_path / "f", "QM1", "TO", again=again).put == put
     assert len(browsed(filled, "TO")) == 22
@@ -152,7 +152,7 @@ def test_a_file_is_loaded_once_unless_asked_again(filled: TestGroup, tmp_path: P
 )
 def test_a_damaged_file_is_refused(filled: TestGroup, tmp_path: Path, damage: object, said: str) -> None:
     path = tmp_path / "f"
-    copy_queue(filled.group, "QM1", "FROM", path, Chosen())
+    copy_queue(filled.group, "QM1", "FROM", path, MessageFilter())
     assert callable(damage)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(CommandError, match=said) as refused:
@@ -167,7 +167,7 @@ def test_a_damaged_file_is_refused(filled: TestGroup, tmp_path: Path, damage: ob
 )
 def test_a_line_that_is_no_message_is_named(filled: TestGroup, tmp_path: Path, change: dict[str, object]) -> None:
     path = tmp_path / "f"
-    copy_queue(filled.group, "QM1", "FROM", path, Chosen())
+    copy_queue(filled.group, "QM1", "FROM", path, MessageFilter())
     header, first, *rest = path.read_bytes().splitlines(keepends=True)
     text = json.loads(first)
     text["md"] |= change
@@ -180,7 +180,7 @@ def test_a_line_that_is_no_message_is_named(filled: TestGroup, tmp_path: Path, c
 @pytest.mark.parametrize("line", [b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b'"\\ud800"', b"1e999", b"{}"])
 def test_a_line_that_is_no_record_is_named(filled: TestGroup, tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "f"
-    copy_queue(filled.group, "QM1", "FROM", path, Chosen())
+    copy_queue(filled.group, "QM1", "FROM", path, MessageFilter())
     header = path.read_bytes().splitlines()[0].replace(b'"count": 11', b'"count": null')
     path.write_bytes(header.rstrip().ljust(511) + b"\n" + line + b"\n")
     with pytest.raises(CommandError, match="line 2: this is no message"):
@@ -188,13 +188,13 @@ def test_a_line_that_is_no_record_is_named(filled: TestGroup, tmp_path: Path, li
 
 
 def test_only_its_owner_can_read_an_unloaded_file(filled: TestGroup, tmp_path: Path) -> None:
-    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", Chosen())
+    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", MessageFilter())
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
 
 
 def test_a_refused_message_tells_where_the_load_goes_on(filled: TestGroup, tmp_path: Path) -> None:
     filled.define_shared("SMALL", max_depth=5)
-    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", Chosen())
+    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", MessageFilter())
     with pytest.raises(MQIError, match=r"2053.*0 messages of the file are on the queue"):
         load_file(filled.settings, filled.group, tmp_path / "f", "QM1", "SMALL")
     assert browsed(filled, "SMALL") == []
@@ -216,7 +216,7 @@ def test_the_commands_unload_and_load(filled: TestGroup, tmp_path: Path) -> None
 
 def test_a_private_queue_is_named_with_its_manager(filled: TestGroup, tmp_path: Path) -> None:
     filled.define_private("QM1", "MINE")
-    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", Chosen())
+    copy_queue(filled.group, "QM1", "FROM", tmp_path / "f", MessageFilter())
     with pytest.raises(CommandError, match="say -m QM1"):
         load_file(filled.settings, filled.group, tmp_path / "f", filled.group.name, "MINE")
     assert load_file(filled.settings, filled.group, tmp_path / "f", "QM1", "MINE").put == 11
@@ -226,13 +226,13 @@ def test_two_commands_do_not_write_one_file(filled: TestGroup, tmp_path: Path) -
     path = tmp_path / "f"
     header = Header.new(filled.group.name, "QM1", "FROM", "", is_removed=True)
     with RecordWriter.create(path, header), pytest.raises(CommandError, match="another command"):
-        resume_removal(filled.settings, filled.group, path, "FROM", Chosen())
-    assert resume_removal(filled.settings, filled.group, path, "FROM", Chosen()).count == 11
+        resume_removal(filled.settings, filled.group, path, "FROM", MessageFilter())
+    assert resume_removal(filled.settings, filled.group, path, "FROM", MessageFilter()).count == 11
 
 
 def test_a_removal_delivers_nothing(filled: TestGroup, tmp_path: Path) -> None:
     filled.define_shared("ANSWERS")
     md = MQMD(report=int(Report.COD), reply_to_q=b"ANSWERS", reply_to_q_mgr=b"QM1", group_id=b"a" * 24, version=2)
     filled.connect().put1("FROM", b"one", md)
-    remove_to_file(filled.settings, filled.group, "QM1", "FROM", tmp_path / "f", Chosen())
+    remove_to_file(filled.settings, filled.group, "QM1", "FROM", tmp_path / "f", MessageFilter())
     assert drain(filled.connect(), "ANSWERS") == []
