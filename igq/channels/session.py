@@ -80,7 +80,7 @@ class Session:
         return self.current != 0
 
     def look_again(self) -> None:
-        """Have a wait see that it is canceled. This may take as long as Redis does."""
+        """Have a wait see that it is canceled. The call may take as long as Redis does."""
         connection = self.connection
         if connection is None or connection.is_ended:
             return

@@ -1,6 +1,6 @@
 """The meaning of an error of Redis for a call, a wait or a read, and how long each waits for a slot that moves.
 
-Both are decided here, and nowhere else.
+Only this module decides the two.
 """
 
 from __future__ import annotations

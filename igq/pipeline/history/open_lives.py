@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from igq.pipeline.history.lives import TRANSMIT_QUEUE
 from igq.pipeline.history.order import in_lanes, late_in_group, late_in_lane
 
-#: Structures are read one after the other. One may have been read so much later than another, in milliseconds.
+#: Structures are read one after the other. A structure may have been read so many milliseconds later than another.
 SKEW_MS = 2_000
 
 _MESSAGE = ["structure", "message_number"]

@@ -1,6 +1,6 @@
 """Distribution lists: MQOPEN, MQPUT and MQCLOSE of several queues as one object. A put is one unit of work.
 
-Queue managers on z/OS have no distribution lists. These are as those of IBM MQ on other platforms.
+Queue managers on z/OS have no distribution lists. Ours are as those of IBM MQ on other platforms.
 
 Source: IBM MQ reference, MQOD, MQOR, MQRR, MQPMO, MQPMR; MQRC_MULTIPLE_REASONS, MQRC_GROUP_ID_ERROR.
 """

@@ -3,7 +3,7 @@ structure/claim_trigger.lua - before a trigger message of TRIGTYPE(FIRST) or (DE
 conditions hold, and note that it is owed, in one moment. DEPTH turns TRIGGER off here, so that a program that sets it again is
 not undone by the message that started it.
 
-That is no new version of the definition, because nothing that a put or a get decides depends on it.
+The definition gets no new version, because nothing that a put or a get decides depends on it.
 
 KEYS
   1  own        hash  registered owners (the fence)

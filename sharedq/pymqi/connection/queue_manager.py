@@ -31,7 +31,7 @@ from sharedq.settings.values import ConfigError
 
 @checked
 class QueueManager:
-    """A connection to a queue manager. One may serve several threads: their calls take turns.
+    """A connection to a queue manager. Several threads may share a connection: their calls take turns.
 
     Args:
         name: of a queue manager, or the group's (or ``*`` and the group's) for any member that runs. None: connect
