@@ -140,7 +140,7 @@ class Connection(EnteredStructures):
 
     @property
     def _facts(self) -> dict[str, Any]:
-        """What the group is told of this connection."""
+        """The values that the group has of this connection."""
         told: dict[str, Any] = {
             "appl": self.appl_name,
             "pid": os.getpid(),
