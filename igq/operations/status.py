@@ -211,8 +211,15 @@ class StatusReader:
         if self._settings.is_embedded and not EmbeddedRedis.has_data(self._settings.data_dir):
             # Do not start a server, or make its directory, only to find nothing.
             return _nothing(self._settings)
+        return self.status_of(self.figures())
+
+    def figures(self) -> GroupFigures:
+        """Read the figures that a status is made of."""
+        return self._reader.read()
+
+    def status_of(self, figures: GroupFigures) -> GroupStatus:
+        """Make the status of figures that were just read."""
         group = self.group
-        figures = self._reader.read()
         return GroupStatus(
             group=group.name,
             redis=self._redis(figures.nodes),

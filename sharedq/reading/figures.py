@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,14 +149,10 @@ class _Kept:
 
 
 class FigureReader:
-    """Reads the figures of one group. One thread uses it at a time.
+    """Reads the figures of one group. One thread uses it at a time."""
 
-    Args:
-        is_wanted: whether the queues of a name are read, too.
-    """
-
-    def __init__(self, group: Group, is_wanted: Callable[[str], bool] = lambda _: True) -> None:
-        self._group, self._is_wanted = group, is_wanted
+    def __init__(self, group: Group) -> None:
+        self._group = group
         self._entries: dict[bytes, tuple[bytes, Entry]] = {}
         self._kept: dict[Place, _Kept] = {}
 
@@ -198,8 +194,7 @@ class FigureReader:
         found.recoveries = [json.loads(text) for text in recoveries]
         found.leases = {token.decode(): int(float(deadline)) for token, deadline in _pairs(leases)}
         found.applications = sorted(name.decode() for name, text in structures if "definition" in json.loads(text))
-        entries = [each for each in self._parse(directory) if self._is_wanted(each.name)]
-        return sorted(name.decode() for name, _ in structures), entries
+        return sorted(name.decode() for name, _ in structures), self._parse(directory)
 
     def _parse(self, directory: Iterable[tuple[bytes, bytes]]) -> list[Entry]:
         """Parse what is new in the directory."""

@@ -113,7 +113,7 @@ class AdminKeys:
     #: Prefix: a manager and one of its listeners are appended, with a blank between.
     served: str
     audit: str
-    #: Prefix: a place of the ring is appended.
+    #: Prefix: a minute of the day is appended.
     history: str
 
     def served_at(self, qmgr: str, listener: str) -> str:
@@ -121,7 +121,7 @@ class AdminKeys:
         return f"{self.served}{qmgr} {listener}"
 
     def history_at(self, place: int) -> str:
-        """Return the key of a place in the ring of the figures of the last hour."""
+        """Return the key of a place in the ring of the figures of the last day."""
         return f"{self.history}{place}"
 
 

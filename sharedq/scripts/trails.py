@@ -1,8 +1,9 @@
-"""The scripts and reads of what people look at later: the audit trail, the figures of the last hour."""
+"""The scripts and reads of what people look at later: the audit trail, the figures of the last day."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from sharedq.redis.keys import AdminKeys
 from sharedq.redis.link import ManyReader, Reader, ScriptCall
@@ -25,11 +26,14 @@ def deeds_before(reader: Reader, keys: AdminKeys, before: str, count: int) -> li
     return found
 
 
-def note_figures_call(keys: AdminKeys, place: int, figures: bytes, kept_s: int) -> ScriptCall:
-    """Note the figures of a minute in one of the places of the hour, for *kept_s* seconds at most."""
-    return "admin/note_figures", (keys.history_at(place),), (figures, kept_s)
+def note_figures_call(keys: AdminKeys, place: int, queues: bytes, group: bytes, kept_s: int) -> ScriptCall:
+    """Note the figures of a minute in one of the places of the day, for *kept_s* seconds."""
+    return "admin/note_figures", (keys.history_at(place),), (queues, group, kept_s)
 
 
-def figures_at(reader: ManyReader, keys: AdminKeys, places: Sequence[int]) -> list[bytes | None]:
-    """Return what is noted in these places of the hour."""
-    return reader.commands(keys.history, [(b"GET", keys.history_at(place).encode()) for place in places])
+def figures_at(
+    reader: ManyReader, keys: AdminKeys, places: Sequence[int], what: Literal["queues", "group"]
+) -> list[bytes | None]:
+    """Return what is noted of the queues, or of the group, in these places of the day."""
+    commands = [(b"HGET", keys.history_at(place).encode(), what.encode()) for place in places]
+    return reader.commands(keys.history, commands)

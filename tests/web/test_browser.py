@@ -13,6 +13,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.cli.conftest import Shell
 from tests.support.console import PASSWORD, Console, add_users
+from tests.web.test_queue_view import LOOKS
+from tests.web.views.conftest import run_program
 
 CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no Chromium here")
@@ -128,6 +130,23 @@ def test_queues_are_filtered_sorted_and_stay_few_rows(page: Page, console: Conso
     rows.first.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="MANY.0007")).to_be_visible()
+
+
+def test_graphs_of_hours_and_the_time_line_are_shown(page: Page, console: Console) -> None:
+    console.shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(GRAPHED)")
+    console.shell.out("put", "QM1", "GRAPHED", "a", "b")
+    run_program(console, LOOKS)
+    sign_in(page, console)
+    page.goto(f"{console.url}/console/#/queue/GRAPHED/QM1")
+    expect(page.get_by_text("Depth, last hour: least 2, most 2, now 2")).to_be_visible()
+    expect(page.get_by_text("Oldest message, last hour")).to_be_visible()
+    page.get_by_label("Graphs of").select_option("last six hours")
+    expect(page.get_by_text("Depth, last six hours").or_(page.get_by_text("Graphs begin when"))).to_be_visible()
+    page.get_by_label("Graphs of").select_option("last hour")
+    page.get_by_role("link", name="Group").click()
+    expect(page.get_by_text("Recoveries, last hour: least 0")).to_be_visible()
+    expect(page.get_by_text("Retries of the agent of QM1, last hour")).to_be_visible()
+    expect(page.get_by_role("heading", name="Time line of a day")).to_be_visible()
 
 
 def test_messages_are_shown_page_by_page_and_none_is_removed(page: Page, console: Console) -> None:

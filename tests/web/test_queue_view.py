@@ -62,13 +62,22 @@ def test_a_place_that_is_none_is_refused(console: Console, parameters: dict[str,
     assert list(answer.json()) == ["error"]
 
 
-def test_the_last_hour_of_a_queue_is_told(console: Console) -> None:
+def test_the_last_hours_of_a_queue_and_of_the_group_are_told(console: Console) -> None:
     console.shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(HOUR)")
     console.shell.out("put", "QM1", "HOUR", "a", "b")
     run_program(console, LOOKS)
     with console.signed_in("vera") as vera:
         looks = vera.get("/console/api/queue/history", params={"queue": "HOUR", "qmgr": "QM1"}).json()["looks"]
         assert vera.get("/console/api/queue/history").status_code == 400
+        of_day = vera.get("/console/api/queue/history", params={"queue": "HOUR", "qmgr": "QM1", "span": "day"}).json()
+        assert {each["at_ms"] // 60_000 % 15 for each in of_day["looks"]} <= {0}
+        for where in ("group", "queue"):
+            refused = vera.get(f"/console/api/{where}/history", params={"queue": "HOUR", "span": "year"})
+            assert (refused.status_code, list(refused.json())) == (400, ["error"])
+        past = vera.get("/console/api/group/history").json()
+        assert past["looks"][-1]["retries"] == {"QM1": 0, "QM2": 0}
+        assert past["looks"][-1]["recoveries"] == 0
+        assert all(isinstance(at_ms, int) and isinstance(text, str) for at_ms, text in past["time_line"])
         other = vera.get(
             "/console/api/queue/history", params={"queue": "SYSTEM.ADMIN.COMMAND.QUEUE", "qmgr": "QM1"}
         ).json()

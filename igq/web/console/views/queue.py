@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 
 from igq.web.access.gate import Identity, Refused
 from igq.web.console.actions.places import opened
-from igq.web.console.views.view import data_route
+from igq.web.console.views.view import data_route, span_of
 from igq.web.decoding import decode, described
 from igq.web.site import Site
 from sharedq.members.group import Group
@@ -61,14 +61,14 @@ async def _message(site: Site, _: Identity, request: Request) -> Any:
 
 
 async def _history(site: Site, _: Identity, request: Request) -> Any:
-    """The figures of the last hour, a minute each: ``{"looks": [...], "is_noted": ...}``."""
-    return await site.work(read_looks, site.settings, *names_of(request))
+    """The figures of the last hour, six hours or day: ``{"looks": [...], "is_noted": ...}``."""
+    return await site.work(read_looks, site.settings, *names_of(request), span_of(request))
 
 
-def read_looks(settings: Settings, queue: str, qmgr: str) -> dict[str, Any]:
-    """Read the looks of the last hour. Raises MQIError: 2009, Redis cannot be reached."""
+def read_looks(settings: Settings, queue: str, qmgr: str, span: str) -> dict[str, Any]:
+    """Read the looks of a span. Raises MQIError: 2009, Redis cannot be reached."""
     with opened(settings) as group:
-        looks = read_history(group, queue, qmgr) if is_noted(queue) else []
+        looks = read_history(group, queue, qmgr, span) if is_noted(queue) else []
     return {"looks": [asdict(each) for each in looks], "is_noted": is_noted(queue)}
 
 

@@ -13,6 +13,7 @@ from igq.web.access.gate import Identity, Refused
 from igq.web.access.users import Role
 from igq.web.http.json_body import read_json
 from igq.web.site import Site, site_of
+from sharedq.reading.history import SPANS
 
 Answer = Callable[[Site, Identity, Request], Awaitable[Any]]
 
@@ -65,3 +66,15 @@ def text_of(told: dict[str, Any], key: str) -> str:
     if not isinstance(value, str):
         raise Refused(400, f"{key} must be a text")
     return value
+
+
+def span_of(request: Request) -> str:
+    """The span of time that a request names, the last hour if it names none.
+
+    Raises:
+        Refused: 400, there is no such span.
+    """
+    span = request.query_params.get("span", "hour")
+    if span not in SPANS:
+        raise Refused(400, f"span is one of {', '.join(SPANS)}")
+    return span

@@ -1,7 +1,8 @@
-// The group: members with their agents, and recoveries.
+// The group: members with their agents, recoveries, and what was before.
 
 import * as actions from "../actions.js";
-import { badge, h, redraw, row, table } from "../dom.js";
+import { append, badge, h, redraw, row, table } from "../dom.js";
+import { graph, spanChoice } from "../graph.js";
 import * as live from "../live.js";
 
 export const title = "Group";
@@ -10,14 +11,29 @@ const MEMBERS = ["Manager", "State", "Host", { text: "Pid", number: true }, { te
   "IGQ agent", { text: "Delivered", number: true }, { text: "Restarts", number: true }];
 
 export function show(element, context) {
+  const now = h("div"), past = h("div");
+  append(element, [now, h("h2", {}, "The time before"), h("div", { class: "bar" }, spanChoice(context, "/group/history", {}, drawPast)), past]);
   let status = null;
   let arrived = 0;
-  const draw = () => { if (status) render(element, context, status, (performance.now() - arrived) / 1000); };
+  const draw = () => { if (status) render(now, context, status, (performance.now() - arrived) / 1000); };
   actions.listen(element, context);
   context.whenLeft(live.on("group", (data) => { status = data; arrived = performance.now(); draw(); }));
   // Clocks count down between two events.
   const timer = setInterval(draw, 1000);
   context.whenLeft(() => clearInterval(timer));
+
+  function drawPast({ looks, time_line: lines }) {
+    const managers = [...new Set(looks.flatMap((each) => Object.keys(each.retries)))];
+    redraw(past,
+      looks.length > 1
+        ? h("div", { class: "graphs" }, graph("Recoveries", looks.map((each) => [each.at_ms, each.recoveries])),
+          managers.map((name) => graph(`Retries of the agent of ${name}`, looks.map((each) => [each.at_ms, each.retries[name] ?? 0]))))
+        : h("p", { class: "muted" }, "Graphs begin when a console of a manager has looked at the group some times, a minute apart."),
+      h("h2", {}, "Time line of a day"),
+      lines.length ? h("ol", { class: "time-line" }, lines.map(([at, text]) => h("li", {},
+        h("time", { datetime: new Date(at).toISOString(), class: "muted" }, `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`), " ", text)))
+        : h("p", { class: "muted" }, "Nothing has happened."));
+  }
 }
 
 function render(element, context, status, passed) {

@@ -1,10 +1,10 @@
-// One queue: a page of messages or what a search finds, one message with its descriptor, headers and body, and what an
+// One queue: its last hours, a page of messages or what a search finds, one message with its descriptor, headers and body, and what an
 // operator does with the queue and with chosen messages.
 
 import * as actions from "../actions.js";
 import { get } from "../api.js";
 import { append, h, redraw, replace, row, table } from "../dom.js";
-import { graph } from "../graph.js";
+import { graph, spanChoice } from "../graph.js";
 import * as live from "../live.js";
 import { age, bar, part } from "./queues.js";
 
@@ -25,10 +25,11 @@ export function show(element, context) {
   // Cursor -> the message of a line that is chosen.
   const chosen = new Map();
   const starts = [""];
-  const history = h("div", { class: "graphs" });
+  const history = h("div", { class: "graphs" }), spans = h("div", { class: "bar", hidden: true });
   let page = 0, search = null;
-  replace(element, h("h2", { class: "queue-name" }, queue, " ", h("small", { class: "muted" }, qmgr ? `at ${qmgr}` : "shared")), facts, history,
+  replace(element, h("h2", { class: "queue-name" }, queue, " ", h("small", { class: "muted" }, qmgr ? `at ${qmgr}` : "shared")), facts, spans, history,
     h("div", { class: "bar" }, actions.buttons(context, "queue", { queue, qmgr }, queue)), searchForm(), forChosen, list, details);
+  append(spans, [spanChoice(context, "/queue/history", { queue, qmgr }, drawHistory)]);
   actions.listen(element, context, (name, isDone) => {
     if (name !== "delete") return turn(0);
     return isDone && replace(list);
@@ -42,19 +43,15 @@ export function show(element, context) {
       bar(part(found)), part(found) === null ? "" : ` of MAXDEPTH(${found.max_depth})`);
   }));
 
-  // Draws the last hour, which grows by the minute.
-  async function drawHistory() {
-    const { looks, is_noted: isNoted } = await get("/queue/history", { queue, qmgr });
+  function drawHistory({ looks, is_noted: isNoted }) {
     const isCounted = looks.some((each) => each.puts !== null);
+    spans.hidden = !isNoted;
     redraw(history, looks.length > 1
       ? [graph("Depth", looks.map((each) => [each.at_ms, each.depth])),
+        graph("Oldest message", looks.map((each) => [each.at_ms, each.oldest_s ?? 0]), age),
         isCounted && graph("Puts a minute", rates(looks, "puts")), isCounted && graph("Gets a minute", rates(looks, "gets"))]
-      : isNoted && h("p", { class: "muted" }, "The graph of the last hour begins when a console of a manager has looked twice, a minute apart."));
+      : isNoted && h("p", { class: "muted" }, "Graphs begin when a console of a manager has looked twice: each minute for the last hour, each five for six, each fifteen for a day."));
   }
-
-  const timer = setInterval(() => { drawHistory().catch(() => {}); }, 60000);
-  context.whenLeft(() => clearInterval(timer));
-  drawHistory().catch((error) => context.tell(error.message, true));
 
   async function load() {
     const found = await get("/queue/messages", { queue, qmgr, from: starts[page] });
