@@ -6,7 +6,7 @@ Afterwards the program ends in good order where it still can, what it left is re
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -245,13 +245,22 @@ PAIRS = {
     ),
     "connect and leave": Pair(leave, ("admin/connect", *LEAVING)),
 }
-#: Of the faults that a program survives, each run has the lost reply: the other outcomes are easier.
-LIVING = [
-    pytest.param(fault, marks=[] if fault == "reply lost" else pytest.mark.slow)
-    for fault in FAULTS
-    if not fault.startswith("killed")
-]
-CASES = one_of(7, ((name, script) for name, pair in PAIRS.items() for script in pair.scripts), pytest.mark.share)
+SCRIPTS = tuple((name, script) for name, pair in PAIRS.items() for script in pair.scripts)
+#: Faults that a program survives, without the refusals of Redis.
+SURVIVED = tuple(fault for fault in FAULTS if not fault.startswith("killed") and not fault.isdigit())
+
+
+def living() -> Iterator[Any]:
+    """Each script with each fault that a program survives. Of the refusals each script meets one, in turn.
+
+    All refusals leave a script undone. Of the other faults each run has the lost reply: the others are easier.
+    """
+    for at, (name, script) in enumerate(SCRIPTS):
+        refusal = str(tuple(REFUSALS)[at % len(REFUSALS)])
+        for fault in (refusal, *SURVIVED):
+            in_share = () if at % 7 else (pytest.mark.share,)
+            marks = (*in_share, *(() if fault == "reply lost" else (pytest.mark.slow,)))
+            yield pytest.param(name, script, fault, marks=marks)
 
 
 @pytest.fixture
@@ -273,8 +282,7 @@ def ready(group: TestGroup) -> TestGroup:
     "mqi/reasons",
     "A call that registers something and then fails leaves nothing, after its connection ends or is recovered.",
 )
-@pytest.mark.parametrize("fault", LIVING)
-@pytest.mark.parametrize(("name", "script"), CASES)
+@pytest.mark.parametrize(("name", "script", "fault"), living())
 def test_nothing_is_left_of_a_program_that_lives(
     ready: TestGroup, monkeypatch: pytest.MonkeyPatch, name: str, script: str, fault: str
 ) -> None:
@@ -300,7 +308,7 @@ def test_nothing_is_left_of_a_program_that_lives(
     "fault",
     [pytest.param("killed before", marks=pytest.mark.slow), "killed after"],
 )
-@pytest.mark.parametrize(("name", "script"), CASES)
+@pytest.mark.parametrize(("name", "script"), one_of(7, SCRIPTS, pytest.mark.share))
 def test_nothing_is_left_of_a_program_that_is_killed(
     ready: TestGroup, monkeypatch: pytest.MonkeyPatch, name: str, script: str, fault: str
 ) -> None:
