@@ -129,10 +129,15 @@ class StructureLayout(Generic[T]):
     def check_all(self, values: Sequence[T], verb: str = "", name: str = "") -> None:
         """As ``check`` for each value. Calling ``check`` for each message takes a fortieth of a batch."""
         are_right, kind, versions = self._known.are_right, self.structure, self._forms
+        right: T | None = None
         try:
             for value in values:
+                # Many messages may share one.
+                if value is right:
+                    continue
                 if type(value) is not kind or not are_right(value) or value.version not in versions:  # type: ignore[attr-defined] # as there
                     break
+                right = value
             else:
                 if not self._known.has_texts:
                     return

@@ -111,6 +111,7 @@ class LastPut:
         completed: the values of the fields that were completed.
         base: the place among the priorities.
         put_time_ms: in ``head``, which is the record up to the data.
+        detail: what the journal says of it, before and after its length.
     """
 
     definition: Definition
@@ -120,6 +121,7 @@ class LastPut:
     base: str
     put_time_ms: int
     head: bytes
+    detail: tuple[str, str]
 
 
 @dataclass(slots=True)

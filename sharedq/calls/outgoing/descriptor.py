@@ -100,51 +100,80 @@ def prepare(
     last = handle.puts.last
     if last is not None and (last.definition is not handle.definition or last.options != options):
         last = None
+    asked: tuple[Any, ...] = ()
+    #: The descriptor of the message before, which is completed like that of `last`. Many messages may share it.
+    alike: MQMD | None = None
+    #: Descriptors that were given a MsgId. Another message that shares one gets a MsgId of its own.
+    given: set[int] = set()
     for md, body in messages:
         if len(body) > length_max or (has_limit and md.format == _RF_HEADER_2):
             _check_lengths(connection, handle, md, body)
-        asked = _asked_by(md)
+        if md is not alike:
+            asked = _asked_by(md)
         before.append(asked)
-        if md.reply_to_q:
+        if md.reply_to_q and md is not alike:
             resolve_reply_to(connection, md)
             asked = _asked_by(md)
-        if last is not None and last.asked == asked[:-2]:
-            if last.put_time_ms != put_time_ms:
-                last.head, last.put_time_ms = with_put_time(last.head, put_time_ms), put_time_ms
-            (
-                md.persistence,
-                md.priority,
-                md.user_identifier,
-                md.put_appl_type,
-                md.put_appl_name,
-            ) = last.completed
-            md.put_date, md.put_time = now
+        if last is not None and (md is alike or last.asked == asked[:-2]):
+            if md is not alike:
+                if last.put_time_ms != put_time_ms:
+                    last.head, last.put_time_ms = with_put_time(last.head, put_time_ms), put_time_ms
+                (
+                    md.persistence,
+                    md.priority,
+                    md.user_identifier,
+                    md.put_appl_type,
+                    md.put_appl_name,
+                ) = last.completed
+                md.put_date, md.put_time = now
+                alike = md
             arguments.append((last.base, "", last.head + body))
             if is_journaled:
-                details.append(journal_detail(md, len(body)))
+                details.append(str(len(body)).join(last.detail))
             continue
-        is_marked = bool(md.appl_identity_data or md.appl_origin_data or md.accounting_token != NULL_ACCOUNTING_TOKEN)
-        its_warning = complete_descriptor(connection, handle, md, options)
+        alike = None
+        its_warning, argument, detail, like = _prepare_one(connection, handle, md, body, options, put_time_ms, given)
         warning = its_warning or warning
-        is_conventional = bool(handle.destination) and not handle.is_intra_group
-        record = _record(connection, handle, md, body, put_time_ms, is_conventional=is_conventional)
         if not options & _SET_ALL:
             # Set the time after encoding. The encoder takes an earlier one for the program's own.
             md.put_date, md.put_time = now
-        # A get looks whether it returns the properties in such a header.
-        has_header = md.format == _RF_HEADER_2
-        look = "x" if has_header or record_flags(record) & RECORD_NEEDS_LOOK else ""
-        base = score_base(place_of(facts, md))
-        arguments.append((base, look, record))
-        # Not where a field is new at each put, is the program's own put time, or makes a warning.
-        is_like = not (its_warning or is_conventional or is_marked or has_header or options & _UNLIKE)
-        head = plain_head(record, body) if is_like else None
-        if head is not None:
-            last = LastPut(handle.definition, options, asked[:-2], _completed_of(md), base, put_time_ms, head)
-            handle.puts.last = last
+        arguments.append(argument)
         if is_journaled:
-            details.append(journal_detail(md, len(body)))
+            details.append(str(len(body)).join(detail))
+        if like is not None:
+            last = LastPut(
+                handle.definition, options, asked[:-2], _completed_of(md), argument[0], put_time_ms, like, detail
+            )
+            handle.puts.last = last
     return warning, arguments, details
+
+
+def _prepare_one(
+    connection: Connection, handle: Handle, md: MQMD, body: bytes, options: int, put_time_ms: int, given: set[int]
+) -> tuple[MQRC, PutArguments, tuple[str, str], bytes | None]:
+    """Prepare a message that is not like the one before it.
+
+    Returns:
+        A warning, the arguments, what the journal says of it before and after its length, and the head of its record,
+        if a message of the same descriptor may be like it.
+    """
+    is_marked = bool(md.appl_identity_data or md.appl_origin_data or md.accounting_token != NULL_ACCOUNTING_TOKEN)
+    is_conventional = bool(handle.destination) and not handle.is_intra_group
+    if is_conventional and id(md) in given:
+        # An earlier message that shares the descriptor was given this MsgId.
+        md.msg_id = NULL_ID
+    elif is_conventional and md.msg_id == NULL_ID:
+        given.add(id(md))
+    warning = complete_descriptor(connection, handle, md, options)
+    record = _record(connection, handle, md, body, put_time_ms, is_conventional=is_conventional)
+    # A get looks whether it returns the properties in such a header.
+    has_header = md.format == _RF_HEADER_2
+    look = "x" if has_header or record_flags(record) & RECORD_NEEDS_LOOK else ""
+    # Not where a field is new at each put, is the program's own put time, or makes a warning.
+    is_like = not (warning or is_conventional or is_marked or has_header or options & _UNLIKE)
+    head = plain_head(record, body) if is_like else None
+    detail = _detail_around(md) if connection.journal_max != "0" else ("", "")
+    return warning, (score_base(place_of(handle.definition.facts, md)), look, record), detail, head
 
 
 def prepare_in_force(
@@ -328,8 +357,13 @@ def _digits(identifier: bytes) -> str:
 
 def journal_detail(md: MQMD, length: int) -> str:
     """One line of the journal about a message put: the fields of ``docs/reference/key-space.md``, "The journal"."""
+    return str(length).join(_detail_around(md))
+
+
+def _detail_around(md: MQMD) -> tuple[str, str]:
+    """The line of the journal before and after the length of the message."""
     msg_id = "" if md.msg_id == NULL_ID else _digits(md.msg_id)
     correl_id = "" if md.correl_id == NULL_ID else _digits(md.correl_id)
     group_id = "" if md.group_id == NULL_ID else _digits(md.group_id)
     marks = int(md.persistence) | (DEAD_LETTER if md.format == Format.DEAD_LETTER_HEADER else 0)
-    return f"{msg_id},{correl_id},{group_id},{md.msg_seq_number},{length},{marks},{md.priority}"
+    return f"{msg_id},{correl_id},{group_id},{md.msg_seq_number},", f",{marks},{md.priority}"

@@ -62,6 +62,19 @@ def test_a_message_too_long_for_the_transmit_queue_goes_conventionally(narrow: T
     assert narrow.repository("QM1").queue_status("QM2").open_output == 0
 
 
+@pytest.mark.parametrize("options", [0, LATER])
+def test_messages_that_share_a_descriptor_have_their_own_msg_ids(pair: TestGroup, options: int) -> None:
+    pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+    pair.define_private("QM1", "QM2", usage="XMITQ")
+    connection, md, other = pair.connect("QM1"), MQMD(), MQMD(msg_id=b"M".ljust(24, b"\0"))
+    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    queue.put_many([(md, b"1"), (md, b"2"), (other, b"3"), (md, b"4"), (other, b"5")], options=options)
+    connection.commit()
+    found = [message.md.msg_id for message in connection.open("QM2", BOTH).get_many(10)]
+    assert found[2] == found[4] == other.msg_id
+    assert len({*found}) == 4
+
+
 @pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT])
 @pytest.mark.parametrize("kind", ["publication", "distribution list", "reports"])
 def test_a_way_that_no_handle_of_the_program_has_is_not_registered(narrow: TestGroup, kind: str, options: int) -> None:

@@ -176,3 +176,15 @@ def test_a_table_is_distributed_through_spark(spark: SparkSession, group: TestGr
     assert {name: sorted(map(int, bodies)) for name, bodies in found.items()} == {
         name: list(range(first, 90, 3)) for first, name in enumerate(NAMES)
     }
+
+
+def test_rows_of_several_queues_have_the_defaults_of_their_own(group: TestGroup) -> None:
+    """Rows that share a descriptor: what one queue fills in there is not meant for the other."""
+    for name, priority in (("ORDERS", 3), ("COPY", 7)):
+        group.repository("QM1").alter("QLOCAL", name, {"def_priority": priority})
+    job = writer(group)
+    job.commit([prepared(job, batch(data=[b"1", b"2", b"3", b"4"], queue=["ORDERS", "COPY"] * 2))])
+    for name, priority in (("ORDERS", 3), ("COPY", 7)):
+        found = group.connect().open(name, BOTH).get_many(10)
+        assert [message.md.priority for message in found] == [priority] * 2
+        assert len({message.md.msg_id for message in found}) == 2

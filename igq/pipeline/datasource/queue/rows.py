@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import astuple
+from dataclasses import fields
 from itertools import repeat
 from typing import Any
 
@@ -45,6 +45,7 @@ CONTEXT = (
     *("user_identifier", "accounting_token", "appl_identity_data", "appl_origin_data"),
     *("put_appl_type", "put_appl_name", "put_date", "put_time"),
 )
+_FIELDS = tuple(field.name for field in fields(MQMD))
 _IDENTIFIERS = ("msg_id", "correl_id", "group_id")
 _WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
 _TEXT_OR_BYTES = (StringType, BinaryType)
@@ -81,8 +82,8 @@ def names_queues(columns: Collection[str], queue: str) -> bool:
     return "queue" in columns and not (queue and "message_id" in columns)
 
 
-def targets(batch: pa.RecordBatch, queue: str) -> Iterable[Target]:
-    """The queue of each row of an Arrow batch. A null means *queue*, or the manager that is connected to.
+def by_target(batch: pa.RecordBatch, queue: str) -> Iterator[tuple[Target, pa.RecordBatch]]:
+    """The rows of each queue, in their order. A null means *queue*, or the manager that is connected to.
 
     Raises:
         PipelineError: a row names no queue, and *queue* is empty.
@@ -90,17 +91,24 @@ def targets(batch: pa.RecordBatch, queue: str) -> Iterable[Target]:
     names = batch.schema.names
     has_queues = names_queues(names, queue)
     if not (has_queues or "qmgr" in names):
-        return repeat((queue, ""))
+        yield (queue, ""), batch
+        return
     none = [None] * batch.num_rows
     queues = batch.column("queue").to_pylist() if has_queues else none
     managers = batch.column("qmgr").to_pylist() if "qmgr" in names else none
     if not queue and None in queues:
         raise PipelineError("queue is null in a row, and the option queue is missing")
-    return [(name or queue, manager or "") for name, manager in zip(queues, managers, strict=True)]
+    found: dict[Target, list[int]] = {}
+    for row, (name, manager) in enumerate(zip(queues, managers, strict=True)):
+        found.setdefault((name or queue, manager or ""), []).append(row)
+    for target, rows in found.items():
+        yield target, batch if len(found) == 1 else batch.take(pa.array(rows))
 
 
 def messages(batch: pa.RecordBatch) -> Iterator[Message]:
-    """The messages of an Arrow batch. A null leaves MQPUT's default in its field.
+    """The messages of an Arrow batch for one queue. A null leaves MQPUT's default in its field.
+
+    Messages without properties share a descriptor if no field of theirs differs.
 
     Raises:
         PipelineError: a value does not fit its field.
@@ -110,31 +118,35 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
         return
     names = [name for name in batch.schema.names if name not in NOT_PUT]
     columns = {name: _converted(name, _narrowed(name, batch.column(name)).to_pylist()) for name in names}
-    common, differing = MQMD(version=2), []
+    common = MQMD(version=2)
     if any(name in CONTEXT for name in names):
         # A field without a column has the value that it would have without SET_ALL_CONTEXT.
         fill_in_context(common, 0, default_appl_name())
         common.put_date, common.put_time = put_date_and_time(int(time.time() * 1000))
-    for name, column in columns.items():
+    values: dict[str, Iterable[Any]] = {name: repeat(getattr(common, name)) for name in _FIELDS}
+    has_properties = TEXTS in batch.schema.names or TYPED in batch.schema.names
+    is_shared = not has_properties
+    for name, given in columns.items():
+        default = getattr(common, name)
+        column = [default if value is None else value for value in given] if None in given else given
         # Rows usually differ in few fields.
         if column.count(column[0]) < len(column):
-            differing.append((name, column))
-        elif column[0] is not None:
-            setattr(common, name, column[0])
-    values = astuple(common)
-    texts, typed = (batch.column(name).to_pylist() if name in batch.schema.names else None for name in (TEXTS, TYPED))
-    for row, body in enumerate(batch.column("data").to_pylist()):
-        md = MQMD(*values)
-        for name, column in differing:
-            if column[row] is not None:
-                setattr(md, name, column[row])
-        if body is None:
-            raise PipelineError("data is null in a row; give an empty string for an empty body")
-        data = body.encode() if isinstance(body, str) else body
-        if texts is None and typed is None:
-            yield md, data
+            values[name], is_shared = column, False
         else:
-            yield with_properties(md, data, texts and texts[row], typed and typed[row])
+            values[name] = repeat(column[0])
+    data = batch.column("data")
+    if data.null_count:
+        raise PipelineError("data is null in a row; give an empty string for an empty body")
+    bodies = (data.cast(pa.binary()) if pa.types.is_string(data.type) else data).to_pylist()
+    mds = map(MQMD, *values.values())
+    found = zip(repeat(next(mds)) if is_shared else mds, bodies, strict=False)
+    if not has_properties:
+        yield from found
+        return
+    none = [None] * batch.num_rows
+    texts, typed = (batch.column(name).to_pylist() if name in batch.schema.names else none for name in (TEXTS, TYPED))
+    for (md, body), its_texts, its_typed in zip(found, texts, typed, strict=True):
+        yield with_properties(md, body, its_texts, its_typed)
 
 
 def _fits(given: DataType, wanted: DataType) -> bool:

@@ -16,7 +16,6 @@ import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from types import TracebackType
 from typing import TypeVar
 
@@ -30,13 +29,12 @@ from igq.pipeline.claims.release import end_everywhere
 from igq.pipeline.claims.write_jobs import SINK_PREFIX, next_run, run_batch, runs_of
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue.rows import (
-    Message,
     Target,
+    by_target,
     check_columns,
     has_context,
     messages,
     names_queues,
-    targets,
 )
 from igq.pipeline.datasource.worker import settle
 from igq.pipeline.errors import PipelineError
@@ -127,12 +125,7 @@ class Sink:
         settle()
         with _Puts(self, batch, name) as puts:
             per_unit = self.ride_out(puts.unit_size)
-            rows = chain.from_iterable(
-                # Without a column of queues there is no end to the targets.
-                zip(targets(each, self.queue), messages(each), strict=False)
-                for each in batches
-            )
-            for unit in _parts(rows, per_unit):
+            for unit in _units(batches, per_unit):
                 # Check it now, before all messages are put.
                 self.check_number(len(puts.xids) + 1)
                 puts.put(unit)
@@ -211,15 +204,15 @@ class _Puts:
         """The messages of a unit of work, at most. Raises MQIError: 2059 no manager is running, ..."""
         return min(UNIT_MESSAGES, self._open().connection.max_uncommitted)
 
-    def put(self, unit: Sequence[tuple[Target, Message]]) -> None:
+    def put(self, unit: Sequence[pa.RecordBatch]) -> None:
         """Put and prepare one unit of work."""
         ride_out(self._sink.outage_s, lambda: self._put(unit), self._break_off, what=f"sink {self._sink.told}")
 
-    def _put(self, unit: Sequence[tuple[Target, Message]]) -> None:
+    def _put(self, unit: Sequence[pa.RecordBatch]) -> None:
         connection = self._open()
-        for some in _parts(unit, _PUT_MESSAGES):
-            for target, found in _by_target(some).items():
-                self._queue(connection, target).put_many(found, options=self._options)
+        for batch in unit:
+            for target, rows in by_target(batch, self._sink.queue):
+                self._queue(connection, target).put_many(messages(rows), options=self._options)
         # An earlier attempt may have prepared the unit of work without an answer, so this one has another id.
         xid = f"{self._name}/{len(self.xids)}.{self._tries}".encode()
         self._tries += 1
@@ -419,16 +412,17 @@ def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[Un
     return {each.batch for each in found if isinstance(each, Prepared) and each.batch.number == number}
 
 
-def _by_target(rows: Iterable[tuple[Target, Message]]) -> dict[Target, list[Message]]:
-    """The messages of each queue, in their order."""
-    found: dict[Target, list[Message]] = {}
-    for target, message in rows:
-        found.setdefault(target, []).append(message)
-    return found
-
-
-def _parts(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """The values in chunks."""
-    iterator = iter(values)
-    while part := list(islice(iterator, size)):
-        yield part
+def _units(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[list[pa.RecordBatch]]:
+    """The rows in units of work of *size* messages, each in slices that are encoded at a time."""
+    unit, room = list[pa.RecordBatch](), size
+    for batch in batches:
+        first = 0
+        while first < batch.num_rows:
+            part = batch.slice(first, min(_PUT_MESSAGES, room))
+            unit.append(part)
+            first, room = first + part.num_rows, room - part.num_rows
+            if not room:
+                yield unit
+                unit, room = [], size
+    if unit:
+        yield unit
