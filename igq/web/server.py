@@ -42,19 +42,21 @@ def serve(settings: Settings, host: str, port: int, *, is_child: bool) -> None:
     context = _tls(settings)
     listening = _listen(host, port)
     port = listening.getsockname()[1]
-    site = Site(settings, say, port, is_tls=context is not None)
+    site = Site(settings, say, port)
+    proxies = settings.console_trusted_proxies.split()
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         create_app(site),
         # Any callable that makes a protocol will do.
-        http=HttpConnections(context).protocol,  # type: ignore[arg-type]
+        http=HttpConnections(context, proxies).protocol,  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        # The host in the log is the one that is connected. Anybody can write X-Forwarded-For.
-        proxy_headers=False,
+        # Anybody can write X-Forwarded-For: only that of these proxies says where a client is.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
         backlog=_BACKLOG,
         timeout_keep_alive=int(IDLE_S),
         timeout_graceful_shutdown=_STOPPING_S,

@@ -11,13 +11,18 @@ from igq.web.access.users import User
 from igq.web.site import Site
 
 
+def _is_by_tls(request: Request) -> bool:
+    """Whether the browser came by TLS, to the console or to a proxy that it trusts."""
+    return request.url.scheme == "https"
+
+
 def give_session(site: Site, request: Request, response: Response, name: str, user: User) -> Identity:
     """Begin a session for a user whose password was right, in place of the one that the browser has."""
     gate = site.gate
     gate.sessions.end(request.cookies.get(gate.cookie, ""))
     cookie, session = gate.sessions.begin(name, user.password)
     response.set_cookie(
-        gate.cookie, cookie, max_age=int(LONGEST_S), secure=site.is_tls, httponly=True, samesite="strict"
+        gate.cookie, cookie, max_age=int(LONGEST_S), secure=_is_by_tls(request), httponly=True, samesite="strict"
     )
     return Identity(name, user.rank, host_of(request), session)
 
@@ -26,4 +31,4 @@ def end_session(site: Site, request: Request, response: Response) -> None:
     """End the session of a request, and make the browser forget its cookie."""
     gate = site.gate
     gate.sessions.end(request.cookies.get(gate.cookie, ""))
-    response.delete_cookie(gate.cookie, secure=site.is_tls, httponly=True, samesite="strict")
+    response.delete_cookie(gate.cookie, secure=_is_by_tls(request), httponly=True, samesite="strict")

@@ -38,11 +38,10 @@ class Site:
     Args:
         say: called with a message id of `igq.output.messages` and its fields.
         port: names the cookie of a session.
-        is_tls: whether browsers come by TLS.
     """
 
-    def __init__(self, settings: Settings, say: Callable[..., None], port: int, *, is_tls: bool) -> None:
-        self.settings, self.say, self.is_tls = settings, say, is_tls
+    def __init__(self, settings: Settings, say: Callable[..., None], port: int) -> None:
+        self.settings, self.say = settings, say
         # Programs written for IBM's REST interface look for a cookie with this beginning.
         self.gate = Gate(Users(settings.users_file), f"LtpaToken2_{port}")
         self._refusals = Failures(per_host=_LOGGED_OF_HOST, per_user=_LOGGED)

@@ -5,6 +5,7 @@ The waits of an IGQ agent in retry are not among them: IBM fixes those, and so d
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +29,12 @@ def _is_url(url: str) -> str:
 def _has_a_name(path: Path) -> Path:
     check_name(path)
     return path
+
+
+def _are_networks(text: str) -> str:
+    for each in text.split():
+        ip_network(each)
+    return text
 
 
 NamedPath = Annotated[Path, AfterValidator(_has_a_name)]
@@ -120,6 +127,10 @@ class Settings(BaseModel):
     console_certificate: Annotated[NamedPath | None, Field(description="a path")] = None
     #: Private key of that certificate, a PEM file.
     console_key: Annotated[NamedPath | None, Field(description="a path")] = None
+    #: Proxies in front of the console: it believes their X-Forwarded-For and X-Forwarded-Proto, and nobody else's.
+    console_trusted_proxies: Annotated[
+        str, AfterValidator(_are_networks), Field(description="IP addresses or networks, with blanks between")
+    ] = ""
     #: Users of the console; if unset, `console-users.json` in `data_dir`.
     console_users: Annotated[NamedPath | None, Field(description="a path")] = None
 

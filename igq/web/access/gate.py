@@ -26,6 +26,7 @@ from igq.web.http.limits import widen_limits
 CSRF_HEADER = "ibm-mq-rest-csrf-token"
 #: Methods that change nothing.
 SAFE = ("GET", "HEAD", "OPTIONS")
+_LONGEST_HOST = 64
 #: Hashes that are computed at one time: each needs 32 MiB.
 _HASHES = 2
 #: Credentials that were found right, for so many seconds: a program sends its password with every request.
@@ -201,8 +202,8 @@ def check_origin(request: Request) -> None:
 
 
 def host_of(request: Request) -> str:
-    """The address of the client."""
-    return request.client.host if request.client else ""
+    """The address of the client. A proxy may pass on any words for it, so only their beginning counts."""
+    return request.client.host[:_LONGEST_HOST] if request.client else ""
 
 
 def _decoded(told: str) -> tuple[str, str]:

@@ -13,7 +13,9 @@ import struct
 import termios
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import h11
@@ -43,10 +45,12 @@ class HttpConnections:
 
     Args:
         tls: if browsers come by TLS.
+        proxies: addresses and networks of proxies. All clients of a proxy come from its address, so the limit of one
+            address is not for it.
     """
 
-    def __init__(self, tls: ssl.SSLContext | None) -> None:
-        self.tls = tls
+    def __init__(self, tls: ssl.SSLContext | None, proxies: Sequence[str] = ()) -> None:
+        self.tls, self._proxies = tls, [ip_network(each) for each in proxies]
         self._open: dict[HttpConnection, None] = {}
         self._look: asyncio.TimerHandle | None = None
 
@@ -80,9 +84,13 @@ class HttpConnections:
         """Whether one more connection can be kept as one that has signed in."""
         return sum(each.is_signed_in for each in self._open) < SIGNED_IN
 
+    def is_proxy(self, host: str) -> bool:
+        """Whether a proxy has this address."""
+        return any(ip_address(host) in each for each in self._proxies)
+
     def _make_room(self, newest: HttpConnection) -> None:
         counts = Counter(each.address for each in self._open if not each.is_signed_in)
-        if counts[newest.address] > PER_ADDRESS:
+        if counts[newest.address] > PER_ADDRESS and not newest.is_of_proxy:
             address = newest.address
         elif counts.total() > NOT_SIGNED_IN:
             address = counts.most_common(1)[0][0]
@@ -110,6 +118,7 @@ class HttpConnection(asyncio.Protocol):
 
     Attributes:
         address: of the client; of IPv6, its network.
+        is_of_proxy: whether the client is a proxy that is trusted.
         is_signed_in: whether a request of it came from a user.
         waits_since_s: since when it keeps the console waiting; None if it does not.
     """
@@ -118,7 +127,7 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(self, connections: HttpConnections) -> None:
         self._connections = connections
-        self.address, self.is_signed_in = "", False
+        self.address, self.is_of_proxy, self.is_signed_in = "", False, False
         self.waits_since_s: float | None = time.monotonic()
         self._until_s, self._is_idle = time.monotonic() + HEADERS_S, False
         self._transport: asyncio.Transport | None = None
@@ -133,7 +142,8 @@ class HttpConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         peer = transport.get_extra_info("peername")
-        self.address = network_of(str(peer[0])) if peer else ""
+        if peer:
+            self.address, self.is_of_proxy = network_of(str(peer[0])), self._connections.is_proxy(str(peer[0]))
         self._connections.add(self)
         if self._connections.tls is None:
             self._begin_http(transport)

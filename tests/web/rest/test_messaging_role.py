@@ -40,7 +40,7 @@ _NUMBERS = count(1)
 
 def every_route() -> list[tuple[str, str]]:
     """Method and path of every route of the console and of the REST interface, from the program itself."""
-    site = Site(load_settings({}), lambda *_, **__: None, 1, is_tls=False)
+    site = Site(load_settings({}), lambda *_, **__: None, 1)
     found = [*_of(console_routes(), "/console"), *_of(rest_routes(site), REST)]
     return [(method, where.replace("{qmgr}", "QM1").replace("{queue:path}", "{queue}")) for method, where in found]
 

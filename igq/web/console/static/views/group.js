@@ -12,7 +12,7 @@ const MEMBERS = ["Manager", "State", "Host", { text: "Pid", number: true }, { te
 
 export function show(element, context) {
   const now = h("div"), past = h("div");
-  append(element, [now, h("h2", {}, "The time before"), h("div", { class: "bar" }, spanChoice(context, "/group/history", {}, drawPast)), past]);
+  append(element, [now, h("h2", {}, "Graphs"), h("div", { class: "bar" }, spanChoice(context, "/group/history", {}, drawPast)), past]);
   let status = null;
   let arrived = 0;
   const draw = () => { if (status) render(now, context, status, (performance.now() - arrived) / 1000); };
