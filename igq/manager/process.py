@@ -23,10 +23,9 @@ from igq.events.writer import LOOK_S as EVENTS_LOOK_S
 from igq.events.writer import EventWriter, is_told_of
 from igq.manager.agent_child import AgentChild
 from igq.manager.channel_child import Channels, start_channels
-from igq.manager.console_child import start_console
+from igq.manager.http_children import start_console, start_metrics
 from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
 from igq.manager.membership import Membership, host_name
-from igq.manager.metrics_child import start_metrics
 from igq.manager.recovery_logs import LOOK_S, RecoveryLogs
 from igq.manager.scheduled_backups import ScheduledBackups
 from igq.operations.health import HealthFile

@@ -1,4 +1,4 @@
-"""The metrics of a manager, in a child process: whatever is asked of it, the manager renews its lease."""
+"""The HTTP servers of a manager, child processes: whatever is asked of them, the manager renews its lease."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from sharedq.settings.values import Settings
 #: Seconds until the next start of a child that has ended: the first, and the most. Of the managers of a machine one has
 #: the port, until it ends.
 _DELAYS_S: Final = (5.0, 60.0)
+
+
+def start_console(settings: Settings, say: Callable[..., None]) -> KeptChild | None:
+    """Start the console of a manager, if the settings ask for one."""
+    if not settings.console_port:
+        return None
+    words = python_command("igq", "console", "--parent", str(os.getpid()))
+    return KeptChild("console", words, say, "IGQ0102E", _DELAYS_S)
 
 
 def start_metrics(settings: Settings, say: Callable[..., None]) -> KeptChild | None:
