@@ -76,6 +76,7 @@ def answered(client: RawClient, id_: int) -> bool:
             return True
 
 
+@pytest.mark.timeout(300 + FRAMES // 200)
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.share if seed < 1 else ()) for seed in SEEDS])
 def test_each_request_is_answered(group: TestGroup, connect: Callable[[], RawClient], seed: int) -> None:
     chance = random.Random(seed)
