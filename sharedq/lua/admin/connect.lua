@@ -38,19 +38,16 @@ if ARGV[7] ~= "1" and member and cjson.decode(member).state == "QUIESCING" then
 end
 local qmgr = redis.call("HGET", KEYS[6], ARGV[2])
 local attributes = qmgr and cjson.decode(qmgr).attributes
--- Whether two connections are of one program, by what they have told of themselves: its process, and where that is.
-local function are_one_program(info, other_info)
-    local one, other = cjson.decode(info), cjson.decode(other_info)
-    local host, other_host = string.match(one.conname or "", "^[^(]*"), string.match(other.conname or "", "^[^(]*")
-    -- A client need not tell its process.
-    return one.pid == other.pid and one.pid ~= 0 and host == other_host
-end
-
--- Whether a token's connection is the caller's program. The clients of a channel are connections of one process.
+-- Whether a token's connection is the caller's program. A client of a channel is the connection of a channel server, and
+-- the manager may have several of these. A client tells its own process, or none, and where that is.
 local function is_same_program(token)
-    if string.sub(token, 1, #process + 1) ~= process .. "." then return false end
+    local function is_of(parent) return string.sub(token, 1, #parent + 1) == parent .. "." end
     local info = redis.call("HGET", own, token)
-    return not info or are_one_program(info, ARGV[5])
+    if not info then return is_of(process) end
+    local one, other = cjson.decode(info), cjson.decode(ARGV[5])
+    if not (one.conname and other.conname) then return is_of(process) and one.pid == other.pid end
+    local host, other_host = string.match(one.conname, "^[^(]*"), string.match(other.conname, "^[^(]*")
+    return is_of(ARGV[2] .. "." .. ARGV[3]) and one.pid == other.pid and one.pid ~= 0 and host == other_host
 end
 
 -- Of the users of a tag, one that keeps the caller from using it.

@@ -14,6 +14,7 @@ from recovery.resolution import Phase, RecoveryReport, recover
 from sharedq import MQIError, verbs
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.connect import tag_argument
+from sharedq.members.group import Group
 from sharedq.members.process import Process
 from sharedq.messages.context import Program
 from sharedq.mqi.constants import MQCC, MQRC, ConnectOption, GetOption, OpenOption, PutOption
@@ -131,12 +132,38 @@ def test_the_same_tag_is_serialized_at_each_manager_separately(pair: TestGroup) 
 def test_programs_that_come_by_one_channel_share_no_tag(
     pair: TestGroup, option: ConnectOption, other: Program | None, reason: MQRC
 ) -> None:
+    assert _reasons(option, (pair.group, "QM1", Program("u", 7)), (pair.group, "QM1", other)) == [MQRC.NONE, reason]
+
+
+@pytest.mark.parametrize(
+    ("qmgr", "other", "reason"),
+    [
+        ("QM1", Program("u", 7), MQRC.NONE),
+        ("QM1", Program("u", 8), IN_USE),
+        # Not by a channel: a process of its own.
+        ("QM1", None, IN_USE),
+        ("QM2", Program("u", 7), IN_USE),
+    ],
+)
+def test_two_servers_of_a_manager_know_one_program(
+    pair: TestGroup, qmgr: str, other: Program | None, reason: MQRC
+) -> None:
+    server = Group(pair.settings)
+    try:
+        both = (pair.group, "QM1", Program("u", 7)), (server, qmgr, other)
+        assert _reasons(SHARED_QSG, *both) == [MQRC.NONE, reason]
+    finally:
+        server.leave()
+
+
+def _reasons(option: ConnectOption, *clients: tuple[Group, str, Program | None]) -> list[MQRC]:
+    """Connect these with one tag, all at a time. Returns the reasons."""
     cno = MQCNO(version=3, conn_tag=TAG, options=int(option))
-    made = [verbs.mqconnx(pair.group, "QM1", cno, "", program) for program in (Program("u", 7), other)]
-    assert [each[2] for each in made] == [MQRC.NONE, reason]
+    made = [verbs.mqconnx(group, qmgr, cno, "", program) for group, qmgr, program in clients]
     for connection, _, _ in made:
         if connection is not None:
             verbs.mqdisc(connection)
+    return [MQRC(reason) for _, _, reason in made]
 
 
 @pytest.mark.parametrize(
@@ -149,12 +176,7 @@ def test_programs_that_come_by_one_channel_share_no_tag(
     ],
 )
 def test_programs_of_other_machines_share_no_tag(pair: TestGroup, one: Program, other: Program, reason: MQRC) -> None:
-    cno = MQCNO(version=3, conn_tag=TAG, options=int(SHARED_QSG))
-    made = [verbs.mqconnx(pair.group, "QM1", cno, "", program) for program in (one, other)]
-    assert [each[2] for each in made] == [MQRC.NONE, reason]
-    for connection, _, _ in made:
-        if connection is not None:
-            verbs.mqdisc(connection)
+    assert _reasons(SHARED_QSG, (pair.group, "QM1", one), (pair.group, "QM1", other)) == [MQRC.NONE, reason]
 
 
 @pytest.mark.rule("igq/serialization", "MQCONNX takes one of the tag options at a time; more are 2046.")
