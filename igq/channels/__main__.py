@@ -1,6 +1,7 @@
-"""``python -m igq.channels QMGR PARENT_PID LISTENER``: a channel server, whose standard input is the listening socket.
+"""``python -m igq.channels QMGR PARENT_PID LISTENER NUMBER``: a channel server.
 
-The name of the listener is empty for the unix socket.
+Its standard input is the listening socket. The name of the listener is empty for the unix socket. NUMBER says which of
+the processes of the listener this is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from igq.processes.child import die_with_parent, take_hangups
 
 def main(arguments: list[str]) -> int:
     """Serve. Returns the exit status."""
-    qmgr, parent_pid, listener = arguments
+    qmgr, parent_pid, listener, number = arguments
     # Do this first: the imports below take a while, and the manager may be killed in that time.
     die_with_parent(int(parent_pid))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -29,7 +30,14 @@ def main(arguments: list[str]) -> int:
     group = Group(load_settings())
     try:
         listening = socket.socket(fileno=os.dup(0))
-        serve(group, qmgr, listening, lambda hub: signal.signal(signal.SIGTERM, hub.stop_on_signal), listener)
+        serve(
+            group,
+            qmgr,
+            listening,
+            lambda hub: signal.signal(signal.SIGTERM, hub.stop_on_signal),
+            listener,
+            int(number),
+        )
     finally:
         group.leave()
     return 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
 from igq.channels.client import ClientIdentity
 from igq.channels.figures import ServerFigures
+from igq.channels.instances import Instances
 from igq.operations.listeners import is_channel_stopped
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -35,17 +35,19 @@ class Admitted:
 
 
 class Admission:
-    """Of one server, with the instances of channels that it has.
+    """Of one server.
+
+    Args:
+        instances: those of its channels.
 
     Attributes:
         served: what its clients do.
     """
 
-    def __init__(self, group: Group, qmgr: str) -> None:
+    def __init__(self, group: Group, qmgr: str, instances: Instances) -> None:
         self.served = ServerFigures()
-        self._group, self._qmgr = group, qmgr
+        self._group, self._qmgr, self._instances = group, qmgr, instances
         self._own: Final = os.geteuid()
-        self._instances: Counter[str] = Counter()
 
     def admit(self, client: ClientIdentity) -> Admitted:
         """Let a client in that has named its channel.
@@ -67,20 +69,16 @@ class Admission:
             detail = f"channel {channel.name} has no MCAUSER, so the user of a TCP client is not known"
             raise error_for(MQRC.NOT_AUTHORIZED, "MQCONNX", self._qmgr, detail)
         counted = (channel.name, f"{channel.name} {client.host}")
-        for name, most in zip(counted, (channel.max_instances, channel.max_instances_per_client), strict=True):
-            if self._instances[name] >= most:
-                detail = f"channel {channel.name} has {most} instances"
-                raise error_for(MQRC.CHANNEL_NOT_AVAILABLE, "MQCONNX", self._qmgr, detail)
-        self._instances.update(counted)
+        most = dict(zip(counted, (channel.max_instances, channel.max_instances_per_client), strict=True))
+        if full := self._instances.take(most):
+            detail = f"channel {channel.name} has {most[full]} instances"
+            raise error_for(MQRC.CHANNEL_NOT_AVAILABLE, "MQCONNX", self._qmgr, detail)
         heartbeat_s = 0 if client.is_local else channel.heartbeat_s
         return Admitted(client.acting_as(channel.user), heartbeat_s, channel.max_msg_length or MAX_MSG_LENGTH, counted)
 
     def leave(self, admitted: Admitted) -> None:
         """Count a client no longer."""
-        self._instances.subtract(admitted.counted)
-        for name in admitted.counted:
-            if not self._instances[name]:
-                del self._instances[name]
+        self._instances.leave(admitted.counted)
 
     def _channel(self, client: ClientIdentity) -> Channel | None:
         if not client.channel and client.is_local:

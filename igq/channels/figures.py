@@ -105,14 +105,21 @@ class Teller:
     """Tells the group the figures of one server.
 
     Args:
-        listener: the listener whose server this is; empty for that of the unix socket.
+        listener: the listener whose server this is; empty for that of the unix socket. ``process``: of its processes.
         aside: does a task in another thread.
     """
 
     def __init__(
-        self, group: Group, qmgr: str, listener: str, served: ServerFigures, aside: Callable[[Callable[[], None]], None]
+        self,
+        group: Group,
+        qmgr: str,
+        listener: str,
+        served: ServerFigures,
+        aside: Callable[[Callable[[], None]], None],
+        process: int = 0,
     ) -> None:
-        self._group, self._qmgr, self._listener, self._served, self._aside = group, qmgr, listener, served, aside
+        self._group, self._qmgr, self._served, self._aside = group, qmgr, served, aside
+        self._key = group.keys.served_at(qmgr, listener, process)
         self._told: tuple[str, str] | None = None
         self._next_s = self._refresh_s = 0.0
         self._is_telling = False
@@ -135,9 +142,7 @@ class Teller:
         try:
             member = None if self._incarnation else self._group.member(self._qmgr)
             incarnation = member.incarnation if member is not None else self._incarnation
-            call = channel_figures_call(
-                self._group.keys, self._qmgr, self._listener, incarnation, *figures, kept_s=_KEPT_S
-            )
+            call = channel_figures_call(self._group.keys, self._key, self._qmgr, incarnation, *figures, kept_s=_KEPT_S)
             is_told = not self._group.call(*call)[0]
             self._incarnation = incarnation if is_told else 0
             self._told = figures if is_told else None

@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 from greenlet import getcurrent, greenlet
 
+from igq.channels.instances import Instances
 from igq.channels.transport import Client, Threaded
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
@@ -29,6 +30,8 @@ _READABLE: Final = select.EPOLLIN | select.EPOLLONESHOT
 _LOOK_S: Final = 1.0
 #: Connections that are taken from a listening socket before other clients have their turn.
 _ACCEPTED_TOGETHER: Final = 64
+#: Seconds that a process with more clients leaves a connection to the others.
+_STAND_BACK_S: Final = 0.005
 #: Seconds that clients have to end when the hub stops.
 _STOP_S: Final = 3.0
 
@@ -39,13 +42,16 @@ class Hub:
     Args:
         make: makes a client of a socket that was accepted.
         clients_max: more are refused.
+        instances: has the clients of the other processes that take connections here; None: there are none.
 
     Attributes:
         on_look: called about once a second, with the time of `time.monotonic`.
     """
 
-    def __init__(self, make: Callable[[Hub, socket.socket], Client], clients_max: int) -> None:
-        self._make, self._clients_max = make, clients_max
+    def __init__(
+        self, make: Callable[[Hub, socket.socket], Client], clients_max: int, instances: Instances | None = None
+    ) -> None:
+        self._make, self._clients_max, self._instances = make, clients_max, instances
         self.on_look: Callable[[float], None] = lambda _: None
         self._greenlet, self._thread = getcurrent(), threading.get_ident()
         self._epoll = select.epoll()
@@ -54,8 +60,8 @@ class Hub:
         self._waiting: dict[int, tuple[greenlet, Wire]] = {}
         self._clients: dict[int, Client] = {}
         self._listening: dict[int, socket.socket] = {}
-        #: Of these, those that take no connections until the next look.
-        self._paused: set[int] = set()
+        #: Of these, those that take no connections, and until when.
+        self._paused: dict[int, float] = {}
         self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._event_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll.register(self._event_fd, select.EPOLLIN)
@@ -133,7 +139,8 @@ class Hub:
     def forget(self, number: int) -> None:
         """A client has ended, and its socket is about to be closed."""
         self._epoll.unregister(number)
-        self._clients.pop(number, None)
+        if self._clients.pop(number, None) is not None and self._instances is not None:
+            self._instances.count_clients(len(self._clients))
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
@@ -147,9 +154,15 @@ class Hub:
         """Serve until `stop`."""
         next_look_s = time.monotonic() + _LOOK_S
         while self._stops_at_s == float("inf") or (self._clients and time.monotonic() < self._stops_at_s):
-            for number, events in self._epoll.poll(max(0.0, next_look_s - time.monotonic())):
+            until_s = min(next_look_s, *self._paused.values()) if self._paused else next_look_s
+            for number, events in self._epoll.poll(max(0.0, until_s - time.monotonic())):
                 self._on_event(number, events)
-            if (now_s := time.monotonic()) >= next_look_s:
+            now_s = time.monotonic()
+            for number in [number for number, until_s in self._paused.items() if until_s <= now_s]:
+                del self._paused[number]
+                self._epoll.modify(number, select.EPOLLIN)
+                self._accept(self._listening[number], 1, is_next=True)
+            if now_s >= next_look_s:
                 next_look_s = now_s + _LOOK_S
                 self._look(now_s)
 
@@ -165,7 +178,7 @@ class Hub:
             while not self._events.empty():
                 self._events.get()()
         elif number in self._listening:
-            self._accept(self._listening[number])
+            self._accept(self._listening[number], _ACCEPTED_TOGETHER)
 
     def _tell(self, client: Client, events: int) -> None:
         try:
@@ -174,8 +187,12 @@ class Hub:
             _log.warning("channel_client_failed", error=repr(error))
             client.shut("unexpected error", MQRC.UNEXPECTED_ERROR)
 
-    def _accept(self, listening: socket.socket) -> None:
-        for _ in range(_ACCEPTED_TOGETHER):
+    def _accept(self, listening: socket.socket, count: int, *, is_next: bool = False) -> None:
+        """Take connections. *is_next*: also if another process should have: it has had the time."""
+        for _ in range(count):
+            if not is_next and self._instances is not None and self._instances.has_more_than_others():
+                self._pause(listening, _STAND_BACK_S)
+                return
             try:
                 accepted, _ = listening.accept()
             except BlockingIOError:
@@ -184,8 +201,7 @@ class Hub:
                 # Too many open files, most often. The connection stays ready, so the next look asks again, and others
                 # may end meanwhile.
                 _log.warning("channel_not_accepted", error=str(error))
-                self._epoll.modify(listening.fileno(), 0)
-                self._paused.add(listening.fileno())
+                self._pause(listening, _LOOK_S)
                 return
             if len(self._clients) >= self._clients_max:
                 accepted.close()
@@ -195,7 +211,13 @@ class Hub:
             # A wire that is closed may have had this number.
             self._known.discard(number)
             self._clients[number] = self._make(self, accepted)
+            if self._instances is not None:
+                self._instances.count_clients(len(self._clients))
             self._clients[number].begin()
+
+    def _pause(self, listening: socket.socket, seconds: float) -> None:
+        self._epoll.modify(listening.fileno(), 0)
+        self._paused[listening.fileno()] = time.monotonic() + seconds
 
     def _look(self, now_s: float) -> None:
         for number, (waiting, wire) in list(self._waiting.items()):
@@ -203,8 +225,6 @@ class Hub:
                 waiting.switch()
         for client in list(self._clients.values()):
             client.look(now_s)
-        while self._paused:
-            self._epoll.modify(self._paused.pop(), select.EPOLLIN)
         self.on_look(now_s)
 
     def _stop(self) -> None:

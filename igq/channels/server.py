@@ -11,28 +11,35 @@ from igq.channels.admission import Admission
 from igq.channels.client import client_of
 from igq.channels.figures import Teller
 from igq.channels.hub import Hub
+from igq.channels.instances import Instances
 from igq.channels.session import Session
 from igq.channels.transport import Client
 from sharedq.members.group import Group
 
-#: Clients of one server, at most.
+#: Clients of one server process, at most.
 CLIENTS_MAX: Final = 10_000
 #: Descriptors of a client: its socket, and its connection to Redis; in a Cluster more of them.
 _DESCRIPTORS: Final = 4
 
 
 def serve(
-    group: Group, qmgr: str, listening: socket.socket, on_start: Callable[[Hub], object], listener: str = ""
+    group: Group,
+    qmgr: str,
+    listening: socket.socket,
+    on_start: Callable[[Hub], object],
+    listener: str = "",
+    process: int = 0,
 ) -> None:
     """Serve until the hub is stopped.
 
     Args:
         on_start: called with the hub before it runs.
-        listening: where clients connect; the manager has it, too, and waits there when no server runs.
-        listener: the listener that this is; empty for the unix socket.
+        listening: where clients connect; the manager and the other processes of the listener have it, too.
+        listener: the listener whose server this is; empty for the unix socket. ``process``: of its processes.
     """
     _allow_descriptors()
-    admission = Admission(group, qmgr)
+    instances = Instances(group.settings.data_dir / "channels" / f"{qmgr}.instances", listener)
+    admission = Admission(group, qmgr, instances)
 
     def make(hub: Hub, accepted: socket.socket) -> Client:
         if accepted.family != socket.AF_UNIX:
@@ -40,12 +47,15 @@ def serve(
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return Client(hub, accepted, Session(group, qmgr, client_of(accepted), admission))
 
-    hub = Hub(make, CLIENTS_MAX)
-    hub.on_look = Teller(group, qmgr, listener, admission.served, hub.aside).look
+    hub = Hub(make, CLIENTS_MAX, instances if group.settings.channel_processes > 1 else None)
+    hub.on_look = Teller(group, qmgr, listener, admission.served, hub.aside, process).look
     group.wait_of_connections = hub.wait
     hub.listen(listening)
     on_start(hub)
-    hub.run()
+    try:
+        hub.run()
+    finally:
+        instances.close()
 
 
 def _allow_descriptors() -> None:

@@ -1,4 +1,4 @@
-"""The channel servers of a manager: one at its unix socket, from the first connection on, and one for each listener."""
+"""The channel servers of a manager: at its unix socket and for each listener, from the first connection on."""
 
 from __future__ import annotations
 
@@ -22,16 +22,24 @@ _LOOPBACK: Final = "127.0.0.1"
 
 
 class _Door:
-    """A listening socket, and the server that is started when somebody connects there."""
+    """A listening socket, and the servers that are started when somebody connects there."""
 
-    def __init__(self, listening: socket.socket, qmgr: str, say: Callable[..., None], listener: str = "") -> None:
+    def __init__(
+        self, listening: socket.socket, qmgr: str, say: Callable[..., None], processes: int, listener: str = ""
+    ) -> None:
         self.listening = listening
         words = python_command("igq.channels", qmgr, str(os.getpid()), listener)
-        self._server = KeptChild("channels", words, say, "IGQ0110E", _DELAYS_S, listening)
+        self._servers = [
+            KeptChild("channels", [*words, str(number)], say, "IGQ0110E", _DELAYS_S, listening)
+            for number in range(processes)
+        ]
 
     def close(self) -> None:
-        """End the server, and listen no longer."""
-        self._server.stop()
+        """End the servers, and listen no longer."""
+        for server in self._servers:
+            server.ask_to_end()
+        for server in self._servers:
+            server.stop()
         self.listening.close()
 
 
@@ -39,9 +47,9 @@ class Channels:
     """The places at which a manager's programs connect."""
 
     def __init__(self, settings: Settings, qmgr: str, say: Callable[..., None]) -> None:
-        self._qmgr, self._say = qmgr, say
+        self._qmgr, self._say, self._processes = qmgr, say, settings.channel_processes
         self.path = socket_path(settings, qmgr)
-        self._local = _Door(_bound(self.path), qmgr, say)
+        self._local = _Door(_bound(self.path), qmgr, say, self._processes)
         #: By name: where it was asked to listen, and where it does; None: it could not.
         self._listeners: dict[str, tuple[Mapping[str, Any], _Door | None]] = {}
 
@@ -67,7 +75,7 @@ class Channels:
             self._say("IGQ0112E", listener=name, port=place["port"], error=why)
             self._listeners[name] = dict(place), None
             return {"state": "STOPPED", "error": why}
-        self._listeners[name] = dict(place), _Door(listening, self._qmgr, self._say, name)
+        self._listeners[name] = dict(place), _Door(listening, self._qmgr, self._say, self._processes, name)
         address, port = listening.getsockname()[:2]
         self._say("IGQ0113I", listener=name, address=address, port=port)
         since = datetime.now(UTC).strftime("%Y-%m-%d %H.%M.%S")

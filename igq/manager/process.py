@@ -29,7 +29,7 @@ from igq.manager.membership import Membership, host_name
 from igq.manager.recovery_logs import LOOK_S, RecoveryLogs
 from igq.manager.scheduled_backups import ScheduledBackups
 from igq.operations.health import HealthFile
-from igq.operations.listeners import wanted_by
+from igq.operations.listeners import PROCESSES, wanted_by
 from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
 from igq.processes.agent_process import start_agent_process
@@ -270,6 +270,7 @@ class QueueManager:
             "version": __version__,
             "igq": "DISABLED",
             "user": user_identifier().decode(),
+            PROCESSES: self._settings.channel_processes,
         }
 
     def _rejoin(self, lost: int) -> Membership:

@@ -172,7 +172,7 @@ class GroupCollector:
     def _channels(self, figures: GroupFigures, add: _Add) -> None:
         running = [each for each in figures.members if figures.state_of(each) in _STATUS]
         for each in channel_figures(self._group, running):
-            labels = (each.qmgr, each.listener, each.channel)
+            labels = (each.qmgr, each.listener, str(each.process), each.channel)
             add("ibmmq_channel_cur_inst", labels, each.current)
             add("igq_channel_connections_total", labels, each.clients)
             add("igq_channel_calls_total", labels, each.calls)

@@ -19,7 +19,7 @@ MOVER = ("group", "qmgr", "queue")
 STRUCTURE = ("group", "structure")
 NODE = ("group", "node")
 #: An empty listener is the unix socket, where a client may come without a channel.
-CHANNEL = ("group", "qmgr", "listener", "channel")
+CHANNEL = ("group", "qmgr", "listener", "process", "channel")
 STREAM = ("group", "stream")
 GROUP = ("group",)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from igq.operations.command_service import running_member
 from sharedq.members.event_notes import leave_note
@@ -27,20 +27,24 @@ from sharedq.scripts.reads import figures_of_channels
 _WANTED, _TOLD = "listener_wanted:", "listener:"
 #: The group knows of a manager which channels take no connections.
 _STOPPED = "channel_stopped:"
+#: The group knows of a manager how many processes it has for each listener.
+PROCESSES: Final = "channel_processes"
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelFigures:
-    """A channel at one listener of a manager, since its server started.
+    """A channel at one server process of a manager, since that started.
 
     Attributes:
-        listener: empty for the unix socket. ``channel``: empty for its clients that have named none.
+        listener: empty for the unix socket. ``process``: of its processes.
+        channel: empty for clients of the unix socket that have named none.
         clients: so far. ``current``: of these, those that are there.
         waiting: gets that wait for a message.
     """
 
     qmgr: str
     listener: str
+    process: int
     channel: str
     clients: int
     current: int
@@ -138,8 +142,8 @@ def _tell(group: Group, qmgr: str, member: Member, told: Mapping[str, Any]) -> N
 def channel_figures(group: Group, members: Iterable[Member]) -> list[ChannelFigures]:
     """Return the figures of the channels of these managers. Raises MQIError: 2009."""
     return [
-        ChannelFigures(qmgr, listener, channel, *numbers)
-        for qmgr, listener, told in _figures(group, members, "channels")
+        ChannelFigures(*server, channel, *numbers)
+        for server, told in _figures(group, members, "channels")
         for channel, numbers in sorted(told.items())
     ]
 
@@ -147,12 +151,17 @@ def channel_figures(group: Group, members: Iterable[Member]) -> list[ChannelFigu
 def connection_figures(group: Group, member: Member) -> dict[str, ConnectionFigures]:
     """Return the figures of a manager's connections by channels, by token. Raises MQIError: 2009."""
     told = _figures(group, [member], "connections")
-    return {token: ConnectionFigures(*numbers) for _, _, its in told for token, numbers in its.items()}
+    return {token: ConnectionFigures(*numbers) for _, its in told for token, numbers in its.items()}
 
 
 def _figures(
     group: Group, members: Iterable[Member], field: Literal["channels", "connections"]
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    servers = [(each.name, listener) for each in members for listener in ("", *listener_states(each))]
-    for (qmgr, listener), text in zip(servers, figures_of_channels(group, group.keys, servers, field), strict=True):
-        yield qmgr, listener, json.loads(text) if text else {}
+) -> Iterator[tuple[tuple[str, str, int], dict[str, Any]]]:
+    servers = [
+        (each.name, listener, process)
+        for each in members
+        for listener in ("", *listener_states(each))
+        for process in range(each.details.get(PROCESSES, 1))
+    ]
+    for server, text in zip(servers, figures_of_channels(group, group.keys, servers, field), strict=True):
+        yield server, json.loads(text) if text else {}

@@ -28,7 +28,7 @@ class KeptChild:
         say: called with a message id of `igq.output.messages` and its fields, from a separate thread.
         failed: id of the message that says ``why`` it has ended.
         delays_s: the first delay, and the most.
-        listening: it is started when somebody connects here, and takes connections there: its standard input.
+        listening: it is first started when somebody connects here, and takes connections there: its standard input.
     """
 
     def __init__(
@@ -50,14 +50,19 @@ class KeptChild:
         self._thread = threading.Thread(target=self._keep, name=name, daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the child. It is gone afterwards."""
+    def ask_to_end(self) -> None:
+        """Tell the child to end, and do not wait."""
         with self._lock:
             self._is_over.set()
             os.eventfd_write(self._over_fd, 1)
-            popen = self._popen
+            if self._popen is not None:
+                self._popen.terminate()
+
+    def stop(self) -> None:
+        """End the child. It is gone afterwards."""
+        self.ask_to_end()
+        popen = self._popen
         if popen is not None:
-            popen.terminate()
             try:
                 popen.wait(_STOP_S)
             except subprocess.TimeoutExpired:
@@ -67,8 +72,8 @@ class KeptChild:
 
     def _keep(self) -> None:
         delay_s, (first_s, most_s) = 0.0, self._delays_s
+        self._wait_for_connection()
         while not self._is_over.wait(delay_s):
-            self._wait_for_connection()
             began_s = time.monotonic()
             try:
                 why = self._run()

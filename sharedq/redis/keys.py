@@ -110,15 +110,15 @@ class AdminKeys:
     listeners: str
     #: Prefix: the token of a manager's incarnation or of a process is appended.
     news: str
-    #: Prefix: a manager and one of its listeners are appended, with a blank between.
+    #: Prefix: a manager, one of its listeners and the number of a process are appended, with blanks between.
     served: str
     audit: str
     #: Prefix: a minute of the day is appended.
     history: str
 
-    def served_at(self, qmgr: str, listener: str) -> str:
-        """Return the key of the figures of a channel server; *listener* is empty for that of the unix socket."""
-        return f"{self.served}{qmgr} {listener}"
+    def served_at(self, qmgr: str, listener: str, process: int = 0) -> str:
+        """Return the key of the figures of a server process; *listener* is empty for those of the unix socket."""
+        return f"{self.served}{qmgr} {listener} {process}"
 
     def history_at(self, place: int) -> str:
         """Return the key of a place in the ring of the figures of the last day."""

@@ -99,10 +99,10 @@ def agent_state_call(keys: AdminKeys, process: str, state: str) -> ScriptCall:
 
 
 def channel_figures_call(
-    keys: AdminKeys, qmgr: str, listener: str, incarnation: int, channels: str, connections: str, *, kept_s: int
+    keys: AdminKeys, served_at: str, qmgr: str, incarnation: int, channels: str, connections: str, *, kept_s: int
 ) -> ScriptCall:
     """Record the figures of a channel server, for people to see: JSON for each channel, and for each connection."""
-    script_keys = (keys.served_at(qmgr, listener), keys.fence)
+    script_keys = (served_at, keys.fence)
     return "admin/channel_figures", script_keys, (qmgr, incarnation, channels, connections, kept_s)
 
 

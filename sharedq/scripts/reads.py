@@ -90,10 +90,10 @@ def agent_states(reader: Reader, keys: AdminKeys) -> dict[bytes, bytes]:
 def figures_of_channels(
     reader: ManyReader,
     keys: AdminKeys,
-    servers: Sequence[tuple[str, str]],
+    servers: Sequence[tuple[str, str, int]],
     field: Literal["channels", "connections"],
 ) -> list[bytes | None]:
-    """Return what channel servers tell of their channels, or connections, JSON. A server: a manager and a listener."""
+    """Return what channel servers tell of their channels, or connections, JSON. A server: as `served_at`."""
     commands = [(b"HGET", keys.served_at(*server).encode(), field.encode()) for server in servers]
     return reader.commands(keys.members, commands)
 

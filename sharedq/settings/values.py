@@ -103,6 +103,8 @@ class Settings(BaseModel):
     ] = "APPL1"
     #: Whether a manager takes programs in other processes at `channels/QMGR.sock` in `data_dir`.
     channels: Annotated[bool, Field(description="true or false")] = True
+    #: Processes that serve the programs of each listener, and of that socket. Each uses one processor.
+    channel_processes: Annotated[int, Field(ge=1, le=64, description="1 to 64")] = 1
     #: TCP port at which a manager serves metrics to Prometheus; 0 for none.
     metrics_port: Annotated[int, Field(ge=0, le=65_535, description="0 to 65535")] = 0
     #: Address that the metrics are served at.

@@ -25,12 +25,19 @@ BOTH = int(OpenOption.INPUT_SHARED | OpenOption.OUTPUT)
 
 
 @pytest.fixture
-def manager(group: TestGroup, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def processes() -> int:
+    """How many processes the manager has for each listener."""
+    return 1
+
+
+@pytest.fixture
+def manager(group: TestGroup, tmp_path: Path, processes: int) -> Iterator[subprocess.Popen[bytes]]:
     """QM2, a real manager; there is a shared queue Q."""
     group.define_structure()
     group.define_shared("Q")
     names = {"IGQ_GROUP": group.group.name, "IGQ_REDIS_URL": str(group.settings.redis_url)}
     environment = os.environ | names | {"IGQ_DATA_DIR": str(tmp_path), "IGQ_LEASE_MS": "5000"}
+    environment |= {"IGQ_CHANNEL_PROCESSES": str(processes)}
     with (tmp_path / "out").open("wb") as out:
         words = python_command("igq", "qmgr", "start", "QM2")
         process = subprocess.Popen(words, env=environment, stdout=out, stderr=out)

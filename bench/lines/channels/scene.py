@@ -58,7 +58,7 @@ class Doors:
         return f"{host}({port})"
 
     def _serve(self, listening: socket.socket, listener: str) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "igq.channels", QMGR, str(os.getpid()), listener]
+        words = [sys.executable, "-m", "igq.channels", QMGR, str(os.getpid()), listener, "0"]
         return subprocess.Popen(words, stdin=listening.fileno(), env=os.environ | environment_of(self._site.group))
 
     def close(self) -> None:
