@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_EVENT, _CONNX = 34, 1
+_EVENT, _CONNX, _PUT_ASYNC = 34, 1, 36
 #: MQCB and MQCTL: events before these have somebody whom they are for.
 _WITH_CALLBACKS: Final = (24, 25)
 
@@ -22,12 +22,17 @@ class FakeServer:
         kind: ``noise`` sends frames that are right, with values and lengths by chance; ``cut`` ends an answer
             anywhere; ``bent`` changes some of an answer's bytes; ``bytes`` sends bytes that are no frame; ``plain``
             answers with success.
+
+    Attributes:
+        verbs: those of the requests that have come.
     """
 
-    def __init__(self, path: Path, kind: str, seed: int) -> None:
+    def __init__(self, path: Path, kind: str, seed: int, *, is_tcp: bool = False) -> None:
         self._kind, self._random = kind, random.Random(seed)
-        self._listening = socket.socket(socket.AF_UNIX)
-        self._listening.bind(str(path))
+        self.verbs: list[int] = []
+        self._listening = socket.socket(socket.AF_INET if is_tcp else socket.AF_UNIX)
+        self._listening.bind(("127.0.0.1", 0) if is_tcp else str(path))
+        self.getsockname = self._listening.getsockname
         self._listening.listen(64)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -58,7 +63,10 @@ class FakeServer:
             request = _exactly(client, struct.unpack("<I", _exactly(client, 4))[0])
             identifier, verb = struct.unpack_from("<IH", request)
             # With a connection that fails nothing else would be tried.
+            self.verbs.append(verb)
             if self._kind == "plain":
+                if verb == _PUT_ASYNC:
+                    continue
                 client.sendall(self._frame(identifier, verb, [0, 0, 0, 0], [b""] * 6))
                 continue
             is_good = self._kind == "noise" or (is_first and self._random.random() < 0.9)
@@ -69,7 +77,7 @@ class FakeServer:
                 return
 
     def _say(self, client: socket.socket, identifier: int, verb: int) -> None:
-        if verb in (33, _EVENT, 36):
+        if verb in (33, _EVENT, _PUT_ASYNC):
             return
         if verb in _WITH_CALLBACKS and self._random.random() < 0.8:
             hobj = self._random.choice((1, 1, 0, -1, 77))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,9 @@ from igq.errors import CommandError
 from igq.mqm import library
 from igq.mqm.headers import CALLS
 from igq.mqm.wheel import build_wheel
+from sharedq.mqi.constants import MQRC
 from tests.mqm.fake_server import FakeServer
+from tests.support.scenes import until
 
 Compile = Callable[[str], Path]
 
@@ -49,6 +54,76 @@ def test_the_library_refuses_nulls_other_threads_and_forks(compiled: Compile, tm
     with _server(tmp_path, "plain") as env:
         done = subprocess.run([str(program)], env=env, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_puts_of_a_unit_go_out_with_what_follows(compiled: Compile, tmp_path: Path) -> None:
+    server = FakeServer(tmp_path / "s", "plain", 1)
+    connx, disc, opened, commit, put = 1, 2, 3, 11, 36
+    steps = [
+        ("unit", [connx, opened]),
+        ("commit", [*[put] * 10, commit]),
+        # The long one does not fit what is kept, so those before it go.
+        ("long", [put, put]),
+        ("outside", [put, put]),
+        ("end", [*[put] * 1000, disc]),
+    ]
+    expected = list[int]()
+    program = subprocess.Popen(
+        [str(compiled("later"))],
+        env={**os.environ, "IGQ_SOCKET": str(tmp_path / "s")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        for name, more in steps:
+            assert program.stdout.readline() == f"{name}\n"
+            expected += more
+            until(partial(_have_come, server, len(expected)), name)
+            assert server.verbs == expected
+            program.stdin.write("\n")
+            program.stdin.flush()
+    server.close()
+    assert program.returncode == 0
+
+
+def _have_come(server: FakeServer, count: int) -> bool:
+    return len(server.verbs) >= count
+
+
+def test_a_connection_list_goes_on_after_a_foreign_server(gcc: str, tmp_path: Path) -> None:
+    library.build(tmp_path, compiler=gcc, flags=("-DGREETING_S=1",))
+    silent, foreign = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
+    right = FakeServer(tmp_path / "s", "plain", 1, is_tcp=True)
+
+    def talk() -> None:
+        with foreign.accept()[0] as client:
+            client.sendall(b"HTTP/1.1 400 Bad Request")
+            client.recv(100)
+
+    talking = threading.Thread(target=talk)
+    talking.start()
+    program = (
+        "import ctypes, sys; mqm = ctypes.CDLL(sys.argv[1]); cc, rc, h = (ctypes.c_int() for _ in range(3));"
+        "mqm.MQCONN(b'QM1'.ljust(48), *map(ctypes.byref, (h, cc, rc))); print(rc.value)"
+    )
+    for servers, reason in (((silent, foreign, right), 0), ((silent,), MQRC.HOST_NOT_AVAILABLE)):
+        names = ",".join(f"127.0.0.1({server.getsockname()[1]})" for server in servers)
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "lib64" / "libmqm_r.so")],
+            env={**os.environ, "MQSERVER": f"C/TCP/{names}"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.stdout, done.stderr) == (f"{int(reason)}\n", "")
+    talking.join()
+    right.close()
+    silent.close()
+    foreign.close()
 
 
 def test_without_a_server_a_connection_is_refused_with_a_reason(compiled: Compile, tmp_path: Path) -> None:

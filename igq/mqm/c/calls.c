@@ -93,7 +93,8 @@ void MQPUT(MQHCONN hconn, MQHOBJ hobj, PMQVOID md, PMQVOID options, MQLONG lengt
     request_blob(&call.request, records.messages, records.count * records.size);
     request_blob(&call.request, data, (size_t)length);
     if (pmo->Options & MQPMO_ASYNC_RESPONSE) {
-        call_send(&call, PUT_ASYNC);
+        /* Nobody sees it before the commit. */
+        call_send(&call, PUT_ASYNC, (pmo->Options & MQPMO_SYNCPOINT) != 0);
     } else if (call_run(&call, PUT, 0, 2)) {
         take_structure(call.answer, &MD, md);
         take_structure(call.answer, &PMO, pmo);

@@ -98,6 +98,7 @@ static void destroy(Connection *connection) {
     pthread_mutex_destroy(&connection->lock);
     pthread_cond_destroy(&connection->changed);
     free(connection->in);
+    free(connection->out);
     free(connection);
 }
 
@@ -159,19 +160,41 @@ static int write_all(int fd, struct iovec *parts, int count) {
     return 1;
 }
 
+static int hold_back(Connection *connection, struct iovec *parts, int count) {
+    size_t length = 0;
+    for (int i = 0; i < count; i++) length += parts[i].iov_len;
+    if (length > ROOM - connection->out_end) return 0;
+    if (connection->out == NULL && (connection->out = malloc(ROOM)) == NULL) return 0;
+    for (int i = 0; i < count; i++) {
+        memcpy(connection->out + connection->out_end, parts[i].iov_base, parts[i].iov_len);
+        connection->out_end += parts[i].iov_len;
+    }
+    return 1;
+}
+
+/* Sends a frame after those that were kept, all at once if they are short. may_wait: it may be kept, too. */
+static int send_parts(Connection *connection, struct iovec *parts, int count, int may_wait) {
+    int is_kept = (may_wait || connection->out_end) && hold_back(connection, parts, count);
+    if (is_kept && may_wait) return 1;
+    struct iovec out = {connection->out, connection->out_end};
+    connection->out_end = 0;
+    return (out.iov_len == 0 || write_all(connection->fd, &out, 1))
+        && (is_kept || write_all(connection->fd, parts, count));
+}
+
 /* Sends a frame that answers one of the server's. */
 int connection_answer(Connection *connection, uint32_t id, int verb) {
     Request request;
     request_begin(&request);
     request_finish(&request, id, verb);
     pthread_mutex_lock(&connection->sending);
-    int is_sent = write_all(connection->fd, request.parts, request.part_count);
+    int is_sent = send_parts(connection, request.parts, request.part_count, 0);
     pthread_mutex_unlock(&connection->sending);
     return is_sent;
 }
 
 /* Sends a request; its waiter, if it has one, is registered before. Ids go out in rising order. */
-static int send_request(Connection *connection, Request *request, int verb, Waiter *waiter) {
+static int send_request(Connection *connection, Request *request, int verb, Waiter *waiter, int may_wait) {
     pthread_mutex_lock(&connection->sending);
     uint32_t id = connection->last_id = connection->last_id % (EVENT_ID - 1) + 1;
     if (waiter != NULL) {
@@ -182,7 +205,8 @@ static int send_request(Connection *connection, Request *request, int verb, Wait
         connection->waiters = waiter;
         pthread_mutex_unlock(&connection->lock);
     }
-    int is_sent = request_finish(request, id, verb) && write_all(connection->fd, request->parts, request->part_count);
+    int is_sent = request_finish(request, id, verb)
+        && send_parts(connection, request->parts, request->part_count, may_wait);
     pthread_mutex_unlock(&connection->sending);
     return is_sent;
 }
@@ -190,7 +214,7 @@ static int send_request(Connection *connection, Request *request, int verb, Wait
 static void ask_for_life(Connection *connection) {
     Request request;
     request_begin(&request);
-    send_request(connection, &request, HEARTBEAT, NULL);
+    send_request(connection, &request, HEARTBEAT, NULL, 0);
 }
 
 /* -- receiving -------------------------------------------------------------- */
@@ -501,7 +525,7 @@ int call_run(Call *call, int verb, int numbers, int blobs) {
     }
     Waiter waiter = {.answer = NULL};
     /* Whether it was sent does not matter: a server that ends a connection says why before it closes. */
-    send_request(connection, &call->request, verb, &waiter);
+    send_request(connection, &call->request, verb, &waiter, 0);
     pthread_mutex_lock(&connection->lock);
     MQLONG reason = connection->is_broken ? MQRC_CONNECTION_BROKEN : 0;
     call->answer = wait_answer(connection, &waiter);
@@ -521,9 +545,9 @@ int call_run(Call *call, int verb, int numbers, int blobs) {
     return 1;
 }
 
-int call_send(Call *call, int verb) {
+int call_send(Call *call, int verb, int may_wait) {
     Connection *connection = call->connection;
-    int is_sent = send_request(connection, &call->request, verb, NULL);
+    int is_sent = send_request(connection, &call->request, verb, NULL, may_wait);
     pthread_mutex_lock(&connection->lock);
     if (!is_sent) connection_break(connection, MQRC_CONNECTION_BROKEN);
     int is_broken = connection->is_broken;
@@ -543,16 +567,6 @@ static void pad(char *to, const char *from, size_t length) {
     size_t given = from != NULL ? strnlen(from, length) : 0;
     memcpy(to, given ? from : "", given);
     memset(to + given, ' ', length - given);
-}
-
-/* Both sides say which protocol they speak, and the version of it. */
-static int greet(Connection *connection) {
-    static const char greeting[8] = {'I', 'G', 'Q', 'C', 1, 0, 0, 0}, answer[8] = {'I', 'G', 'Q', 'S', 1, 0, 0, 0};
-    struct iovec part = {(void *)(uintptr_t)greeting, sizeof greeting};
-    if (!write_all(connection->fd, &part, 1) || !have(connection, sizeof answer)) return 0;
-    int is_right = memcmp(connection->in + connection->in_at, answer, sizeof answer) == 0;
-    connection->in_at += sizeof answer;
-    return is_right;
 }
 
 static void put_user(Request *request, const MQCNO *cno) {
@@ -640,8 +654,7 @@ void MQCONNX(PMQCHAR name, PMQCNO cno, PMQHCONN hconn, PMQLONG comp_code, PMQLON
     call.connection = connection;
     pthread_mutex_lock(&connection->call);
     connection_retain(connection);
-    if (greet(connection)) introduce(&call, padded, cno);
-    else call_fail(&call, MQRC_CONNECTION_BROKEN);
+    introduce(&call, padded, cno);
     if (is_failed(&call)) {
         connection->is_closed = 1;
         remove_connection(connection);

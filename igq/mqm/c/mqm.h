@@ -112,6 +112,8 @@ typedef struct Connection {
     /* One writes at a time. Taken before `lock`, never after it. */
     pthread_mutex_t sending;
     uint32_t last_id;
+    unsigned char *out; /* requests that go out with the next one that cannot wait */
+    size_t out_end;
     /* Guards everything below; `changed` tells of replies, events, ends. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -151,8 +153,8 @@ void call_fail(Call *call, MQLONG reason);
    left out at its end.
    0: the connection is broken. CompCode and Reason are set. */
 int call_run(Call *call, int verb, int numbers, int blobs);
-/* Sends a request that has no answer. */
-int call_send(Call *call, int verb);
+/* Sends a request that has no answer. may_wait: it may go out with the next request that has one. */
+int call_send(Call *call, int verb, int may_wait);
 void call_end(Call *call);
 int is_failed(const Call *call);
 

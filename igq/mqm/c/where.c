@@ -11,14 +11,35 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define PORT "1414"
+#ifndef GREETING_S
+#define GREETING_S 60 /* until the other side has to have answered: a server that starts takes a while */
+#endif
 #define NAME_LENGTH MQ_CONN_NAME_LENGTH
 
 MQCD *channel_of(const MQCNO *cno) {
     return has_version(cno, MQCNO_VERSION_2) ? pointed((void *)(uintptr_t)cno, cno->ClientConnPtr, cno->ClientConnOffset) : NULL;
+}
+
+/* Both sides say which protocol they speak, and the version of it. -1: the other side does not, and the socket is closed. */
+static int greeted(int fd) {
+    static const char greeting[8] = {'I', 'G', 'Q', 'C', 1, 0, 0, 0}, right[8] = {'I', 'G', 'Q', 'S', 1, 0, 0, 0};
+    struct timeval patience = {.tv_sec = GREETING_S}, for_ever = {0};
+    char answer[sizeof right];
+    ssize_t got = -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (send(fd, greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting)
+        while ((got = recv(fd, answer, sizeof answer, MSG_WAITALL)) < 0 && errno == EINTR) {}
+    if (got == sizeof answer && memcmp(answer, right, sizeof right) == 0) {
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
+        return fd;
+    }
+    close(fd);
+    return -1;
 }
 
 /* -- TCP -------------------------------------------------------------------- */
@@ -33,7 +54,7 @@ static int connect_address(const struct addrinfo *to) {
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-    return fd;
+    return greeted(fd);
 }
 
 static int connect_host(const char *host, const char *port) {
@@ -118,7 +139,7 @@ static int connect_path(const char *path, MQLONG *reason) {
     if (fd >= 0) while ((status = connect(fd, (struct sockaddr *)&to, sizeof to)) != 0 && errno == EINTR) {}
     int why = errno;
     if (folder >= 0) close(folder);
-    if (status == 0) return fd;
+    if (status == 0) return greeted(fd);
     if (fd >= 0) close(fd);
     if (why == EACCES || why == EPERM) *reason = MQRC_NOT_AUTHORIZED;
     return -1;
