@@ -18,6 +18,8 @@ from sharedq.settings.values import Settings
 
 #: Seconds between two looks, while anybody looks.
 PERIOD_S = 2.0
+#: Queues of one event.
+_ROWS = 250
 #: A comment for each so many seconds of silence, so that a connection that is gone is noticed.
 _SILENCE_S = 15.0
 
@@ -89,7 +91,8 @@ class Feed:
                         yield _event("trouble", {"text": self._trouble})
                     if self._group is not None and not self._trouble:
                         yield _event("group", self._group)
-                        yield _event("queues", self._changes(since))
+                        for piece in self._changes(since):
+                            yield _event("queues", piece)
                 try:
                     async with asyncio.timeout(_SILENCE_S), self._changed:
                         await self._changed.wait_for(partial(self._is_newer, seen))
@@ -104,14 +107,19 @@ class Feed:
     def _is_newer(self, seen: int) -> bool:
         return self._version > seen
 
-    def _changes(self, since: int) -> dict[str, Any]:
+    def _changes(self, since: int) -> list[dict[str, Any]]:
+        """What has changed, in pieces, so that a browser need not stop for long to read one."""
         rows, gone = [], []
         for key, (row, version) in self._queues.items():
             if row is not None and version > since:
                 rows.append(row)
             elif row is None and version > since:
                 gone.append(key)
-        return {"rows": rows, "gone": gone, "whole": since == 0, "at": time.time()}
+        pieces = [rows[at : at + _ROWS] for at in range(0, len(rows), _ROWS)] or [[]]
+        told = [{"rows": piece, "gone": [], "whole": False, "is_last": False} for piece in pieces]
+        told[0] |= {"gone": gone, "whole": since == 0}
+        told[-1]["is_last"] = True
+        return told
 
     async def _keep_reading(self) -> None:
         try:

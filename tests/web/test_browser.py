@@ -112,7 +112,7 @@ def test_queues_are_filtered_sorted_and_stay_few_rows(page: Page, console: Conso
     console.shell.out("put", "QM1", "MANY.0007", "a", "b", "c")
     sign_in(page, console)
     page.get_by_role("link", name="Queues").click()
-    rows = page.locator(".inner > a")
+    rows = page.locator(".inner > .grid")
     expect(page.get_by_text(f"of {MANY}").or_(page.locator(".bar [role=status]"))).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("many.*")
@@ -127,7 +127,7 @@ def test_queues_are_filtered_sorted_and_stay_few_rows(page: Page, console: Conso
     page.set_viewport_size({"width": 390, "height": 844})
     picture(page, "queues-phone")
     page.set_viewport_size({"width": 1280, "height": 800})
-    rows.first.focus()
+    rows.first.get_by_role("link").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="MANY.0007")).to_be_visible()
 

@@ -44,7 +44,7 @@ def test_a_walk_through_the_actions_on_a_queue(console: Console, browser: Browse
         found = dialog(page, command)
         picture(page, "define")
         run(page, found, "Define a queue")
-        page.locator(".inner > a").filter(has_text="WALKED").first.wait_for()
+        page.locator(".inner > .grid").filter(has_text="WALKED").first.wait_for()
 
         page.goto(f"{console.url}/console/#/queue/WALKED/QM1")
         page.get_by_role("button", name="Put a test message").click()
@@ -140,9 +140,9 @@ def test_queues_show_how_full_they_are_and_hide_empty_ones(console: Console, bro
     console.shell.out("put", "QM1", "FILLED", "x")
     with looking(browser, console, "vera", "queues") as page:
         page.get_by_label("Filter").fill("FILLED*")
-        page.locator(".inner > a").nth(1).wait_for()
-        page.locator(".inner > a").first.locator(".c-full", has_text="25 %").wait_for()
-        assert page.locator(".inner > a").nth(1).locator(".c-full").inner_text() == ""
+        page.locator(".inner > .grid").nth(1).wait_for()
+        page.locator(".inner > .grid").first.locator(".c-full", has_text="25 %").wait_for()
+        assert page.locator(".inner > .grid").nth(1).locator(".c-full").inner_text() == ""
         page.get_by_label("hide empty ones").check()
         page.locator("[role=status]", has_text="1 of").wait_for()
-        assert page.locator(".inner > a").count() == 1
+        assert page.locator(".inner > .grid").count() == 1

@@ -53,7 +53,7 @@ def test_a_message_with_a_hostile_descriptor_is_shown_as_text(console: Console, 
     console.shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL('NASTY%/.Q') REPLACE DESCR('<b>bold</b>')")
     run_program(console, MESSAGE, HOSTILE)
     with looking(browser, console, "vera", "queues") as page:
-        page.locator(".inner > a").filter(has_text="NASTY%/.Q").press("Enter")
+        page.locator(".inner a").filter(has_text="NASTY%/.Q").press("Enter")
         line = page.locator("table.messages tbody tr")
         line.wait_for()
         assert HOSTILE[:28] in line.inner_text()

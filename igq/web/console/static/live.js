@@ -40,23 +40,24 @@ export function stop() {
 
 function publish(topic, data) {
   const value = topic === "queues" ? merged(data) : data;
+  if (!value) return;
   last.set(topic, value);
   for (const callback of heard.get(topic) || []) callback(value);
 }
 
-// Queues come once as a whole, and then those that have changed. Depths are kept for the small curves.
+// Queues come once as a whole, and then those that have changed, in pieces. Depths are kept for the small curves.
 const KEPT = 60;
+let queues = new Map();
 
-function merged({ rows, gone, whole, at }) {
-  const before = whole ? new Map() : last.get("queues")?.rows ?? new Map();
-  for (const key of gone) before.delete(key);
-  for (const each of rows) {
-    const known = before.get(each.key);
-    before.set(each.key, { ...each, history: known?.history ?? [] });
-  }
-  for (const each of before.values()) {
+// Returns nothing before the last piece.
+function merged({ rows, gone, whole, is_last: isLast }) {
+  if (whole) queues = new Map();
+  for (const key of gone) queues.delete(key);
+  for (const each of rows) queues.set(each.key, { ...each, history: queues.get(each.key)?.history ?? [] });
+  if (!isLast) return null;
+  for (const each of queues.values()) {
     each.history.push(each.depth);
     if (each.history.length > KEPT) each.history.shift();
   }
-  return { rows: before, at };
+  return { rows: queues };
 }

@@ -52,6 +52,8 @@ export function age(seconds) {
 
 export function show(element, context) {
   let all = [], rows = [];
+  // Key of a queue -> its row, and how often the data had changed when that was filled.
+  let drawn = new Map(), changes = 0, isDue = false;
   const search = h("input", { type: "search", value: filter, placeholder: "Filter: part of a name, or PAYMENT.*", "aria-label": "Filter" });
   const system = h("input", { type: "checkbox" });
   system.checked = hasSystem;
@@ -72,10 +74,12 @@ export function show(element, context) {
   function choose() {
     const wanted = pattern(filter), column = COLUMNS.find((each) => each.name === sortedBy);
     rows = all.filter((each) => (hasSystem || !each.name.startsWith("SYSTEM.") || filter) && !(isWithoutEmpty && !each.depth) && wanted(each.name));
+    const values = new Map(rows.map((each) => [each, column.value(each)]));
     rows.sort((a, b) => {
-      const [x, y] = [column.value(a), column.value(b)];
+      const x = values.get(a), y = values.get(b);
       return ((x > y) - (x < y)) * (isDown ? -1 : 1) || (a.key > b.key) - (a.key < b.key);
     });
+    changes += 1;
     redraw(count, `${rows.length} of ${all.length}`);
     for (const each of head.children) {
       if (each.dataset.sort === sortedBy) each.setAttribute("aria-sort", isDown ? "descending" : "ascending");
@@ -84,15 +88,29 @@ export function show(element, context) {
     draw();
   }
 
+  // Rows that stay in sight are kept while the list is scrolled: only new ones are made.
   function draw() {
+    isDue = false;
     const first = Math.max(0, Math.floor(list.scrollTop / ROW) - 5);
     const last = Math.min(rows.length, first + Math.ceil(list.clientHeight / ROW) + 11);
     const focused = document.activeElement?.dataset?.key;
-    // The headings end where the rows do, beside the scroll bar.
-    head.style.paddingRight = `${list.offsetWidth - list.clientWidth + 10}px`;
+    const shown = rows.slice(first, last), before = drawn;
+    drawn = new Map(shown.map((each) => [each.key, before.get(each.key) ?? { element: h("div"), changes: 0 }]));
+    for (const [key, { element }] of before) if (!drawn.has(key)) element.remove();
     inner.style.height = `${rows.length * ROW}px`;
-    redraw(inner, rows.slice(first, last).map((each, at) => row(each, first + at)));
-    if (focused) [...inner.children].find((each) => each.dataset.key === focused)?.focus({ preventScroll: true });
+    shown.forEach((each, at) => {
+      const known = drawn.get(each.key);
+      if (known.changes !== changes) { fill(known.element, each); known.changes = changes; }
+      known.element.style.top = `${(first + at) * ROW}px`;
+      if (inner.children[at] !== known.element) inner.insertBefore(known.element, inner.children[at] ?? null);
+    });
+    if (focused && document.activeElement?.dataset?.key !== focused) [...inner.querySelectorAll("a")].find((each) => each.dataset.key === focused)?.focus({ preventScroll: true });
+  }
+
+  // Many events may come before the next frame: it draws once.
+  function drawSoon() {
+    if (!isDue) requestAnimationFrame(draw);
+    isDue = true;
   }
 
   function sort(name) {
@@ -104,8 +122,12 @@ export function show(element, context) {
   search.addEventListener("input", () => { filter = search.value.trim(); list.scrollTop = 0; choose(); });
   system.addEventListener("change", () => { hasSystem = system.checked; choose(); });
   empty.addEventListener("change", () => { isWithoutEmpty = empty.checked; list.scrollTop = 0; choose(); });
-  list.addEventListener("scroll", () => requestAnimationFrame(draw));
-  const resized = new ResizeObserver(draw);
+  list.addEventListener("scroll", drawSoon);
+  const resized = new ResizeObserver(() => {
+    // The headings end where the rows do, beside the scroll bar.
+    head.style.paddingRight = `${list.offsetWidth - list.clientWidth + 10}px`;
+    drawSoon();
+  });
   resized.observe(list);
   context.whenLeft(() => resized.disconnect());
   context.whenLeft(live.on("queues", (data) => { all = [...data.rows.values()]; choose(); }));
@@ -115,10 +137,10 @@ function cell(column) {
   return `c-${column.name}${column.number ? " number" : ""}`;
 }
 
-function row(each, at) {
+function fill(element, each) {
   const change = rate(each);
   const texts = {
-    name: each.name,
+    name: h("a", { "data-key": each.key, href: `#/queue/${encodeURIComponent(each.name)}/${encodeURIComponent(each.owner ?? "")}` }, each.name),
     where: each.owner ?? each.structure ?? "",
     depth: String(each.depth),
     full: bar(part(each)),
@@ -130,12 +152,9 @@ function row(each, at) {
     waiters: each.waiters || "",
   };
   const isFull = (part(each) ?? 0) >= 0.8;
-  const element = h("a", {
-    class: `grid${isFull ? " full" : ""}`, role: "row", "data-key": each.key,
-    href: `#/queue/${encodeURIComponent(each.name)}/${encodeURIComponent(each.owner ?? "")}`,
-  }, COLUMNS.map((column) => h("span", { role: "cell", class: cell(column) }, texts[column.name])));
-  element.style.top = `${at * ROW}px`;
-  return element;
+  element.className = `grid${isFull ? " full" : ""}`;
+  element.setAttribute("role", "row");
+  redraw(element, COLUMNS.map((column) => h("span", { role: "cell", class: cell(column) }, texts[column.name])));
 }
 
 // A bar and per cent; nothing where there is no limit.
@@ -146,7 +165,9 @@ export function bar(fraction) {
     svg("rect", { width: 60, height: 8, class: "whole" }), full), " ", percent(fraction)];
 }
 
+// Nothing for a depth that has not changed: of 2,000 queues most are such.
 function sparkline(history) {
+  if (history.every((depth) => depth === history[0])) return "";
   const most = Math.max(1, ...history), step = 80 / 59;
   const start = 80 - (history.length - 1) * step;
   const points = history.map((depth, at) => `${(start + at * step).toFixed(1)},${(19 - 18 * depth / most).toFixed(1)}`);
