@@ -31,7 +31,9 @@ def _now_ms() -> int:
 
 @dataclass(slots=True)
 class ClientFigures:
-    """The figures of one client. ``last_ms``: when its latest call had ended; 0: it has made none.
+    """The figures of one client: calls, bytes and frames.
+
+    ``last_ms``: when its latest call had ended; 0: it has made none.
 
     Attributes:
         channel: empty for a client of the unix socket that has named none.
@@ -41,6 +43,8 @@ class ClientFigures:
     calls: int = 0
     sent: int = 0
     received: int = 0
+    frames_sent: int = 0
+    frames_received: int = 0
     began_ms: int = field(default_factory=_now_ms)
     last_ms: int = 0
     is_getting: bool = False
@@ -93,9 +97,12 @@ class ServerFigures:
         return found
 
     def connections(self) -> dict[str, list[int]]:
-        """For each connection by a channel: calls, bytes sent and received, when it began, and its latest call."""
+        """For each connection by a channel, the fields of `ConnectionFigures`."""
         return {
-            token: [each.calls, each.sent, each.received, each.began_ms, each.last_ms]
+            token: [
+                *(each.calls, each.sent, each.received, each.began_ms, each.last_ms),
+                *(each.frames_sent, each.frames_received, int(each.is_getting)),
+            ]
             for token, each in self._clients.items()
             if each.channel
         }

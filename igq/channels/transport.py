@@ -175,6 +175,7 @@ class Client:
         self._send(SERVER_PREFACE)
 
     def _take(self, frame: Frame) -> None:
+        self._session.figures.frames_received += 1
         if frame.verb == Verb.HEARTBEAT:
             if len(self._to_send) > _UNREAD_MAX:
                 raise FrameError("the replies are not read")
@@ -231,6 +232,7 @@ class Client:
 
     def _send(self, data: bytes) -> None:
         self._session.figures.sent += len(data)
+        self._session.figures.frames_sent += 1
         if not self._to_send:
             try:
                 sent = self._socket.send(data)

@@ -56,13 +56,20 @@ class ChannelFigures:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFigures:
-    """A connection by a channel. ``last_ms``: when its latest call had ended; 0: it has made none."""
+    """A connection by a channel. ``last_ms``: when its latest call had ended; 0: it has made none.
+
+    Attributes:
+        is_getting: whether a get was under way.
+    """
 
     calls: int = 0
     sent: int = 0
     received: int = 0
     began_ms: int = 0
     last_ms: int = 0
+    frames_sent: int = 0
+    frames_received: int = 0
+    is_getting: int = 0
 
 
 def wanted_by(listeners: Iterable[Listener]) -> dict[str, Any]:

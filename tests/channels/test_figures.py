@@ -84,9 +84,15 @@ def test_the_status_of_a_channel_has_the_figures_of_each_client(group: TestGroup
     for keyword in ("CHSTATI", "LSTMSGTI"):
         assert re.search(rf"{keyword}\(\d\d\.\d\d\.\d\d\)", shown)
     assert "CURSHCNV(1)" in shown
+    # CONNX, OPEN, PUT; the preface is no frame of the client's, but a buffer that was sent.
+    assert ("BUFSRCVD(3)" in shown, "BUFSSENT(4)" in shown, "SUBSTATE(RECEIVE)" in shown) == (True, True, True)
     assert "MSGS(1)" in mqsc(group, "DISPLAY CHSTATUS(*) WHERE(MSGS LT 2)")
     (asked,) = Asked(group).items(PCFCommand.INQUIRE_CHANNEL_STATUS, {Param.CHANNEL_NAME: "APP"})
     assert (asked[Param.MSGS], asked[Param.CURRENT_SHARING_CONVS]) == (3, 1)
+    assert (asked[Param.BUFFERS_RECEIVED], asked[Param.CHANNEL_SUBSTATE]) == (3, 300)
+    busy.get(handle)
+    busy.send_get(handle, int(GetOption.WAIT), -1)
+    until(lambda: "SUBSTATE(MQGET)" in mqsc(group, "DISPLAY CHSTATUS(APP) SUBSTATE"), "it gets")
     idle.call(Verb.DISC)
 
 

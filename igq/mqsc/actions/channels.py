@@ -154,7 +154,14 @@ def _channel_record(
     yield shown("MCAUSER", of.user if of else "")
     yield shown("RAPPLTAG", of.appl_name if of else "")
     yield shown("CONN", of.token if of else "")
-    for keyword, number in (("MSGS", figures.calls), ("BYTSSENT", figures.sent), ("BYTSRCVD", figures.received)):
+    yield shown("SUBSTATE", ("MQGET" if figures.is_getting else "RECEIVE") if of else "")
+    for keyword, number in (
+        ("MSGS", figures.calls),
+        ("BYTSSENT", figures.sent),
+        ("BYTSRCVD", figures.received),
+        ("BUFSSENT", figures.frames_sent),
+        ("BUFSRCVD", figures.frames_received),
+    ):
         yield shown(keyword, min(number, _MOST))
     for keywords_of, at_ms in ((("CHSTADA", "CHSTATI"), figures.began_ms), (("LSTMSGDA", "LSTMSGTI"), figures.last_ms)):
         at = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H.%M.%S") if at_ms else " "
