@@ -41,7 +41,7 @@ export async function open(context, name, subject, label, done = () => {}) {
   const action = context.me.actions.find((each) => each.name === name);
   const inputs = new Map(fields.map((each) => [each, input(each)]));
   const question = h("p", { class: "question", role: "alert", hidden: true });
-  const command = h("pre", { tabindex: "0", "aria-label": "Command" });
+  const command = h("pre", { tabindex: "0", role: "group", "aria-label": "Command" });
   const problem = h("p", { class: "problem", role: "alert" });
   const copy = h("button", { type: "button", class: "small", onclick: () => copied() }, "Copy");
   const cancel = h("button", { type: "button", autofocus: !fields.length, onclick: () => end() }, "Cancel");
