@@ -12,7 +12,9 @@ from sharedq.mqi.constants.pcf import PCFCommand, PCFParameter
 from sharedq.objects.definitions.attributes import Attribute, attributes_of
 from sharedq.objects.definitions.inert_attributes import MODELS
 from sharedq.objects.definitions.parameters import FIRST_BYTE_STRING
+from sharedq.pymqi import CMQCFC
 
+_FAMILIES = ("MQIACF_", "MQIACH_", "MQCACF_", "MQCACH_", "MQBACF_", "MQGACF_")
 _NAMED_BY = {each.name: each.named_by for each in OBJECTS}
 _ATTRIBUTES = {each.name: each.shows for each in OBJECTS}
 
@@ -66,9 +68,9 @@ def _command(number: PCFCommand) -> str:
 
 def _parameter(number: int) -> str:
     if number in list(PCFParameter):
-        prefix = "MQBACF" if number >= FIRST_BYTE_STRING else "MQCACF" if number > 2000 else "MQIACF"
-        name = PCFParameter(number).name
-        return code(f"{'MQCACH' if name in ('CHANNEL_NAME', 'CONNECTION_NAME') else prefix}_{name}")
+        names = [name for name, value in vars(CMQCFC).items() if value == number and name.startswith(_FAMILIES)]
+        # IBM MQ has a name in two families with two numbers now and then, which an enumeration cannot have.
+        return code(next((name for name in names if name.endswith(f"_{PCFParameter(number).name}")), names[0]))
     if number in list(IntSelector):
         return code(f"MQIA_{IntSelector(number).name}")
     return code(f"MQCA_{CharSelector(number).name}")

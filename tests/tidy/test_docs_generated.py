@@ -12,6 +12,7 @@ from docs.generator.markers import claims
 from docs.generator.pages import DOCS, generated_pages, parts_of, refresh
 from docs.generator.rules import LONGEST_CELL, NO_OPTIONS, rules
 from sharedq.mqi.constants import GetOption
+from sharedq.pymqi import CMQCFC
 from sharedq.redis.script_source import script_names
 
 #: Invariants that are kept outside Redis, so that no header of a script claims them.
@@ -73,3 +74,10 @@ def test_no_cell_of_a_table_is_long(page: Path) -> None:
     lines = [line for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
     cells = [cell.strip() for line in lines for cell in _BAR.split(line)]
     assert [cell for cell in cells if len(cell) > LONGEST_CELL] == []
+
+
+def test_the_page_of_pcf_has_the_names_of_ibm_mq() -> None:
+    page = (DOCS / "reference" / "pcf.md").read_text("utf-8")
+    found = re.findall(r"`(MQ(?:IACF|IACH|CACF|CACH|BACF|GACF)_\w+)` \| (\d+) \|", page)
+    assert len(found) > 100
+    assert [(name, number) for name, number in found if getattr(CMQCFC, name, None) != int(number)] == []
