@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from typing import Final
+
 from recovery.target import valid_qmgr_name
+
+#: Exit status of a server whose port another process has.
+PORT_TAKEN: Final = 3
 
 
 class CommandError(Exception):
@@ -24,3 +31,12 @@ def check_qmgr_name(name: str, group: str) -> None:
     if name == group:
         # Programs connect to any member by the group's name, so they would never reach this one.
         raise CommandError(f"{name} cannot be a queue manager: the queue-sharing group has this name")
+
+
+def port_error(server: str, host: str, port: int, error: Exception) -> CommandError:
+    """Return the error of a server that cannot listen at a port."""
+    number = getattr(error, "errno", None) or 0
+    # Errors of a host's name have negative numbers, and texts of their own.
+    why = os.strerror(number) if number > 0 else getattr(error, "strerror", None) or str(error)
+    status = PORT_TAKEN if number == errno.EADDRINUSE else 1
+    return CommandError(f"{server} cannot listen on {host} port {port}: {why}", status)

@@ -9,6 +9,7 @@ import typer
 
 from igq.cli.app import build_app
 from igq.errors import CommandError
+from igq.output.arguments import checked_command, misuse
 from igq.output.silence import silence_ends
 from sharedq.display.lines import tell
 from sharedq.display.streams import prepare_streams
@@ -32,14 +33,13 @@ def _run(arguments: list[str] | None) -> int:
         os.write(2, b"igq: standard output is closed\n") if sys.stderr is not None else None
         return FAILED
     try:
-        result = build_app(sys.argv[1:] if arguments is None else arguments)(
-            args=arguments, standalone_mode=False, prog_name="igq"
-        )
+        command = checked_command(build_app(sys.argv[1:] if arguments is None else arguments))
+        result = command(args=arguments, standalone_mode=False, prog_name="igq")
         return result if isinstance(result, int) else 0
     except typer.Exit as error:
         return error.exit_code
     except typer.TyperException as error:
-        tell(f"igq: {_misuse(error)}")
+        tell(f"igq: {misuse(error)}")
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
@@ -53,13 +53,6 @@ def _run(arguments: list[str] | None) -> int:
     except Exception as error:  # noqa: BLE001 - a user gets one line, never a traceback
         tell(f"igq: {_one_line(error)}")
         return FAILED
-
-
-def _misuse(error: typer.TyperException) -> str:
-    """Say what is wrong with the arguments, and which help to read."""
-    text = " ".join(error.format_message().split()).rstrip(".")
-    context = getattr(error, "ctx", None)
-    return text if context is None else f"{text} (see {context.command_path} --help)"
 
 
 def _one_line(error: Exception) -> str:

@@ -34,6 +34,7 @@ _IN_COPY = (
     AUTHORITY,
     "GROUP",
     Topic.kind,
+    Subscription.kind,
     *NAMED_OBJECTS,
 )
 
@@ -90,6 +91,8 @@ class TrialExecutor:
     def execute(self, command: Command) -> list[str]:
         """Try one command. Raises what `Executor.execute` raises."""
         if command.verb == "DISPLAY":
+            if self._is_silent:
+                return []
             chosen = self._executor if command.object_type in _IN_COPY else self._original
             return chosen.execute(command)
         if command.verb == "CLEAR" and command.object_type == "QLOCAL":

@@ -30,7 +30,7 @@ class _Door:
         self.listening = listening
         words = python_command("igq.channels", qmgr, str(os.getpid()), listener)
         self._servers = [
-            KeptChild("channels", [*words, str(number)], say, "IGQ0110E", _DELAYS_S, listening)
+            KeptChild("channels", [*words, str(number)], say, "IGQ0110E", _DELAYS_S, listening=listening)
             for number in range(processes)
         ]
 

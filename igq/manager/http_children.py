@@ -20,7 +20,7 @@ def start_console(settings: Settings, say: Callable[..., None]) -> KeptChild | N
     if not settings.console_port:
         return None
     words = python_command("igq", "console", "--parent", str(os.getpid()))
-    return KeptChild("console", words, say, "IGQ0102E", _DELAYS_S)
+    return KeptChild("console", words, say, "IGQ0102E", _DELAYS_S, "IGQ0107I")
 
 
 def start_metrics(settings: Settings, say: Callable[..., None]) -> KeptChild | None:
@@ -30,4 +30,4 @@ def start_metrics(settings: Settings, say: Callable[..., None]) -> KeptChild | N
     host = settings.metrics_listen
     address = f"[{host}]:{settings.metrics_port}" if ":" in host else f"{host}:{settings.metrics_port}"
     words = python_command("igq", "metrics", "--listen", address, "--parent", str(os.getpid()))
-    return KeptChild("metrics", words, say, "IGQ0017E", _DELAYS_S)
+    return KeptChild("metrics", words, say, "IGQ0017E", _DELAYS_S, "IGQ0018I")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from igq.errors import CommandError
+from igq.errors import CommandError, port_error
 from igq.monitoring.bounded_server import BoundedServer
 from igq.monitoring.collector import GroupCollector
 from igq.monitoring.token import token_required
@@ -42,7 +42,7 @@ class MetricsEndpoint:
             self._server = BoundedServer((host, port))
         except (OSError, OverflowError) as error:
             self._group.leave()
-            raise CommandError(f"metrics cannot be served at {host}:{port}: {error}") from None
+            raise port_error("the metrics", host, port, error) from None
         self._server.set_app(app)
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
         self._thread.start()

@@ -45,6 +45,9 @@ def check(settings: Settings, *, is_repaired: bool = False) -> Checked:
         if is_repaired:
             return _repaired(group)
         found = account(group)
+        if not (found or group.members()):
+            # Most often a mistyped name, or another server.
+            raise CommandError(f"there is no group {group.name}: it has no queue manager and no keys", CANNOT_LOOK)
         return Checked(found, found)
     except (DeploymentError, MQIError) as error:
         what = "repaired" if is_repaired else "read"

@@ -38,6 +38,7 @@ MESSAGES = MappingProxyType(
         "IGQ0008W": "{qmgr} Redis needs a look: {warning}",
         "IGQ0032I": "{qmgr} serves metrics at {host}:{port}",
         "IGQ0017E": "{qmgr} serves no metrics: {why}; it tries again",
+        "IGQ0018I": "{qmgr} stands by to serve metrics: {why}",
         "IGQ0006I": "{qmgr} uses the group's settings: {difference}",
         # The structures and recovery by peers.
         "CSQE005I": "{qmgr} structure {structure} connected",
@@ -82,6 +83,7 @@ MESSAGES = MappingProxyType(
         # The console and the REST interface.
         "IGQ0101I": "{qmgr} console serves {url}",
         "IGQ0102E": "{qmgr} console has ended: {why}; it is started again",
+        "IGQ0107I": "{qmgr} stands by to serve the console: {why}",
         "IGQ0103I": "{qmgr} console: {user} at {host}: {command}: {result}",
         "IGQ0104E": "{qmgr} console: {user} at {host} was not signed in: {why}",
         "IGQ0105E": "{qmgr} console: passwords cross the network in the clear; set console_certificate",

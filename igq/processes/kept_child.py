@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from igq.errors import PORT_TAKEN
 from igq.processes.child import hangups_held, start_child
 
 #: Seconds that it has to end by itself after it is told to.
@@ -28,6 +29,7 @@ class KeptChild:
         say: called with a message id of `igq.output.messages` and its fields, from a separate thread.
         failed: id of the message that says ``why`` it has ended.
         delays_s: the first delay, and the most.
+        stands_by: id of the message that another process has its port.
         listening: it is first started when somebody connects here, and takes connections there: its standard input.
     """
 
@@ -38,9 +40,10 @@ class KeptChild:
         say: Callable[..., None],
         failed: str,
         delays_s: tuple[float, float],
+        stands_by: str = "",
         listening: socket.socket | None = None,
     ) -> None:
-        self._name, self._words, self._say, self._failed = name, words, say, failed
+        self._name, self._words, self._say, self._failed, self._stands_by = name, words, say, failed, stands_by
         self._delays_s, self._listening = delays_s, listening
         self._is_over, self._over_fd = threading.Event(), os.eventfd(0, os.EFD_CLOEXEC)
         self._lock = threading.Lock()
@@ -75,15 +78,17 @@ class KeptChild:
         self._wait_for_connection()
         while not self._is_over.wait(delay_s):
             began_s = time.monotonic()
+            failed = self._failed
             try:
-                why = self._run()
+                why, status = self._run()
+                failed = self._stands_by if status == PORT_TAKEN and self._stands_by else failed
             except OSError as error:
                 why = f"it cannot be started: {error}"
             has_run_long = time.monotonic() - began_s > most_s
             delay_s = first_s if has_run_long else min(most_s, 2 * delay_s or first_s)
             if not self._is_over.is_set() and why != self._why:
                 # A port that another manager has stays so for days: one line is enough.
-                self._say(self._failed, why=why)
+                self._say(failed, why=why)
             self._why = why
 
     def _wait_for_connection(self) -> None:
@@ -93,11 +98,11 @@ class KeptChild:
             poll.register(self._over_fd, select.POLLIN)
             poll.poll()
 
-    def _run(self) -> str:
-        """Run one child to its end. Returns why it ended."""
+    def _run(self) -> tuple[str, int]:
+        """Run one child to its end. Returns why it ended, and its exit status."""
         with self._lock:
             if self._is_over.is_set():
-                return ""
+                return "", 0
             with hangups_held():
                 stdin = subprocess.DEVNULL if self._listening is None else self._listening.fileno()
                 popen = self._popen = start_child(self._words, stdin=stdin, stderr=subprocess.PIPE)
@@ -113,7 +118,7 @@ class KeptChild:
             self._say(told["id"], **told["fields"])
         status = popen.wait()
         errors.join()
-        return last[0] or (f"signal {-status}" if status < 0 else f"exit status {status}")
+        return last[0] or (f"signal {-status}" if status < 0 else f"exit status {status}"), status
 
     @staticmethod
     def _read_errors(popen: subprocess.Popen[str], last: list[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from igq.errors import CommandError
+from igq.errors import CommandError, port_error
 from igq.web.access.users import Users
 from igq.web.app import create_app
 from igq.web.console_log import start_console_log
@@ -79,8 +79,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise CommandError(f"the console cannot listen on {host} port {port}: {why}") from None
+        raise port_error("the console", host, port, error) from None
 
 
 def _is_loopback(listening: socket.socket) -> bool:

@@ -26,8 +26,12 @@ _QUEUES_PER_CALL = 200
 _GROUPED = b"gm"
 
 
+class GroupCopy(Group):
+    """A copy of a group's definitions. None of its managers runs, and nothing is retained."""
+
+
 @contextmanager
-def copied_definitions(group: Group) -> Iterator[Group]:
+def copied_definitions(group: Group) -> Iterator[GroupCopy]:
     """Yield a group with the same definitions, on a server that ends with the block.
 
     Raises:
@@ -38,7 +42,7 @@ def copied_definitions(group: Group) -> Iterator[Group]:
         settings = group.settings.model_copy(
             update={"redis_url": None, "data_dir": Path(folder), "wait_replicas": 0, "journal": False}
         )
-        copy = Group(settings)
+        copy = GroupCopy(settings)
         try:
             # Nobody needs the copy after a crash: do not force each command to the disk.
             copy.client().config_set("appendonly", "no")

@@ -36,7 +36,7 @@ from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.keys import ADMIN_STRUCTURE
 from sharedq.redis.packing import Word, pack
 from sharedq.redis.script_source import in_our_files, load_script, mark_of_all, script_names
-from sharedq.redis.wire import Wait, Wire
+from sharedq.redis.wire import InterruptedCallError, Wait, Wire
 
 Argument = Word
 Reply = Any
@@ -397,7 +397,7 @@ class Link:
                 self._by_endpoint[endpoint] = wire
                 if self.is_broken:
                     # `interrupt` came while this connected, so it did not see the wire.
-                    self._break(redis.ConnectionError("interrupted"))
+                    self._break(InterruptedCallError())
                 try:
                     self._make_scripts_known(wire)
                 except BaseException:
@@ -628,5 +628,7 @@ class Link:
         self._deployment.forget()
         for wire in self._by_endpoint.values():
             wire.close()
+        if isinstance(error, InterruptedCallError):
+            raise error_for(MQRC.CONNECTION_BROKEN, "", "", str(error)) from error
         why = self._deployment.why_away()
         raise error_for(MQRC.CONNECTION_BROKEN, "", "", f"{what}: {why}{'; ' if why else ''}{error}") from error

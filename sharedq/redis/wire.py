@@ -26,6 +26,13 @@ _INCOMPLETE = object()
 Wait = Callable[["Wire"], None]
 
 
+class InterruptedCallError(redis.ConnectionError):
+    """Another thread has ended the connection: its program is fenced, has lost its lease, or has cancelled the call."""
+
+    def __init__(self) -> None:
+        super().__init__("the program is fenced by its queue manager or a peer, or its lease has run out")
+
+
 class Wire:
     """One connection to a server, used by one thread at a time; `close` and `interrupt` come from any thread.
 
@@ -56,7 +63,7 @@ class Wire:
     def send(self, packed: bytes) -> None:
         """Write packed commands."""
         if self._is_ended:
-            raise redis.ConnectionError("interrupted")
+            raise InterruptedCallError
         self._socket.sendall(packed)
 
     def receive(self) -> Any:
@@ -67,7 +74,11 @@ class Wire:
                 self._wait(self)
             data = self._socket.recv(_READ_BYTES)
             if self._is_ended or not data:
-                raise redis.ConnectionError("interrupted" if self._is_ended else "the server has closed the connection")
+                raise (
+                    InterruptedCallError
+                    if self._is_ended
+                    else redis.ConnectionError("the server has closed the connection")
+                )
             self._feed(data)
             reply = self._gets()
         if isinstance(reply, redis.ConnectionError):

@@ -174,7 +174,7 @@ def test_status_is_one_object_of_the_documented_shape(group: Shell) -> None:
 
     assert set(status) == {"group", "format", "redis", "managers", "recoveries", "structures", "queues"}
     assert [(each["name"], each["state"]) for each in status["structures"]] == [("APPL1", "ACTIVE")]
-    assert set(status["redis"]) == {"version", "durability", "is_failing", "wait_replicas", "nodes"}
+    assert set(status["redis"]) == {"version", "durability", "is_failing", "wait_replicas", "nodes", "warnings"}
     manager = status["managers"][0]
     assert {"name", "state", "pid", "incarnation", "igq", "agent"} <= set(manager)
     assert set(manager["agent"]) == {

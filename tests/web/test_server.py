@@ -317,7 +317,7 @@ def test_the_console_dies_with_a_killed_manager_and_another_takes_over(shell: Sh
     first = shell.start_manager("QM1")
     first.wait_for("IGQ0101I")
     second = shell.start_manager("QM2")
-    assert "Address already in use" in second.wait_for("IGQ0102E")
+    assert "Address already in use" in second.wait_for("IGQ0107I")
 
     first.end(signal.SIGKILL)
 

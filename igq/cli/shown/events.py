@@ -24,7 +24,7 @@ def events(
     qmgr: Annotated[str, QMGR],
     queue: Annotated[
         list[str] | None,
-        typer.Option("--queue", metavar="QUEUE", help="A queue of events; default: SYSTEM.ADMIN.*.EVENT, all four."),
+        typer.Option("--queue", metavar="QUEUE", help="A queue of events; default: SYSTEM.ADMIN.*.EVENT, all five."),
     ] = None,
     is_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
     is_removed: Annotated[bool, typer.Option("--remove", help="Get the messages instead of browsing them.")] = False,

@@ -16,6 +16,7 @@ from igq.mqsc.language.attribute_values import find_parameter, read_choice, read
 from igq.mqsc.language.parameters import keywords
 from igq.mqsc.language.parser import Command, MqscSyntaxError
 from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_columns
+from sharedq.admin.definitions_copy import GroupCopy
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.connect import connect_to
 from sharedq.calls.handles.orphans import delete_orphans
@@ -101,8 +102,9 @@ def define_sub(command: Command, repository: Repository) -> list[str]:
         values.setdefault("user_id", repository.giver.user[:12])
     subscription = parse_definition(Subscription, values | _end(values) | {"name": command.name})
     with noting(repository, "create", Subscription.kind, command.name):
-        if not managed and repository.locate(RETAINED_QUEUE) is None:
-            # Nothing was ever retained, so no manager need run.
+        is_copy = isinstance(repository.group, GroupCopy)
+        if not managed and (is_copy or repository.locate(RETAINED_QUEUE) is None):
+            # Nothing is retained, so no manager need run.
             define_subscription(repository, subscription)
             return []
         with _connected(repository, "DEFINE SUB") as connection:
@@ -182,6 +184,8 @@ def display_topic(command: Command, repository: Repository) -> list[str]:
         record = _record(topic, Topic.kind)
         if matches(command.name, topic.name) and request.where(record):
             lines += [messages.details(command), *two_columns(request.select(record, always=1))]
+    if not (lines or is_generic(command.name) or command.name in repository.topics.tree().by_name):
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
     return _found(lines, command)
 
 
@@ -199,7 +203,7 @@ def display_sub(command: Command, repository: Repository) -> list[str]:
         record.append(shown("SELTYPE", "STANDARD" if match.subscription.selector else "NONE"))
         if request.where(record):
             lines += [messages.details(command), *two_columns(request.select(record, always=2))]
-    return _found(lines, command)
+    return _found_subscriptions(lines, command, repository)
 
 
 def display_sub_status(command: Command, repository: Repository) -> list[str]:
@@ -212,7 +216,7 @@ def display_sub_status(command: Command, repository: Repository) -> list[str]:
         record = [shown("SUB", match.subscription.name), *_status_of(match, delivered)]
         if request.where(record):
             lines += [messages.details(command), *two_columns(request.select(record, always=2))]
-    return _found(lines, command)
+    return _found_subscriptions(lines, command, repository)
 
 
 def _record(definition: ObjectDefinition, kind: str) -> list[Shown]:
@@ -331,6 +335,13 @@ def display_publish_subscribe(command: Command, repository: Repository) -> list[
         shown("TPCOUNT", node_count(_tree(repository).leaves)),
     ]
     return [messages.details(command), *two_columns(request.select(record, always=2))]
+
+
+def _found_subscriptions(lines: list[str], command: Command, repository: Repository) -> list[str]:
+    if not (lines or is_generic(command.name) or find_parameter(command, "SUBID")):
+        # The one that is named may be there, and not be asked for.
+        _subscription(command, repository)
+    return _found(lines, command)
 
 
 def _found(lines: list[str], command: Command) -> list[str]:

@@ -6,6 +6,7 @@ import logging
 
 import typer
 
+from igq.output.arguments import checked_command, misuse
 from igq.pipeline.cli import app
 from igq.pipeline.cli.runner import COULD_NOT_RUN
 from sharedq.display.lines import tell
@@ -20,14 +21,12 @@ def run(arguments: list[str] | None) -> int:
     # Py4J logs the traceback of an interrupted call. Python prints it where no handler is installed.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        result = app(args=arguments, standalone_mode=False, prog_name="igq pipeline")
+        result = checked_command(app)(args=arguments, standalone_mode=False, prog_name="igq pipeline")
         return result if isinstance(result, int) else 0
     except typer.Exit as error:
         return error.exit_code
     except typer.TyperException as error:
-        context = getattr(error, "ctx", None)
-        where = "" if context is None else f" (see {context.command_path} --help)"
-        tell(f"igq pipeline: {' '.join(error.format_message().split()).rstrip('.')}{where}")
+        tell(f"igq pipeline: {misuse(error)}")
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED

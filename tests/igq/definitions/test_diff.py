@@ -33,6 +33,12 @@ def test_an_export_differs_in_nothing(group: TestGroup, tmp_path: Path, capsys: 
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.usefixtures("group")
+def test_a_display_in_a_file_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert diff(tmp_path, "DIS QMGR\nDIS QL(*)\n") == 0
+    assert capsys.readouterr() == ("", "")
+
+
 def test_each_changed_attribute_is_named(group: TestGroup, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     load(group, "DEFINE QL(A) MAXDEPTH(5)\n")
     before = exported(group)

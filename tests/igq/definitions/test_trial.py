@@ -11,8 +11,9 @@ from igq.definitions.trial import TrialExecutor
 from igq.mqsc import messages
 from igq.mqsc.executor import run
 from sharedq.admin.definitions_copy import copied_definitions
-from sharedq.mqi.constants import OpenOption
+from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.objects.repository import Repository
+from tests.mqi.topics.scene import publish
 from tests.support.members import TestGroup
 
 
@@ -105,6 +106,16 @@ def test_commands_not_about_definitions_are_not_tried(group: TestGroup, command:
 
     assert status == 0
     assert "is not tried in a dry run" in lines[0]
+
+
+def test_a_subscription_is_tried_where_a_publication_is_retained(group: TestGroup) -> None:
+    group.define_private("QM1", "Q")
+    connection = group.connect()
+    publish(connection, "a", b"1", options=PutOption.RETAIN)
+
+    status, lines = tried(group, "DEFINE SUB(S) TOPICSTR('a') DEST(Q)\nDIS SUB(S)\n")
+
+    assert (status, lines[0]) == (0, "IGQ1007I: Would define SUB(S)")
 
 
 def test_displays_show_the_copy_and_the_group(group: TestGroup) -> None:

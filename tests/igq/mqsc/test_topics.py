@@ -145,7 +145,7 @@ def test_a_subscription_that_cannot_get_what_is_retained_is_not_made(group: Test
     connection = group.connect()
     publish(connection, "a", b"1", options=PutOption.RETAIN)
     assert "2526" in mqsc("DEFINE SUB(S) TOPICSTR('a') DEST(Q)", status=10)
-    assert "No SUB matches" in mqsc("DISPLAY SUB(S)")
+    assert "was not found" in mqsc("DISPLAY SUB(S)", status=10)
 
 
 def test_the_status_of_topics(group: TestGroup, mqsc: Run) -> None:
@@ -219,3 +219,11 @@ def test_topics_and_subscriptions_are_exported(group: TestGroup, mqsc: Run) -> N
     mqsc("DELETE TOPIC(FRUIT)", "DELETE SUB('it''s')", "DELETE SUB(M)")
     mqsc(*before)
     assert export(group.group, read_catalog(group.group), selection).lines == before
+
+
+@pytest.mark.parametrize("name", ["TOPIC(NO)", "SUB(NO)", "SBSTATUS(NO)"])
+def test_a_display_of_one_name_that_is_not_there_fails(mqsc: Run, name: str) -> None:
+    mqsc("DEFINE TOPIC(T) TOPICSTR('t')")
+    assert "was not found" in mqsc(f"DISPLAY {name}", status=10)
+    assert "CSQM297I" in mqsc(f"DISPLAY {name.replace('NO', 'NO*')}")
+    assert "CSQM297I" in mqsc("DISPLAY TOPIC(T) WHERE(DESCR EQ nothing)")

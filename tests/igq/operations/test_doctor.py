@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_group
 
+from igq.cli.app import build_app
 from igq.operations.doctor.examination import Found
 from igq.operations.doctor.visit import CANNOT_LOOK, TO_DO, find, visit
 from sharedq.mqi.constants import PutOption
@@ -38,6 +42,11 @@ def test_it_finds_what_an_operator_would(group: TestGroup) -> None:
     assert told(found, "depths") == ["queue ORDERS at APPL1 has 1 of MAXDEPTH(1) messages: puts fail with 2053"]
     assert told(found, "dead letters") == ["queue SYSTEM.DEAD.LETTER.QUEUE at QM1 has 1 dead letter"]
     assert told(found, "units in doubt") == ["queue manager QM1 has 1 unit of work in doubt: their messages are locked"]
+    commands = get_group(build_app()).commands
+    for each in found:
+        for words in re.findall(r"igq ([a-z]+)(?: ([a-z]+))?", each.finding.todo):
+            command = commands[words[0]]
+            assert not isinstance(command, TyperGroup) or words[1] in command.commands, each.finding.todo
     backups = " ".join(told(found, "backups"))
     assert "structure KEPT has RECOVER(YES) and no backup in " in backups
     assert told(found, "orphans")

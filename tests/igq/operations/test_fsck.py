@@ -78,3 +78,9 @@ def test_bytes_of_programs_are_shown_escaped(orphaned: TestGroup, capsys: pytest
     assert run(["fsck"]) == 1
     assert "\x1b" not in capsys.readouterr().out
     assert "\x1b" not in json.dumps(as_values(check(orphaned.settings)))
+
+
+def test_a_group_that_never_was_is_not_called_sound(group: TestGroup) -> None:
+    with pytest.raises(CommandError, match="there is no group NOPE") as refused:
+        check(group.settings.model_copy(update={"group": "NOPE"}))
+    assert refused.value.status == 2

@@ -47,7 +47,7 @@ def check_dead_letters(seen: GroupSeen) -> Iterator[Diagnosis]:
             qmgr = queue.owner or "QMGR"
             yield warning(
                 f"{_named(queue)} has {counted(queue.depth, 'dead letter')}",
-                f"igq dlq summary {qmgr} --queue {queue.name}, then requeue or discard them",
+                f"igq dlq list {qmgr} --queue {queue.name} --summary, then requeue or discard them",
             )
     names = {queue.name for queue in seen.status.queues}
     for manager in seen.status.managers:
