@@ -24,8 +24,8 @@ from igq.pipeline.engine.frames import (
     SparkSession,
     Window,
     as_table,
-    empty,
     kept,
+    of_rows,
     only,
     percentiles,
 )
@@ -218,7 +218,7 @@ def findings(copies: DataFrame, counts: Mapping[str, int]) -> DataFrame:
         F.struct(F.lit(name).alias("finding"), reason.alias("why")) for name, reason in reasons.items() if counts[name]
     ]
     if not each:
-        return empty(copies.sparkSession, FINDINGS)
+        return of_rows(copies.sparkSession, [], FINDINGS)
     return (
         copies.select(*_NAMES, F.explode(F.array(*each)).alias("of"))
         .select(F.col("of.finding").alias("finding"), *_NAMES, F.col("of.why").alias("why"))

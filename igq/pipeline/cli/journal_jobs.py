@@ -224,7 +224,7 @@ def recovery(
         ),
     ] = None,
     *,
-    common: options.JournalOptions,
+    common: options.TableOptions,
 ) -> None:
     """Show the failures that the group remembers, the phases of each recovery, and the messages that it touched.
 

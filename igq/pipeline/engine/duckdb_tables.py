@@ -229,10 +229,11 @@ def count_lines(_: DuckDBSession, path: Path) -> int:
         return sum(1 for line in lines if line.strip())
 
 
-def empty(session: DuckDBSession, schema: StructType) -> DuckDBDataFrame:
-    """A table without rows."""
-    made: DuckDBDataFrame = of_batches(session, [], to_arrow_schema(schema, timezone="UTC"))
-    return made
+def of_rows(session: DuckDBSession, rows: Sequence[tuple[Any, ...]], schema: StructType) -> DuckDBDataFrame:
+    """A table of some rows of this process."""
+    kinds = to_arrow_schema(schema, timezone="UTC")
+    columns = [dict(zip(schema.fieldNames(), row, strict=True)) for row in rows]
+    return as_table(of_batches(session, [pa.RecordBatch.from_pylist(columns, schema=kinds)], kinds), schema)
 
 
 def as_table(table: DuckDBDataFrame, schema: StructType) -> DuckDBDataFrame:

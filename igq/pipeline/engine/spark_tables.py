@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window, WindowSpec
@@ -23,8 +24,8 @@ __all__ = [
     "WindowSpec",
     "as_table",
     "count_lines",
-    "empty",
     "kept",
+    "of_rows",
     "only",
     "percentiles",
     "rows_of_files",
@@ -53,7 +54,7 @@ def rows_of_files(session: SparkSession, files: Sequence[Path], schema: StructTy
     """The rows of files of JSON lines, with the ``file`` of each. A line that cannot be read is a row of nulls."""
     # Spark refuses a pattern without files, but a program that was killed early leaves none.
     names = [str(path) for path in files]
-    table = session.read.schema(schema).json(names) if names else empty(session, schema)
+    table = session.read.schema(schema).json(names) if names else of_rows(session, [], schema)
     return table.withColumn("file", F.input_file_name())
 
 
@@ -67,9 +68,9 @@ def count_lines(session: SparkSession, path: Path) -> int:
     return session.read.text(str(path)).where(F.trim("value") != "").count()
 
 
-def empty(session: SparkSession, schema: StructType) -> DataFrame:
-    """A table without rows."""
-    return session.createDataFrame([], schema)
+def of_rows(session: SparkSession, rows: Sequence[tuple[Any, ...]], schema: StructType) -> DataFrame:
+    """A table of some rows of this process."""
+    return session.createDataFrame(rows, schema)
 
 
 def write(table: DataFrame, directory: Path) -> None:

@@ -7,12 +7,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
 from igq.pipeline.audit.recovery_timeline import RecoveryTimes
+from igq.pipeline.engine.frames import DataFrame, F, SparkSession, as_table, kept, of_rows
 from igq.pipeline.history.lives import message_events, unit_ends, with_outcome, with_place
-from igq.pipeline.schemas import RECOVERIES, RECOVERY_MESSAGES, RECOVERY_PHASES, RECOVERY_UNITS, as_table
+from igq.pipeline.schemas import RECOVERIES, RECOVERY_MESSAGES, RECOVERY_PHASES, RECOVERY_UNITS
 from sharedq.members.recovery_records import MOMENTS
 
 Row = tuple[Any, ...]
@@ -28,10 +26,11 @@ def recovery_tables(
         timeline: the failures that the programs of a run saw.
     """
     found = sorted(records, key=lambda record: (record["detected_ms"], record["failed"]))
-    touched = messages(journal).persist()
+    touched = kept(messages(journal))
     return {
-        "recoveries": spark.createDataFrame([_recovery_row(record) for record in found], RECOVERIES),
-        "phases": spark.createDataFrame(
+        "recoveries": of_rows(spark, [_recovery_row(record) for record in found], RECOVERIES),
+        "phases": of_rows(
+            spark,
             [row for record in found for row in _phase_rows(record)]
             + [row for recovery in timeline for row in _timeline_rows(recovery)],
             RECOVERY_PHASES,
@@ -62,12 +61,11 @@ def messages(journal: DataFrame) -> DataFrame:
         .groupBy("structure", "unit_of_work")
         .agg(by_peer.alias("by"), F.timestamp_millis(F.max("at.ms")).alias("ended"))
     )
-    touched = (
+    touched = kept(
         with_outcome(message_events(events), unit_ends(events))
-        .where("ended_by_peer")
+        .where(F.col("ended_by_peer"))
         .join(recoverers, ["structure", "unit_of_work"])
         .drop("msg_id", "correl_id")
-        .persist()
     )
     # Only a put has MsgId and CorrelId.
     which = F.broadcast(touched.select("structure", "message_number").distinct())

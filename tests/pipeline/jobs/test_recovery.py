@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
@@ -172,3 +175,20 @@ def test_a_group_without_failures_has_empty_tables(
     journal.define("APPL1")
     shown = command("recovery", "--group", GROUP, "--url", redis_url)
     assert shown.stdout.count("(none)") == 3
+
+
+def test_the_engine_that_it_chooses_gives_the_tables_of_spark(
+    spark: SparkSession, redis_url: str, failed: HandWrittenJournal, command: Command, tmp_path: Path
+) -> None:
+    assert failed.numbers
+    (tmp_path / "timeline.jsonl").write_text(json.dumps({"t_ms": T0, "event": "killed", "qmgr": "EWR"}) + "\n")
+    at = ("recovery", "--group", GROUP, "--url", redis_url, "--run", str(tmp_path), "--output")
+    by_spark = command(*at, str(tmp_path / "spark"), "--engine", "spark")
+    told = os.environ | {"IGQ_DATA_DIR": str(tmp_path / "data"), "COLUMNS": "200", "JAVA_HOME": "/nowhere"}
+    whole = [sys.executable, "-m", "igq.pipeline", *at, str(tmp_path / "duckdb")]
+    by_itself = subprocess.run(whole, env=told, capture_output=True, text=True, check=False)
+    assert (by_itself.returncode, by_itself.stdout) == (0, by_spark.stdout), by_itself.stderr
+    for table in ("recoveries", "phases", "units", "messages"):
+        found = [spark.read.parquet(str(tmp_path / engine / table)) for engine in ("spark", "duckdb")]
+        assert sorted(map(str, found[1].collect())) == sorted(map(str, found[0].collect())), table
+        assert [field.metadata for field in found[1].schema] == [field.metadata for field in found[0].schema]
