@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -51,7 +51,7 @@ def run(group: TestGroup, tmp_path: Path) -> Callable[..., Result]:
 def test_a_killed_jobs_work_is_listed_backed_out_and_put_once_by_the_next(
     group: TestGroup, orders: Queue, run: Callable[..., Result], tmp_path: Path
 ) -> None:
-    kill(group, tmp_path, "committing job")
+    kill(group, tmp_path, "committing job", jobs=[("", "committing job")])
     assert (browse_all(orders), in_doubt(group)) == ([], ROWS)
 
     head, line = (text.split() for text in run("claims").output.splitlines())
@@ -65,7 +65,8 @@ def test_a_killed_jobs_work_is_listed_backed_out_and_put_once_by_the_next(
     again = run("release", "--job", name)
     assert (again.exit_code, again.output.count("\n")) == (2, 1)
     assert f"job {name}: it has no messages in doubt" in again.output
-    write(group, tmp_path)
+    with Watch(group):
+        assert end_of(start(group, tmp_path, jobs=[("", "")])) == 0
     assert sorted(browse_all(orders)) == EVERYTHING
 
 
@@ -73,7 +74,7 @@ def test_a_driver_that_outlives_its_release_fails_with_one_error(
     group: TestGroup, orders: Queue, run: Callable[..., Result], tmp_path: Path
 ) -> None:
     """No process dies: a driver about to commit only waits until it is released."""
-    driver = start(group, tmp_path, die="committing job", outlive=OUTLIVE_S, victim=0)
+    driver = start(group, tmp_path, jobs=[("", "committing job")], outlive=OUTLIVE_S, victim=0)
     until(lambda: (tmp_path / "committing job").exists() or driver.poll() is not None, "it has put all", 300)
     (job,) = jobs_in(group.settings)
     assert run("release", "--job", job.name).exit_code == 0
@@ -86,50 +87,50 @@ def test_a_driver_that_outlives_its_release_fails_with_one_error(
     assert (browse_all(orders), in_doubt(group), stored(group)) == ([], 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("steps", "outlive"),
-    [(JOB_STEPS[1:], None), (JOB_STEPS, OUTLIVE_S)],
-    ids=["all die", "its worker lives on"],
-)
-def test_a_named_job_killed_at_every_step_is_done_once(
-    group: TestGroup, orders: Queue, tmp_path: Path, steps: tuple[str, ...], outlive: float | None
-) -> None:
-    """Also if the process at that step outlives the driver, and goes on beside the next one."""
-    for step in steps:
-        directory = tmp_path / step
-        directory.mkdir()
-        kill(group, directory, step, outlive=outlive, job=step)
-        with Watch(group):
-            assert end_of(start(group, directory, job=step)) == 0, step
+def test_a_named_job_killed_at_every_step_is_done_once(group: TestGroup, orders: Queue, tmp_path: Path) -> None:
+    """Also if the process at that step outlives the driver, and goes on beside the next one.
+
+    Each run repeats the job of the one before, and then dies in a job of its own.
+    """
+    done = None
+    deaths = [(step, None) for step in JOB_STEPS[1:]] + [(step, OUTLIVE_S) for step in JOB_STEPS]
+    names = [f"{step} {outlive or ''}".strip().replace(" ", ".").upper() for step, outlive in deaths]
+    for name, (step, outlive) in zip(names, deaths, strict=True):
+        group.define_shared(name)
+        (tmp_path / step).unlink(missing_ok=True)
+        jobs = [(done, ""), (name, step)] if done else [(name, step)]
+        kill(group, tmp_path, step, jobs=jobs, outlive=outlive)
+        done = name
+    with Watch(group):
+        assert end_of(start(group, tmp_path, jobs=[(names[-1], "")])) == 0
+        for step, outlive in deaths:
             if outlive is not None:
-                wait_for_survivor(directory, step)
-            until(lambda: not others(group), "what they left is resolved", 60)
-        assert (in_doubt(group), stored(group)) == (0, ROWS), step
-        assert sorted(drain(orders)) == EVERYTHING, step
+                wait_for_survivor(tmp_path, step)
+        until(lambda: not others(group), "what they left is resolved", 60)
+    assert (in_doubt(group), stored(group)) == (0, ROWS * len(names))
+    for name in names:
+        assert sorted(drain(group.connect().open(name, BOTH))) == EVERYTHING, name
+    assert drain(orders) == []
 
 
-def kill(group: TestGroup, directory: Path, step: str, *, outlive: float | None = None, job: str = "") -> None:
+def kill(
+    group: TestGroup, directory: Path, step: str, *, jobs: Sequence[tuple[str, str]], outlive: float | None = None
+) -> None:
     with Watch(group):
-        assert end_of(start(group, directory, die=step, outlive=outlive, job=job)) == -signal.SIGKILL
+        assert end_of(start(group, directory, jobs=jobs, outlive=outlive)) == -signal.SIGKILL, jobs
     assert (directory / step).exists()
-
-
-def write(group: TestGroup, directory: Path, *, job: str = "") -> None:
-    with Watch(group):
-        assert end_of(start(group, directory, job=job)) == 0
 
 
 def start(
     group: TestGroup,
     directory: Path,
     *,
-    die: str = "",
+    jobs: Sequence[tuple[str, str]],
     outlive: float | None = None,
-    job: str = "",
     victim: int | None = None,
 ) -> subprocess.Popen[bytes]:
     told = {"url": str(group.settings.redis_url), "group": group.group.name, "data_dir": str(directory)}
-    more = {"rows": ROWS, "job": job, "die": die, "outlive": "" if outlive is None else str(outlive), "victim": victim}
+    more = {"rows": ROWS, "jobs": jobs, "outlive": "" if outlive is None else str(outlive), "victim": victim}
     root = Path(__file__).parents[3]
     return subprocess.Popen(
         [sys.executable, "-m", "tests.pipeline.write_program", json.dumps(told | more)],
