@@ -64,10 +64,15 @@ GOALS = {
     "igq --help": Goal(None, 100.0, "imports"),
     "a manager's start, until its agent runs": Goal(None, 1000.0, "imports"),
     "igq pipeline audit of 200,000 events": Goal(
-        None, 10.0, "four fifths are what a drill's verdict takes, for the same reasons"
+        None, 5.0, "four fifths are what a drill's verdict takes, for the same reasons"
     ),
+    "igq pipeline flow of 200,000 events": Goal(None, 4.0, "imports, and SQLFrame's copies of plans"),
+    "igq pipeline trace of 200,000 events": Goal(None, 4.0, "imports, and SQLFrame's copies of plans"),
     "a drill's verdict": Goal(None, 3.0, "SQLFrame's copies of plans, then imports: pandas, matplotlib"),
     "a stream to Parquet : a bare consumer": Goal(None, 1.5, "Spark's start of a batch, and a row crosses to Java"),
+    "rows into a queue : two bare writers, 50 a unit": Goal(
+        None, 0.8, "the scripts are half, and a row comes from Java"
+    ),
     "publish to 100 subscriptions": Goal(None, 5000.0, "a script of 11 commands for each copy takes half of the time"),
 }
 
