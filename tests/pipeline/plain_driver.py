@@ -35,7 +35,7 @@ class Driver:
         self._death = Death(tuple(filter(None, told["die"].split(","))), told["directory"])
         options = told["options"] | {"url": told["url"], "group": told["group"]}
         self._limit = ReadMaxRows(int(options["maxMessagesPerTrigger"]))
-        schema = chosen("", options.get("properties", ""))
+        schema = chosen("all", options.get("properties", ""))
         self._reader = DyingReader(schema, SourceOptions(options, queue_stream.OPTIONS), self._death)
 
     def run(self) -> None:

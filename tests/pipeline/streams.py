@@ -49,7 +49,7 @@ def open_orders(group: TestGroup) -> Queue:
 def table_rows(group: TestGroup, **more: str) -> list[dict[str, Any]]:
     """The rows of a batch read, as Spark's processes make them."""
     told = {"url": str(group.settings.redis_url), "group": group.group.name, **more}
-    schema = chosen(told.get("columns", ""), told.get("properties", ""))
+    schema = chosen(told.get("columns", "all"), told.get("properties", ""))
     reader = QueueReader(schema, SourceOptions(told, queue_reader.OPTIONS))
     found = [batch for partition in reader.partitions() for batch in reader.read(partition)]
     return [row for batch in found for row in batch.to_pylist()]
@@ -70,7 +70,7 @@ class Drivers:
         told |= {"queue": "ORDERS", "stream": "billing", "rowsPerPartition": "3", **more}
         if "queue" not in more and more.keys() & {"queues", "queuePattern"}:
             del told["queue"]
-        schema = chosen(told.get("columns", ""), told.get("properties", ""))
+        schema = chosen(told.get("columns", "all"), told.get("properties", ""))
         reader = QueueStreamReader(schema, SourceOptions(told, queue_stream.OPTIONS))
         self._all.append(reader)
         return reader

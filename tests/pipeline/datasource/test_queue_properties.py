@@ -93,8 +93,8 @@ def test_properties_are_columns_and_leave_the_data(
         ({"columns": "properties_json,length"}, ["length", "properties_json"]),
         ({"columns": "data", "properties": "true"}, ["data", "properties", "properties_json"]),
         ({"properties": "false", "columns": "data"}, ["data"]),
-        ({"properties": "TRUE"}, [*QUEUE.fieldNames(), *PROPERTIES.fieldNames()]),
-        ({}, QUEUE.fieldNames()),
+        ({"properties": "TRUE", "columns": "all"}, [*QUEUE.fieldNames(), *PROPERTIES.fieldNames()]),
+        ({"columns": "all"}, QUEUE.fieldNames()),
     ],
 )
 def test_they_are_there_where_they_are_asked_for(

@@ -11,6 +11,7 @@ import redis
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from igq.pipeline.datasource.queue import layout
 from igq.pipeline.datasource.queue.source import QueueSource
 from igq.pipeline.schemas import QUEUE
 from sharedq.api import Queue
@@ -35,7 +36,7 @@ def orders(group: TestGroup) -> Queue:
 def read(spark: SparkSession, where: TestGroup, **options: Any) -> DataFrame:
     spark.dataSource.register(QueueSource)
     reader = spark.read.format("igq").options(url=where.settings.redis_url, group=where.group.name, queue="ORDERS")
-    return reader.options(**options).load()
+    return reader.options(**{"columns": "all"} | options).load()
 
 
 def correl(text: str) -> bytes:
@@ -82,6 +83,23 @@ def test_columns_and_schemas_choose_what_is_read(spark: SparkSession, group: Tes
     assert chosen.columns == ["priority", "msg_id", "length"]
     assert (chosen.collect()[0].priority, chosen.collect()[0].length) == (3, 4)
     assert [tuple(row) for row in given.collect()] == [(4, "ORDERS")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ("", "basic"),
+        ("data", "data"),
+        ("all", "all"),
+        ("length, data", "data length"),
+        ("basic,group_id", "basic group_id"),
+    ],
+)
+def test_presets_stand_for_columns(columns: str, found: str) -> None:
+    basic = "queue message_id msg_type coded_char_set_id format priority persistence msg_id correl_id reply_to_q"
+    basic += " reply_to_q_mgr put_at data"
+    names = found.replace("basic", basic).replace("all", " ".join(QUEUE.fieldNames())).split()
+    assert layout.chosen(columns, "").fieldNames() == [name for name in QUEUE.fieldNames() if name in names]
 
 
 def test_an_empty_queue_is_an_empty_table(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
@@ -211,7 +229,7 @@ def test_messages_that_filters_exclude_are_not_fetched(
         ({"queue": "NONE"}, r"NONE: MQRC_UNKNOWN_OBJECT_NAME \(2085\), no such queue among the shared ones"),
         ({"queue": "ORDERS", "qmgr": "QM7"}, r"QM7: MQRC_Q_MGR_NAME_ERROR \(2058\)"),
         ({"queue": ""}, "the option queue is missing"),
-        ({"columns": "msg_id,body"}, "columns: there is no body; allowed: queue, structure"),
+        ({"columns": "msg_id,body"}, "columns: there is no body; allowed: basic, all, queue, structure"),
         ({"colums": "msg_id"}, "unknown option colums; allowed: group, url, queue, qmgr, columns"),
         ({"rowsPerPartition": "0"}, "rowsPerPartition=0: allowed: whole numbers from 1 on"),
         ({"pushFilters": "maybe"}, "pushFilters=maybe: allowed: true, false"),

@@ -15,6 +15,15 @@ from igq.pipeline.schemas import PROPERTIES, QUEUE, QUEUE_AND_PROPERTIES
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: Columns by the name of their preset. The preset ``data`` is the column.
+PRESETS = {
+    "basic": (
+        *("queue", "message_id", "msg_type", "coded_char_set_id", "format", "priority", "persistence"),
+        *("msg_id", "correl_id", "reply_to_q", "reply_to_q_mgr", "put_at", "data"),
+    ),
+    "all": tuple(QUEUE.fieldNames()),
+}
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -45,18 +54,18 @@ class Layout:
 
 
 def chosen(columns: str, properties: str) -> StructType:
-    """The columns that the options name, in the table's order. All of QUEUE if *columns* is empty.
+    """The columns that the options name, in the table's order.
 
     Args:
+        columns: names and presets; empty: the preset ``basic``.
         properties: ``true`` adds the columns of properties.
     """
-    names = [name.strip() for name in columns.split(",") if name.strip()]
-    unknown = [name for name in names if name not in QUEUE_AND_PROPERTIES.fieldNames()]
+    names = [name.strip() for name in columns.split(",") if name.strip()] or ["basic"]
+    allowed = (*PRESETS, *QUEUE_AND_PROPERTIES.fieldNames())
+    unknown = [name for name in names if name not in allowed]
     if unknown:
-        raise PipelineError(
-            f"columns: there is no {unknown[0]}; allowed: {', '.join(QUEUE_AND_PROPERTIES.fieldNames())}"
-        )
-    wanted = {*(names or QUEUE.fieldNames())}
+        raise PipelineError(f"columns: there is no {unknown[0]}; allowed: {', '.join(allowed)}")
+    wanted = {column for name in names for column in PRESETS.get(name, (name,))}
     if properties.strip().lower() == "true":
         wanted |= {*PROPERTIES.fieldNames()}
     return StructType([field for field in QUEUE_AND_PROPERTIES.fields if field.name in wanted])

@@ -94,6 +94,8 @@ def queue_table(
     spark.dataSource.register(QueueSource)
     return (
         spark.read.format("igq")
-        .options(group=settings.group, url=settings.redis_url, queue=queue, qmgr=qmgr, columns=",".join(columns))
+        .options(
+            group=settings.group, url=settings.redis_url, queue=queue, qmgr=qmgr, columns=",".join(columns) or "all"
+        )
         .load()
     )

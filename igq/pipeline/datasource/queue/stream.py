@@ -45,7 +45,7 @@ OPTIONS = (
     *("rowsPerPartition", "minPartitions", "wholeGroups", "outage_s"),
 )
 #: The most messages in a batch, and in each of its partitions.
-MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 50_000
+MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 500_000, 250_000
 #: How long a batch waits for `minMessagesPerTrigger`.
 TRIGGER_DELAY = "15m"
 _NAME_MAX = 40
