@@ -108,7 +108,7 @@ class Feed:
         return self._version > seen
 
     def _changes(self, since: int) -> list[dict[str, Any]]:
-        """What has changed, in pieces, so that a browser need not stop for long to read one."""
+        """The changes since a version, in pieces, so that a browser need not stop for long to read one."""
         rows, gone = [], []
         for key, (row, version) in self._queues.items():
             if row is not None and version > since:

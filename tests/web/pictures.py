@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PICTURES = ROOT / "docs" / "pictures"
-_DESK, _PHONE = {"width": 1120, "height": 600}, {"width": 390, "height": 700}
+_DESK, _PHONE = {"width": 1120, "height": 580}, {"width": 390, "height": 700}
 #: Queue -> messages on it.
 _DEPTHS = {"ORDERS": 12, "INVOICES": 3, "PAYMENTS": 4, "REFUNDS": 0, "STOCK.UPDATES": 27, "SHIPPING": 1}
 _DEFINITIONS = (
@@ -31,6 +31,27 @@ _DEFINITIONS = (
     "DEFINE QLOCAL(DEAD.LETTERS)",
     "ALTER QMGR DEADQ(DEAD.LETTERS)",
 )
+
+#: Notes an hour of figures, which come and go.
+_PAST = """
+from dataclasses import replace
+from math import sin
+from sharedq.members.group import Group
+from sharedq.reading.figures import FigureReader
+from sharedq.reading.history import note_figures
+from sharedq.settings.loader import load_settings
+group = Group(load_settings())
+look = FigureReader(group).read()
+for ago in range(59, 0, -1):
+    now_ms = look.now_ms - ago * 60_000
+    depth = max(0, round(8 + 7 * sin(ago / 7) + 3 * sin(ago / 2)))
+    queues = [
+        replace(each, state=replace(each.state, available=depth), oldest_ms=now_ms - depth * 11_000 if depth else None)
+        for each in look.queues
+    ]
+    note_figures(group, replace(look, now_ms=now_ms, queues=queues))
+group.leave()
+"""
 
 
 @contextmanager
@@ -56,13 +77,14 @@ def _send(console: Console) -> None:
             console.shell.out("put", "QM1", name, *bodies)
     run_program(console, LETTERS, "DEAD.LETTERS", "ORDERS", "3", "shop")
     run_program(console, LETTERS, "DEAD.LETTERS", "INVOICES.OLD", "2", "billing")
+    run_program(console, _PAST)
 
 
 def _take_queues(page: Page, console: Console) -> None:
     """Put some messages while the page looks, so that there is a trend."""
     from playwright.sync_api import expect
 
-    depth = page.locator(".inner > a").filter(has_text="ORDERS").locator(".c-depth")
+    depth = page.locator(".inner > .grid").filter(has_text="ORDERS").locator(".c-depth")
     for number in range(1, 4):
         console.shell.out("put", "QM1", "ORDERS", *["{}"] * number)
         expect(depth).to_have_text(str(_DEPTHS["ORDERS"] + number * (number + 1) // 2), timeout=60_000)
@@ -89,6 +111,7 @@ def main() -> int:
             page.locator("table.messages tbody button").first.click()
             page.locator(".message pre").first.wait_for()
             page.evaluate("scrollTo(0, 0)")
+            page.locator(".graphs figure").first.wait_for()
             _take(page, "queue")
             page.get_by_role("button", name="Clear INVOICES").click()
             page.locator(".question", has_text="3 messages are deleted").wait_for()
@@ -101,6 +124,11 @@ def main() -> int:
             page.goto(f"{console.url}/console/#/group")
             page.locator(".badge:has-text('FAILED')").first.wait_for()
             page.locator(".timeline li").filter(has_text="QM2.1 by QM1").first.wait_for()
+            # The time line is read when the view is opened.
+            page.reload()
+            page.locator(".time-line li").filter(has_text="recovery of QM2.1").wait_for()
+            page.locator(".badge:has-text('FAILED')").first.wait_for()
+            page.set_viewport_size({"width": 1120, "height": 880})
             _take(page, "group")
         with looking(browser, console, "otto", "group", viewport=_PHONE, color_scheme="dark") as page:
             page.locator(".badge:has-text('FAILED')").first.wait_for()

@@ -46,7 +46,7 @@ pytestmark = [
 
 
 def findings(page: Page, where: str) -> list[str]:
-    """What axe-core finds on a page, a line each."""
+    """The findings of axe-core on a page, a line each."""
     page.evaluate(_AXE.read_text("utf-8"))
     found = page.evaluate("axe.run({ resultTypes: ['violations'] })")
     return [
