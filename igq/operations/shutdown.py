@@ -11,7 +11,7 @@ from sharedq.members.group import Group, Member
 from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
 from sharedq.scripts.members import member_state_call
-from sharedq.scripts.reads import lease_end_ms, server_ms
+from sharedq.scripts.reads import lease_end_ms, lease_left_ms
 from sharedq.settings.values import Settings
 
 __all__ = ["STOP_TIMEOUT_S", "ask_to_stop", "require_running", "stop_manager"]
@@ -71,8 +71,8 @@ def state_now(group: Group, member: Member) -> str:
 
 def has_lease(group: Group, member: Member) -> bool:
     """Whether the manager's lease is in force: the manager lives, or died a moment ago."""
-    end_ms = lease_end_ms(group, group.keys, f"{member.name}.{member.incarnation}")
-    return end_ms is not None and end_ms > server_ms(group, group.keys.leases)
+    left_ms = lease_left_ms(group, group.keys, f"{member.name}.{member.incarnation}")
+    return left_ms is not None and left_ms > 0
 
 
 def ask_to_stop(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:

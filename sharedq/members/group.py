@@ -22,7 +22,7 @@ from sharedq.redis.deployment import Deployment, DeploymentError, SlotClient
 from sharedq.redis.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.redis.keepalive import silence_of
 from sharedq.redis.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
-from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply
+from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply, ScriptCall
 from sharedq.redis.links import Links, ServerOrTag
 from sharedq.redis.outage import PASSING
 from sharedq.redis.wire import Wait
@@ -196,6 +196,10 @@ class Group:
             MQIError: 2009, the outcome is unknown.
         """
         return self._links.call(name, keys, args)
+
+    def call_many(self, calls: Sequence[ScriptCall]) -> list[Reply]:
+        """Run scripts of one structure in one write, as `Link.call_many` does."""
+        return self._links.call_many(calls)
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run a plain read command on the server that holds *key*."""

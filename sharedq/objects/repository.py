@@ -214,13 +214,15 @@ class Repository:
                 *like*; 2042 or 2055, INDXTYPE would change on a queue in use; 2058, a private object needs a manager.
             ValueError: attributes do not fit together.
         """
-        whole = complete(self._finder, definition, like).created_at(self._finder.clock())
+        owner = "" if definition.disposition == "GROUP" else self._owner(definition)
+        completed, found = complete(self._finder, definition, like, owner)
+        whole = completed.created_at(self._finder.clock())
         if whole.disposition == "GROUP":
             entry = Entry(whole.name, whole.kind, "GROUP", definition=whole)
             self._finder.directory.write(entry, "replace" if replace else "new")
             copies.copy_to_active(self._finder, whole)
         else:
-            define_at(self._finder, whole, self._owner(whole), is_replace=replace)
+            define_at(self._finder, whole, owner, is_replace=replace, found=found)
 
     def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
         """ALTER only the fields in *changes*. Without *disposition* alter the private object, else the shared one.

@@ -13,7 +13,7 @@ from typing import TypeVar
 import redis
 
 from sharedq.redis.deployment import Deployment, Endpoint
-from sharedq.redis.link import Argument, Link, Reply
+from sharedq.redis.link import Argument, Link, Reply, ScriptCall
 
 T = TypeVar("T")
 #: The place of a structure's keys: a server, or only their tag while the server is not known.
@@ -50,6 +50,10 @@ class Links:
             MQIError: 2009, the outcome is unknown; others as for ``Link.call``.
         """
         return self._over(keys[0], lambda link: link.call(name, keys, args))
+
+    def call_many(self, calls: Sequence[ScriptCall]) -> list[Reply]:
+        """Run scripts of one structure in one write, as `Link.call_many` does."""
+        return self._over(calls[0][1][0], lambda link: link.call_many(calls))
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run a plain read command on the server that holds *key*."""

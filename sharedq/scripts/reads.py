@@ -119,6 +119,14 @@ def lease_end_ms(reader: Reader, keys: AdminKeys, token: str) -> float | None:
     return None if end is None else float(end)
 
 
+def lease_left_ms(reader: ManyReader, keys: AdminKeys, token: str) -> float | None:
+    """Return how long the lease of *token* lasts, by the server's clock, in one round trip. None: it has none."""
+    end, (seconds, microseconds) = reader.commands(
+        keys.leases, [(b"ZSCORE", keys.leases.encode(), token.encode()), (b"TIME",)]
+    )
+    return None if end is None else float(end) - int(seconds) * 1000 - int(microseconds) // 1000
+
+
 def has_owners(reader: Reader, keys: StructureKeys) -> bool:
     """Whether anybody is registered in a structure, or is dead there and not resolved."""
     return any(int(reader.command(key, "HLEN", key)) for key in (keys.owners, keys.dead))

@@ -13,7 +13,7 @@ from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.queues import AnyQueue, Definition, QueueLocal, QueueModel
 from sharedq.objects.store.directory import Entry, Mode
 from sharedq.objects.store.failures import structure_state
-from sharedq.objects.store.finder import Finder
+from sharedq.objects.store.finder import Finder, only_one
 from sharedq.objects.store.losses import LOST_QUEUES_REMEDY, has_lost_all
 from sharedq.redis.keys import private_structure
 
@@ -30,8 +30,15 @@ TEMPLATES = {
 }
 
 
-def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue:
-    """Return *definition* with its unset fields filled from where DEFINE takes them.
+#: The private and the shared entry of a name.
+Found = tuple[Entry | None, Entry | None]
+
+
+def complete(finder: Finder, definition: AnyQueue, like: str | None, qmgr: str = "") -> tuple[AnyQueue, Found]:
+    """Return *definition* with its unset fields filled from where DEFINE takes them, and what there is of its name.
+
+    Args:
+        qmgr: the manager that the object is private to; empty: none.
 
     Raises:
         MQIError: 2085, there is no object to be *like*, or no group object to copy.
@@ -43,13 +50,13 @@ def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue
         if entry is None or entry.kind != kind:
             detail = "there is no QSGDISP(GROUP) object to copy"
             raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", definition.name, detail)
-        base = entry.definition
+        base, found = entry.definition, finder.directory.find(definition.name, qmgr)
     else:
-        base = _base(finder, kind, like or TEMPLATES[kind])
+        base, found = _base(finder, kind, like or TEMPLATES[kind], definition.name, qmgr)
         if base is None and like:
             raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", like, f"there is no {kind}({like}) for it to be like")
     if base is None:
-        return definition
+        return definition, found
     # CFSTRUCT has no default. It belongs to the disposition, except on models, which are never shared.
     own = () if kind == QueueModel.kind else _OWN
     if not like and definition.disposition != "COPY":
@@ -57,33 +64,43 @@ def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue
         own = (*own, "description")
     taken = {field: value for field, value in base.model_dump().items() if field not in own}
     given = {field: getattr(definition, field) for field in definition.model_fields_set}
-    return parse_definition(
-        type(definition), taken | {"name": definition.name, "disposition": definition.disposition} | given
-    )
+    named = {"name": definition.name, "disposition": definition.disposition}
+    return parse_definition(type(definition), taken | named | given), found
 
 
-def _base(finder: Finder, kind: str, name: str) -> AnyQueue | None:
-    known = finder.locate(name)
+def _base(finder: Finder, kind: str, name: str, wanted: str, qmgr: str) -> tuple[AnyQueue | None, Found]:
+    """Return the object that *name* means, if it is of this kind, and what there is of the *wanted* name."""
+    of_base, found = finder.directory.find_each([(name, finder.qmgr or ""), (wanted, qmgr)])
+    known = only_one(name, *of_base)
     located = None if known is None else finder.located(known)
     if located is not None:
         definition: AnyQueue | None = located.definition
     else:
         entry = finder.directory.read("G", name)
         definition = entry.definition if entry is not None else None
-    return definition if definition is not None and definition.kind == kind else None
+    return (definition if definition is not None and definition.kind == kind else None), found
 
 
-def define_at(finder: Finder, definition: AnyQueue, qmgr: str, *, is_replace: bool, maker: str = "") -> None:
+def define_at(
+    finder: Finder,
+    definition: AnyQueue,
+    qmgr: str,
+    *,
+    is_replace: bool,
+    maker: str = "",
+    found: Found | None = None,
+) -> None:
     """Define an object that is no template: private to *qmgr*, or shared if *qmgr* is empty.
 
     Args:
         maker: the connection whose MQOPEN of a model makes this local queue.
+        found: what there is of its name, where that was read a moment ago.
 
     Raises:
         MQIError: as for `Repository.define`; 2009, *maker* was shut out.
     """
     mode: Mode = "replace" if is_replace else "new"
-    private, shared = finder.directory.find(definition.name, qmgr)
+    private, shared = found or finder.directory.find(definition.name, qmgr)
     entry = Entry(definition.name, definition.kind, definition.disposition, qmgr)
     known = private if qmgr else shared
     if is_replace and known is not None and known.definition is not None:

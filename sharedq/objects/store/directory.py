@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -80,11 +80,24 @@ class Directory:
 
     def find(self, name: str, qmgr: str) -> tuple[Entry | None, Entry | None]:
         """Return the private entry of *name* at *qmgr* and the shared one, in one round trip."""
-        private, shared, _ = self._group.call(*lookup_call(self._keys, qmgr, name))
-        return (
-            parse_entry(_field("P", name, qmgr), private) if private else None,
-            parse_entry(_field("S", name), shared) if shared else None,
-        )
+        return self.find_each([(name, qmgr)])[0]
+
+    def find_each(self, wanted: Sequence[tuple[str, str]]) -> list[tuple[Entry | None, Entry | None]]:
+        """Do the same for several names, each with its manager, in one round trip."""
+        replies = self._group.call_many([lookup_call(self._keys, qmgr, name) for name, qmgr in wanted])
+        found = []
+        for (name, qmgr), reply in zip(wanted, replies, strict=True):
+            if len(reply) == 1:
+                # Redis refuses one of several scripts.
+                raise error_for(MQRC(reply[0]), "", name)
+            private, shared, _ = reply
+            found.append(
+                (
+                    parse_entry(_field("P", name, qmgr), private) if private else None,
+                    parse_entry(_field("S", name), shared) if shared else None,
+                )
+            )
+        return found
 
     def find_with_attributes(
         self, name: str, qmgr: str

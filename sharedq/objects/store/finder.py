@@ -38,6 +38,13 @@ class Located:
     version: int
 
 
+def only_one(name: str, private: Entry | None, shared: Entry | None) -> Entry | None:
+    """Return the entry that there is of *name*. Raises MQIError: 2343, it is private and shared."""
+    if private and shared:
+        raise error_for(MQRC.OBJECT_NOT_UNIQUE, "", name)
+    return private or shared
+
+
 class Finder:
     """Finds objects for one manager. The commands on objects share it."""
 
@@ -48,10 +55,7 @@ class Finder:
 
     def locate(self, name: str) -> Entry | None:
         """Return the entry that *name* means. Raises MQIError: 2343, it is private and shared."""
-        private, shared = self.directory.find(name, self.qmgr or "")
-        if private and shared:
-            raise error_for(MQRC.OBJECT_NOT_UNIQUE, "", name)
-        return private or shared
+        return only_one(name, *self.directory.find(name, self.qmgr or ""))
 
     def lookup(self, name: str) -> Located | None:
         """Return the definition that *name* means.
