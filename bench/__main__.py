@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.goals import has_place, refresh
+from bench.goals import goals_table, has_place, refresh
 from bench.harness import QUICK, Effort, pin_client
 from bench.lines import LINES
 from bench.picture import draw
@@ -16,6 +16,8 @@ from bench.rows import Row
 from bench.site import Site
 from bench.table import make_table
 
+#: Of ``--goals`` without a page.
+PRINTED = Path("-")
 _NAMES = ", ".join(f"{name} (only so)" if line.is_apart else name for name, line in LINES.items())
 
 
@@ -36,8 +38,9 @@ def main() -> int:
             with Site(fsync, effort) as site:
                 rows += line.measure(site)
     _print(by_fsync, arguments.output)
-    if arguments.goals:
-        missing = refresh(arguments.goals, by_fsync)
+    if arguments.goals is not None:
+        Console(width=None if sys.stdout.isatty() else 160).print(goals_table(by_fsync))
+        missing = refresh(arguments.goals, by_fsync) if arguments.goals != PRINTED else []
         if missing and not arguments.only:
             console.print(f"not measured: {', '.join(missing)}")
     if arguments.picture:
@@ -61,11 +64,18 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", choices=[*LINES], metavar="NAME", help=f"may be given several times: {_NAMES}"
     )
-    parser.add_argument("--goals", type=Path, metavar="PAGE", help="write the table of goals into this page, too")
+    parser.add_argument(
+        "--goals",
+        type=Path,
+        nargs="?",
+        const=PRINTED,
+        metavar="PAGE",
+        help="print which goals are held and which are missed; write their table into this page, too",
+    )
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw how costs grow into this file (SVG), too")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the table there too, as text")
     arguments = parser.parse_args()
-    if arguments.goals is not None and not has_place(arguments.goals):
+    if arguments.goals not in (None, PRINTED) and not has_place(arguments.goals):
         parser.error(f"{arguments.goals} is no page with a place for the table of goals")
     for path in filter(None, (arguments.picture, arguments.output)):
         if path.is_dir() or not path.parent.is_dir():

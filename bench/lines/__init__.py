@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.lines import audit, spark
-from bench.lines.calls import batch, depth, large_unit, memory, order, publish, single_calls, ways
+from bench.lines.calls import batch, depth, instructions, large_unit, memory, order, publish, single_calls, ways
 from bench.lines.channels import calls as channel_calls
 from bench.lines.channels import many
 from bench.lines.group import clients, definitions, growth, hop, idle_group, nodes, recovery, recovery_log, start
@@ -40,6 +40,7 @@ LINES = {
     "transaction": Line(single_calls.measure_transaction),
     "put50": Line(batch.measure_put),
     "get50": Line(batch.measure_get),
+    "instructions": Line(instructions.measure, ONE),
     "ways": Line(ways.measure),
     "hop": Line(hop.measure),
     "publish": Line(publish.measure, ONE),

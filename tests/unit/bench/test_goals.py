@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import main
-from bench.goals import GOALS, goal_table, has_place, refresh
+from bench.goals import GOALS, goal_table, goals_table, has_place, refresh
 from bench.picture import draw
 from bench.rows import Row
 
@@ -108,3 +108,16 @@ def test_a_page_without_a_place_is_refused_before_anything_is_measured(
 ) -> None:
     told = refused(monkeypatch, capsys, "--goals", page)
     assert told.endswith(f"{page} is no page with a place for the table of goals")
+
+
+def test_the_printed_table_says_which_goals_are_held() -> None:
+    rows = [
+        Row("instructions of a put", 89.0, "k", is_limit=True),
+        Row("hop to another structure", 76.0, is_limit=True),
+    ]
+    shown = goals_table({"everysec": rows})
+    names, verdicts = ([*shown.columns[at].cells] for at in (0, 4))
+    assert dict(zip(names, verdicts, strict=True)) == {
+        "instructions of a put": "held",
+        "hop to another structure": "[bold red]MISSED[/]",
+    }
