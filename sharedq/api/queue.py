@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import Final, cast
+from typing import cast
 
 from sharedq.api.open_objects import Opened
 from sharedq.calls.get import get as getting
 from sharedq.calls.get import lock as locking
 from sharedq.calls.get.properties import PROPERTY_OPTIONS
+from sharedq.calls.get.selection import ANYTHING
 from sharedq.calls.handles import open as opening
 from sharedq.calls.handles.inquire import inquire, set_attributes
 from sharedq.calls.put import put as putting
@@ -40,8 +41,6 @@ from sharedq.session.handle import Handle
 from sharedq.session.topics import TopicHandle
 
 _format_of = attrgetter("format")
-#: The descriptor of a get that matches anything. A get only reads its descriptor, so all such gets share this one.
-_ANY: Final = MQMD(version=2)
 
 
 class Queue(Opened[Handle]):
@@ -58,6 +57,9 @@ class Queue(Opened[Handle]):
         self.warning = MQRC.NONE
         #: Of every put: a program does not see it, and to make one takes a fortieth of an asynchronous put.
         self._pmo = MQPMO()
+        #: The options of the last put, and the options and wait interval of the last get: as given, and as numbers.
+        self._put_asked: tuple[PutOption | int, int] = (0, 0)
+        self._get_asked: tuple[GetOption | int, int, int, int] = (0, 0, 0, 0)
 
     @property
     def name(self) -> str:
@@ -90,12 +92,18 @@ class Queue(Opened[Handle]):
             properties: of the message (NewMsgHandle).
             original: of the message that this one forwards, answers or reports (OriginalMsgHandle), as *action* says.
         """
-        refuse_put("MQPUT", self.handle.object_name, md, body)
-        md = MQMD() if md is None else md
-        with self.connection.lock:
+        connection = self.connection
+        if md is None:
+            md = MQMD()
+        else:
+            MD.check(md, "MQPUT", self.handle.object_name)
+        if type(body) is not bytes:
+            refuse_data("MQPUT", self.handle.object_name, body)
+        with connection.lock:
             handle, pmo = self._put_handle(), self._put_options(options, context)
             if properties is None and original is None and not (md.format and is_extended(md)):
-                self.warning = _send(self.connection, handle, md, pmo, body)
+                send = publish if isinstance(handle, TopicHandle) else putting.put
+                self.warning = send(connection, handle, md, pmo, body)  # type: ignore[arg-type] # either has its function
             else:
                 pmo.action = whole(action, MQRC.ACTION_ERROR, "MQPUT", self.name, "the action")
                 self.warning = self._put_with_headers(handle, md, pmo, body, properties, original)
@@ -191,7 +199,7 @@ class Queue(Opened[Handle]):
             max_length = whole(max_length, MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, "the length")
             if max_length < 0:
                 raise error_for(MQRC.BUFFER_LENGTH_ERROR, "MQGET", self.name, f"{max_length} bytes")
-        md = _ANY if match is None else match
+        md = ANYTHING if match is None else match
         if match is not None:
             MD.check(match, "MQGET", self.name)
         with self.connection.lock:
@@ -321,18 +329,22 @@ class Queue(Opened[Handle]):
         return self._opened
 
     def _put_options(self, options: PutOption | int, context: Queue | None) -> MQPMO:
-        pmo = self._pmo
-        pmo.options = whole(options, MQRC.OPTIONS_ERROR, "MQPUT", self.handle.object_name)
-        pmo.context = context_number(self.connection, context, self.handle.object_name)
+        pmo, name = self._pmo, self.handle.object_name
+        if options is not self._put_asked[0]:
+            self._put_asked = options, whole(options, MQRC.OPTIONS_ERROR, "MQPUT", name)
+        pmo.options = self._put_asked[1]
+        pmo.context = 0 if context is None else context_number(self.connection, context, name)
         return pmo
 
     def _gmo(self, options: GetOption | int, wait_ms: int) -> MQGMO:
-        name = self.handle.object_name
-        return MQGMO(
-            version=2,
-            options=whole(options, MQRC.OPTIONS_ERROR, "MQGET", name),
-            wait_interval=whole(wait_ms, MQRC.WAIT_INTERVAL_ERROR, "MQGET", name, "the wait interval"),
-        )
+        # Read once: this is before the turn of the call, so another thread may ask for something else meanwhile.
+        asked = self._get_asked
+        if options is not asked[0] or wait_ms is not asked[1]:
+            name = self.handle.object_name
+            number = whole(options, MQRC.OPTIONS_ERROR, "MQGET", name)
+            wait = whole(wait_ms, MQRC.WAIT_INTERVAL_ERROR, "MQGET", name, "the wait interval")
+            self._get_asked = asked = (options, wait_ms, number, wait)
+        return MQGMO(2, asked[2], asked[3])
 
     def _count(self, count: int) -> int:
         return whole(count, MQRC.OPTIONS_ERROR, "MQGET", self.name, "the number of messages")

@@ -86,7 +86,7 @@ class Process:
         self._manager_address = b""
         self._failures_told = 0
         self._lock = threading.Lock()
-        self._has_ended = False
+        self.has_ended = False
         self._nudged = threading.Event()
         self._news: News | None = None
         #: Notified when the lease was renewed or lost.
@@ -115,7 +115,7 @@ class Process:
     @property
     def is_alive(self) -> bool:
         """Whether calls may still be made under this registration."""
-        return not self._has_ended and time.monotonic() < self.lease.safe_until_s and os.getpid() == self.pid
+        return not self.has_ended and time.monotonic() < self.lease.safe_until_s and os.getpid() == self.pid
 
     @property
     def _silence_s(self) -> float:
@@ -127,7 +127,7 @@ class Process:
         Raises:
             MQIError: 2009, the lease is lost, or there was no answer for the length of another lease.
         """
-        if self._has_ended or (time.monotonic() >= self.lease.safe_until_s and not self._is_renewed_late()):
+        if self.has_ended or (time.monotonic() >= self.lease.safe_until_s and not self._is_renewed_late()):
             why = "the lease of this process ran out"
             if os.getpid() != self.pid:
                 why = "the connection belongs to the process that forked this one; connect anew here"
@@ -138,7 +138,7 @@ class Process:
         self._nudged.set()
         with self._settled:
             self._settled.wait_for(
-                lambda: self._has_ended or time.monotonic() < self.lease.safe_until_s, timeout=self.lease.length_s
+                lambda: self.has_ended or time.monotonic() < self.lease.safe_until_s, timeout=self.lease.length_s
             )
         return self.is_alive
 
@@ -220,7 +220,7 @@ class Process:
         self._nudged.set()
 
     def _end_now(self) -> None:
-        self._has_ended = True
+        self.has_ended = True
         if self._news is not None:
             self._news.close()
         with self._settled:
@@ -238,7 +238,7 @@ class Process:
             # Woken early if a caller should not have to wait for the next renewal.
             self._nudged.wait(min(period_s, _TELL_RETRY_S) if self._abandoned else period_s)
             self._nudged.clear()
-            if self._has_ended:
+            if self.has_ended:
                 return
             is_held = self._renew()
             if is_held:
@@ -249,7 +249,7 @@ class Process:
             if is_held:
                 # The answer came too late to trust the lease, but it shows that nobody has taken it: renew again.
                 self._nudged.set()
-            elif not self._has_ended:
+            elif not self.has_ended:
                 self._lose("the lease ran out")
 
     def _renew(self) -> bool:
@@ -335,7 +335,7 @@ class Process:
         self._lock, self._nudged = threading.Lock(), threading.Event()
         self._settled = threading.Condition()
         self.lease.safe_until_s = float("-inf")
-        self._has_ended = True
+        self.has_ended = True
 
 
 def _adopt(group: Group, record: bytes) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import secrets
-import struct
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -23,18 +22,13 @@ _PRODUCT = b"CSQ "
 _NO_CONTEXT: Final = int(PutOption.NO_CONTEXT)
 _SET_ALL: Final = int(PutOption.SET_ALL_CONTEXT)
 _SET_IDENTITY: Final = int(PutOption.SET_IDENTITY_CONTEXT)
-_STRUCTURE_AND_NUMBER = struct.Struct(">HHI")
 #: Bytes of the message number at the end of a MsgId.
 MESSAGE_NUMBER_BYTES: Final = 6
 
 
 def generated_msg_id(origin: bytes, structure_number: int, number: int) -> bytes:
     """The MsgId of a message that was put without one: ``CSQ ``, manager, structure, message number (24 bytes)."""
-    return (
-        _PRODUCT
-        + origin[:12].ljust(12)
-        + _STRUCTURE_AND_NUMBER.pack(structure_number, number >> 32, number & 0xFFFFFFFF)
-    )
+    return _PRODUCT + origin[:12].ljust(12) + (structure_number << 8 * MESSAGE_NUMBER_BYTES | number).to_bytes(8, "big")
 
 
 def new_identifier(origin: bytes) -> bytes:

@@ -90,7 +90,7 @@ class Message:
     @property
     def has_group(self) -> bool:
         """Whether it has a GroupId: it is in a group, a segment, or may be segmented."""
-        return bool(record_flags(self._got[0]) & RECORD_GROUP)
+        return bool(self._got[0][0] & RECORD_GROUP)
 
     @property
     def asks_reports(self) -> bool:

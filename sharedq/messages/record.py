@@ -172,7 +172,7 @@ def plain_head(record: bytes, body: bytes) -> bytes | None:
 def with_put_time(head: bytes, put_time_ms: int) -> bytes:
     """A ``plain_head`` with another put time."""
     at = _FRONT.size
-    return head[:at] + _PUT_TIME.pack(put_time_ms >> 32, put_time_ms & 0xFFFF_FFFF) + head[at + _PUT_TIME.size :]
+    return head[:at] + put_time_ms.to_bytes(_PUT_TIME.size, "big") + head[at + _PUT_TIME.size :]
 
 
 def _flags(md: MQMD) -> int:

@@ -5,7 +5,6 @@ Python itself would notice it late: in the middle of the call, when something ma
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -25,8 +24,8 @@ class KnownFields:
     """The fields of a structure.
 
     Attributes:
-        are_right: looks at all fields but texts, quickly. False, struct.error and AttributeError mean that a value does
-            not fit its field, or is of a class derived from that of the field.
+        are_right: looks at all fields but texts, quickly. False and AttributeError mean that a value does not fit its
+            field, or is of a class derived from bytes.
         has_texts: there are texts, too.
         wide: the numbers that have 64 bits.
     """
@@ -41,12 +40,11 @@ class KnownFields:
 def fields_of(structure: type) -> KnownFields:
     """The fields of a structure, which a call looks at."""
     # The call that reads a record of a distribution list checks it.
-    types = {each.name: type(each.default) for each in fields(structure) if isinstance(each.default, int | bytes | str)}
-    numbers = [name for name, kind in types.items() if issubclass(kind, int)]
-    data = [name for name, kind in types.items() if issubclass(kind, bytes)]
+    initial = {each.name: each.default for each in fields(structure) if isinstance(each.default, int | bytes | str)}
+    quick = {name: value for name, value in initial.items() if not isinstance(value, str)}
     wide = frozenset(field.name for field in declared(structure) if field.kind == "q")
-    pack = struct.Struct("<" + "".join("q" if name in wide else "i" for name in numbers)).pack
-    return KnownFields(types, type_checker(pack, numbers, data), len(numbers) + len(data) < len(types), wide)
+    types = {name: type(value) for name, value in initial.items()}
+    return KnownFields(types, type_checker(quick, wide), len(quick) < len(types), wide)
 
 
 def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "", name: str = "") -> None:
@@ -60,7 +58,7 @@ def refuse_structure(structure: type, reason: MQRC, given: object, verb: str = "
         try:
             if known.are_right(given) and not known.has_texts:
                 return
-        except (struct.error, AttributeError):
+        except AttributeError:
             # The reason is below. Masks with the top bit set come as positive numbers, and are none.
             pass
         for field, wanted in known.types.items():

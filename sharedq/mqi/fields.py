@@ -6,7 +6,7 @@ the 28 fields of a message descriptor, and every put reads them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,17 +22,21 @@ def reader_into(call: Callable[..., T], names: Iterable[str]) -> Callable[[Any],
     return _compiled("lambda structure: call({fields})", names, {"call": call})
 
 
-def type_checker(call: Callable[..., bytes], numbers: Iterable[str], data: Iterable[str]) -> Callable[[Any], object]:
-    """A function that says whether these fields of a structure are numbers that *call* takes, and byte strings.
+def type_checker(initial: Mapping[str, int | bytes], wide: Collection[str]) -> Callable[[Any], object]:
+    """A function that says whether these fields of a structure are byte strings, and numbers that fit 32 bits.
 
-    It may raise what *call* raises, and AttributeError.
+    It may raise AttributeError. Most fields have their *initial* values, and identity with these is quickly seen.
+
+    Args:
+        wide: the numbers that have 64 bits.
     """
-    of_bytes = "".join([f" is structure.{name}.__class__" for name in data])
-    of_int = "".join([f" is structure.{name}.__class__" for name in numbers])
-    text = (
-        f"lambda structure: bytes{of_bytes or ' is bytes'} and (int{of_int} or whole({{fields}})) and call({{fields}})"
-    )
-    return _compiled(text, numbers, {"call": call, "whole": _are_whole})
+    tests = []
+    for name, value in initial.items():
+        field = f"structure.{name}"
+        limit = 1 << (63 if name in wide else 31)
+        is_right = f"isinstance({field}, int) and {-limit} <= {field} < {limit}"
+        tests.append(f"({field} is {name} or {is_right if isinstance(value, int) else f'{field}.__class__ is bytes'})")
+    return _compiled(f"lambda structure: {' and '.join(tests) or True}", (), dict(initial))
 
 
 def packer(pack: Callable[..., bytes], fields: Iterable[tuple[str, int, bool]]) -> Callable[..., bytes | bool]:
@@ -63,10 +67,6 @@ def maker(structure: Callable[..., T], fields: Iterable[tuple[str, bool]]) -> Ca
         end = r'.rstrip(b" \0")' if is_padded else ""
         given += f"{name}=value{at}{end}, " if name else ""
     return _compiled(f"lambda identifier{taken}: structure({given})", (), {"structure": structure})
-
-
-def _are_whole(*values: object) -> bool:
-    return all(isinstance(value, int) for value in values)
 
 
 def _compiled(text: str, names: Iterable[str], known: dict[str, Any]) -> Callable[..., Any]:

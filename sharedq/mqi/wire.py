@@ -121,7 +121,7 @@ class StructureLayout(Generic[T]):
             try:
                 if self._known.are_right(value) and value.version in self._forms:  # type: ignore[attr-defined] # every structure has one
                     return
-            except (struct.error, AttributeError):
+            except AttributeError:
                 pass
         refuse_structure(self.structure, self._error, value, verb, name)
         self._form(value.version)  # type: ignore[attr-defined] # every structure has one, T cannot say it
@@ -141,7 +141,7 @@ class StructureLayout(Generic[T]):
             else:
                 if not self._known.has_texts:
                     return
-        except (struct.error, AttributeError):
+        except AttributeError:
             pass
         for value in values:
             self.check(value, verb, name)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, NoReturn, Protocol, TypedDict, Unpack
+from typing import Any, NoReturn, Protocol
 
 import redis
 from redis.exceptions import AskError, MovedError, NoScriptError
@@ -40,7 +40,7 @@ from sharedq.redis.wire import InterruptedCallError, Wait, Wire
 
 Argument = Word
 Reply = Any
-#: Name of a script, its keys, its arguments.
+#: Name of a script, its keys, its arguments (those after the first ones, where the keys are a `Front`).
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 #: The calls of one write: a wire, what is sent over it, and the number of replies.
 _Exchange = tuple[Wire, bytes, int]
@@ -63,19 +63,42 @@ def _pack_many(words: Sequence[bytes]) -> bytes:
     return b"".join(packed)
 
 
-@lru_cache(maxsize=8192)
-def _packed_head(name: str, keys: tuple[str, ...]) -> tuple[int, bytes]:
-    """Return the beginning of a call of a script with these keys: the number of words, and the words as Redis wants."""
-    words: tuple[Argument, ...] = ("EVALSHA", load_script(name).sha, len(keys), *keys)
-    packed = pack(*words)
-    return len(words), packed[packed.index(b"\n") + 1 :]
+class Front(tuple[str, ...]):  # noqa: SLOT001 - a tuple subclass can have none
+    """The keys of calls of one script that also begin with the same arguments: packed once, for all of them.
+
+    Attributes:
+        words: how many are packed.
+    """
+
+    words: int
+    packed: bytes
+
+    @classmethod
+    def of(cls, name: str, keys: Sequence[str], args: Sequence[Argument] = ()) -> Front:
+        """The front of calls of the script *name*."""
+        front = cls(keys)
+        begun: tuple[Argument, ...] = ("EVALSHA", load_script(name).sha, len(keys), *keys, *args)
+        front.words, front.packed = len(begun), _without_count(pack(*begun))
+        return front
+
+
+_front_of = lru_cache(maxsize=8192)(Front.of)
+
+
+def _without_count(packed: bytes) -> bytes:
+    return packed[packed.index(b"\n") + 1 :]
 
 
 def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> bytes:
     # The keys are half of what is sent and the same for every call of a handle, so they are packed once.
-    count, head = _packed_head(name, tuple(keys))
-    packed = pack(*args) if args else b"\n"
-    return b"*%d\r\n%b%b" % (count + len(args), head, packed[packed.index(b"\n") + 1 :])
+    front = keys if type(keys) is Front else _front_of(name, tuple(keys))
+    if not args:
+        return b"*%d\r\n%b" % (front.words, front.packed)
+    if len(args) == 1 and type(args[0]) is bytes:
+        # Most often the record of a message.
+        return b"*%d\r\n%b$%d\r\n%b\r\n" % (front.words + 1, front.packed, len(args[0]), args[0])
+    packed = pack(*args)
+    return b"*%d\r\n%b%b" % (front.words + len(args), front.packed, packed[packed.index(b"\n") + 1 :])
 
 
 def _pack_calls(calls: Sequence[ScriptCall]) -> bytes:
@@ -116,18 +139,6 @@ class ManyReader(Reader, Protocol):
 
     def commands(self, key: str, commands: Sequence[Sequence[bytes]]) -> list[Reply]:
         """Return the replies, in order."""
-
-
-class _Pace(TypedDict, total=False):
-    """How an exchange over several wires goes.
-
-    Attributes:
-        ahead: send only so many before waiting for the first answer, and one more whenever the replies to one are read.
-        goes_on: not even then if it says no to those replies.
-    """
-
-    ahead: int | None
-    goes_on: Callable[[Sequence[Reply]], bool]
 
 
 class Link:
@@ -432,7 +443,8 @@ class Link:
     def _make_scripts_known(self, wire: Wire) -> None:
         """Load the scripts unless the server knows them."""
         # One name stands for all: to have every name, a program would put every script together.
-        ((known,),) = self._attempt_all(((wire, pack("SCRIPT", "EXISTS", mark_of_all().sha), 1),))
+        known_call = (wire, pack("SCRIPT", "EXISTS", mark_of_all().sha), 1)
+        ((known,),) = self._exchange_all((known_call,), may_be_lost=True)
         if not self._checked(known)[0]:
             self._load_scripts(wire)
 
@@ -447,24 +459,20 @@ class Link:
         for reply in self._exchange_all(((wire, packed, len(scripts)),))[0]:
             self._checked(reply)
 
-    def _exchange_all(self, exchanges: Sequence[_Exchange], **pace: Unpack[_Pace]) -> list[list[Reply]]:
-        """Send all, or as the *pace* says, before waiting for an answer. An error is returned in place of its reply."""
-        try:
-            return self._attempt_all(exchanges, **pace)
-        except (redis.RedisError, OSError, ValueError, AttributeError) as error:
-            # ValueError, AttributeError: another thread closed a TLS socket.
-            self._break(error)
-
-    def _attempt_all(
+    def _exchange_all(
         self,
         exchanges: Sequence[_Exchange],
         ahead: int | None = None,
         goes_on: Callable[[Sequence[Reply]], bool] = lambda _: True,
+        *,
+        may_be_lost: bool = False,
     ) -> list[list[Reply]]:
-        """Exchange, and leave it to the caller to judge a lost reply.
+        """Send all before waiting for an answer. An error is returned in place of its reply.
 
         Args:
-            ahead, goes_on: see `_Pace`.
+            ahead: send only so many first, and one more whenever the replies to one are read.
+            goes_on: not even then if it says no to those replies.
+            may_be_lost: leave it to the caller to judge a lost reply.
         """
         if self.turn & 1:
             # A signal handler calls in the middle of a call of its thread, and would read the reply to the outer call.
@@ -472,7 +480,7 @@ class Link:
         self.turn += 1
         steps.taken += 1
         try:
-            under_way = list(exchanges[:ahead])
+            under_way = exchanges if ahead is None else list(exchanges[:ahead])
             for wire, packed, _ in under_way:
                 wire.send(packed)
             found: list[list[Reply]] = []
@@ -484,12 +492,15 @@ class Link:
                     # An answer was read, so Redis is not silent. The list grows while we go through it.
                     self.turn += 2
                     if len(under_way) < len(exchanges):
-                        under_way.append(exchanges[len(under_way)])
+                        under_way.append(exchanges[len(under_way)])  # type: ignore[attr-defined] # it is a list here
                         to, packed, _ = under_way[-1]
                         to.send(packed)
-        except (redis.RedisError, OSError, ValueError, AttributeError):
+        except (redis.RedisError, OSError, ValueError, AttributeError) as error:
+            # ValueError, AttributeError: another thread closed a TLS socket.
             self.turn += 1
-            raise
+            if may_be_lost:
+                raise
+            self._break(error)
         except BaseException:
             # Interrupted between a call and its reply: the next reply would belong to this call.
             self.close()
@@ -505,7 +516,9 @@ class Link:
         """
         wait = self._wait
         if wait is None:
-            return self._exchange_all(((self._wire(key), packed + block, count + bool(block)),))[0]
+            if block:
+                packed, count = packed + block, count + 1
+            return self._exchange_all(((self._wire(key), packed, count),))[0]
         packed += pack("WAIT", *wait) + block
         (replies,) = self._exchange_all(((self._wire(key), packed, count + 1 + bool(block)),))
         last = replies[count + 1 :]

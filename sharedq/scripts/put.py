@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sharedq.messages.record import PutArguments
 from sharedq.redis.keys import QueueKeys, StructureKeys
-from sharedq.redis.link import Argument, ScriptCall
+from sharedq.redis.link import Argument, Front, ScriptCall
 
 #: The answer of a put script where another version of the definition is in force.
 STALE = 1
@@ -26,6 +26,8 @@ class PutTarget(NamedTuple):
         checked: the queue that messages go to from the transmit queue, else empty; how many pairs follow; (field,
             value) pairs of the structure's versions that must hold.
         plain_keys: keys of structure/put_plain.
+        plain_head: its first arguments.
+        fronts: both and, where the journal is off, the place of the messages among the priorities: by this place.
     """
 
     keys: StructureKeys
@@ -36,6 +38,8 @@ class PutTarget(NamedTuple):
     journal_max: str
     checked: tuple[Argument, ...]
     plain_keys: tuple[str, ...]
+    plain_head: tuple[str, ...]
+    fronts: dict[str, Front]
 
 
 class RidingGet(NamedTuple):
@@ -81,20 +85,28 @@ def put_target(
         hop = keys.queue(hop_to.decode())
         plain_keys += (keys.destinations, hop.queue, hop.available, hop.waiters)
     checked: tuple[Argument, ...] = (hop_to, str(len(checks) // 2), *checks)
-    return PutTarget(keys, queue, token, version, str(max_depth), journal_max, checked, plain_keys)
+    depth = str(max_depth)
+    head = (token, queue.name, version, depth, *((journal_max,) if len(plain_keys) > _KEYS_WITHOUT_JOURNAL else ()))
+    return PutTarget(keys, queue, token, version, depth, journal_max, checked, plain_keys, head, {})
 
 
 def put_plain_call(target: PutTarget, messages: Sequence[PutArguments], details: Sequence[str]) -> ScriptCall:
     """Store a batch of plain messages of one priority, outside a unit of work."""
-    script_keys = target.plain_keys
-    head: tuple[Argument, ...] = (target.token, target.queue.name, target.version, target.max_depth)
-    if len(script_keys) > _KEYS_WITHOUT_JOURNAL:
-        head += (target.journal_max, "\n".join(details))
-    if len(script_keys) > _KEYS_WITHOUT_CHECKS:
-        head += target.checked
+    name, keys = "structure/put_plain", target.plain_keys
     base, _, record = messages[0]
-    more = [record for _, _, record in messages[1:]] if len(messages) > 1 else ()
-    return "structure/put_plain", script_keys, (*head, base, record, *more)
+    arguments: tuple[Argument, ...] = (record,)
+    if len(messages) > 1:
+        arguments += tuple([record for _, _, record in messages[1:]])
+    place = base
+    if len(keys) > _KEYS_WITHOUT_JOURNAL:
+        # Here the place comes after other arguments.
+        checked = target.checked if len(keys) > _KEYS_WITHOUT_CHECKS else ()
+        place, arguments = "", ("\n".join(details), *checked, base, *arguments)
+    front = target.fronts.get(place)
+    if front is None:
+        head = (*target.plain_head, place) if place else target.plain_head
+        front = target.fronts[place] = Front.of(name, keys, head)
+    return name, front, arguments
 
 
 def put_call(
@@ -145,12 +157,13 @@ def commit_put_call(
     script_keys = (
         *target.plain_keys[:_KEYS_WITHOUT_JOURNAL],
         *(keys.unit_of_work + token, keys.journal, queue.index),
-        *[keys.queue(name).queue for name in queues],
+        *([keys.queue(name).queue for name in queues] if queues else ()),
     )
+    base, look, record = messages[0]
     arguments: tuple[Argument, ...] = (
         *(token, queue.name, target.version, target.max_depth, unit_id, str(operations), target.journal_max),
-        *("\n".join(details), str(len(messages)), "0" if rider is None else "1", messages[0][1]),
-        *_words([(base, record) for base, _, record in messages]),
+        *("\n".join(details), str(len(messages)), "0" if rider is None else "1", look),
+        *((base, record) if len(messages) == 1 else _words([(base, record) for base, _, record in messages])),
         *queues,
     )
     if rider is not None:

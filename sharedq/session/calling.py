@@ -142,8 +142,12 @@ class Calling(ABC):
         if self._is_ended or self._link.is_broken:
             self.break_off()
             raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name)
+        process = self.process
+        # The same condition as in `Process.check`: a call of it would cost each put and get two of these.
+        if not process.has_ended and time.monotonic() < process.lease.safe_until_s:
+            return
         try:
-            self.process.check()
+            process.check()
         except MQIError:
             # A late renewal may still save the process. This call has failed for good, so this owner goes:
             # otherwise it would keep its tag and its unit of work for as long as the process lives.

@@ -12,6 +12,7 @@ from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD, MQOD, MQRR
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import QueueKeys, StructureKeys
+from sharedq.redis.link import ScriptCall
 from sharedq.scripts.get import GetSource
 from sharedq.scripts.put import PutTarget
 from sharedq.selectors.selector import Selector
@@ -144,6 +145,8 @@ class Puts:
     target: PutTarget | None = None
     #: The last plain message, for the next message that is like it.
     last: LastPut | None = None
+    #: The options of the last put that was not refused for them.
+    checked: int | None = None
 
 
 @dataclass(slots=True)
@@ -180,6 +183,10 @@ class Gets:
     found_at: int | None = None
     #: The arguments of its script calls that stay the same, made at the first one.
     source: GetSource | None = None
+    #: The last get of any message outside a unit of work that does not wait: what it asked for, and its call.
+    kept: tuple[tuple[int, int, int], ScriptCall] | None = None
+    #: Options, version of MQGMO, match options and wait interval of the last get that was not refused for them.
+    checked: tuple[int, int, int, int] | None = None
 
     def learn(self, seen: Seen) -> None:
         """Remember what a get has seen of the queue."""
@@ -240,7 +247,7 @@ class Handle:
 
     def go_by(self, definition: Definition) -> None:
         """From now on go by this *definition*."""
-        self.definition, self.puts.target, self.gets.source = definition, None, None
+        self.definition, self.puts.target, self.gets.source, self.gets.kept = definition, None, None, None
 
     def resolved_names(self, *, is_local_wanted: bool = False) -> tuple[bytes, bytes]:
         """Return the queue and manager that a call tells; for RESOLVE_LOCAL_Q of the transmission queue."""

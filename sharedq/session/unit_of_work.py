@@ -63,11 +63,12 @@ class UnitOfWork:
     """Counts operations and queues for each structure, so that a commit can state what it must find.
 
     Attributes:
+        id, next_id: its own, and that of the unit of work that will follow it.
         messages: messages put and got in it so far (limited by MAXUMSGS).
         marked: what its backout skips, once there is something.
     """
 
-    __slots__ = ("_before", "_owner", "_serial", "id", "marked", "messages", "parts")
+    __slots__ = ("_before", "_owner", "_serial", "id", "marked", "messages", "next_id", "parts")
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
@@ -77,12 +78,7 @@ class UnitOfWork:
         #: By handle, not by its number: handles that no queue registers have none.
         self._before: dict[tuple[int, str], tuple[Handle, Retained]] = {}
         self.marked: Marked | None = None
-        self.id = f"{owner}/0"
-
-    @property
-    def next_id(self) -> str:
-        """The id of the unit of work that will follow this one."""
-        return f"{self._owner}/{self._serial + 1}"
+        self.id, self.next_id = f"{owner}/0", f"{owner}/1"
 
     def add(
         self,
@@ -151,4 +147,4 @@ class UnitOfWork:
         self.messages = 0
         self._before = {}
         self.marked = None
-        self.id = f"{self._owner}/{self._serial}"
+        self.id, self.next_id = self.next_id, f"{self._owner}/{self._serial + 1}"

@@ -138,9 +138,10 @@ def test_an_exception_ends_the_connection_once_its_call_has_begun_something(
     has_begun = moment == "after" or call in ("commit", "back out")
     exchange = Link._exchange_all
 
-    def cut(self: Link, exchanges: Any) -> Any:
-        found = exchange(self, exchanges) if moment == "after" or self is not connection.connection._link else None
-        if self is connection.connection._link:
+    def cut(self: Link, exchanges: Any, **pace: Any) -> Any:
+        is_own = self is connection.connection._link
+        found = exchange(self, exchanges, **pace) if moment == "after" or not is_own else None
+        if is_own:
             raise error
         return found
 

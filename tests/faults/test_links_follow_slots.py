@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -180,8 +181,8 @@ def test_calls_that_have_run_are_answered_though_a_later_one_is_out_of_reach(
     call = attach_call(keys, ("QM1.1.1.1", "QM1", 1, "QM1.1.1"))
     exchange_all = Link._exchange_all
 
-    def move_after_the_first(self: Link, exchanges: Sequence[Exchange]) -> list[list[object]]:
-        replies = exchange_all(self, exchanges)
+    def move_after_the_first(self: Link, exchanges: Sequence[Exchange], **pace: Any) -> list[list[object]]:
+        replies = exchange_all(self, exchanges, **pace)
         if len(replies[0]) > 1:
             replies[0][1:] = [redis.exceptions.MovedError("1 127.0.0.1:1")] * (len(replies[0]) - 1)
             move()

@@ -74,10 +74,12 @@ def _decode_grouped(
 
 
 def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[bytes], now_ms: int) -> list[Message]:
-    structure_number = handle.structure.number
-    messages = [
-        Message((record, message_id, structure_number, now_ms)) for message_id, record in zip(ids, records, strict=True)
-    ]
+    number = handle.structure.number
+    if len(records) == 1:
+        # A loop in a list costs a single get more than all else here.
+        messages = [Message((records[0], ids[0], number, now_ms))]
+    else:
+        messages = [Message((record, each, number, now_ms)) for each, record in zip(ids, records, strict=True)]
     if handle.adds_headers and handle.definition.facts.is_transmission:
         # A part of the transmit queue is named after the manager that it is for, or is in its structure.
         named = handle.name.partition(PART_SEPARATOR)[2] or handle.structure.keys.name.removeprefix(

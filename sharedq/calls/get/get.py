@@ -18,7 +18,7 @@ from sharedq.calls.get.properties import (
     show_properties,
     take_out,
 )
-from sharedq.calls.get.selection import full_length, selected, selection_for
+from sharedq.calls.get.selection import ANYTHING, DEFAULT_MATCHES, full_length, selected, selection_for
 from sharedq.calls.get.wait import FirstCall, call_or_wait, give_up_wait
 from sharedq.calls.put.confirmations import confirm_delivery
 from sharedq.calls.put.store import check_unit_room
@@ -41,7 +41,7 @@ from sharedq.mqi.arguments import refuse_other
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable, NoMsgUnderCursor, error_for
-from sharedq.mqi.limits import UNLIMITED_WAIT
+from sharedq.mqi.limits import NULL_MSG_TOKEN, UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.properties.folders import Property
@@ -76,6 +76,8 @@ _IN_UNIT = _SYNCPOINT | _SYNCPOINT_IF_PERSISTENT
 _BROWSE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)
 _BROWSE = int(GetOption.BROWSE_FIRST) | int(GetOption.BROWSE_NEXT) | _BROWSE_UNDER_CURSOR
 _UNDER_CURSOR = int(GetOption.MSG_UNDER_CURSOR)
+#: With none of these a get by no descriptor takes any message.
+_SELECTING = _UNDER_CURSOR | _BROWSE_UNDER_CURSOR | GROUPING
 _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
 _CONVERT = int(GetOption.CONVERT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
@@ -390,7 +392,8 @@ def commit_and_get(
     if not options & _SYNCPOINT or handle.definition.facts.is_get_inhibited:
         commit(connection)
         first = None
-    return _convert(connection, md, options, _take(connection, handle, request, wait_ms, first=first), max_length)
+    messages = _take(connection, handle, request, wait_ms, first=first)
+    return _convert(connection, md, options, messages, max_length) if options & _CONVERT else messages
 
 
 def _any(handle: Handle) -> Selection:
@@ -412,6 +415,16 @@ def _check_batch(handle: Handle, options: int, count: int, match_options: int) -
 def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> None:
     if handle.structure.has_failed:
         connection.check_usable(handle)
+    asked = (options, gmo.version, gmo.match_options, gmo.wait_interval)
+    # Most gets of a handle ask as the one before, and a definition counts for marks alone.
+    if asked != handle.gets.checked or options & MARKS:
+        _check_options(handle, gmo, options)
+        handle.gets.checked = asked
+    if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
+
+
+def _check_options(handle: Handle, gmo: MQGMO, options: int) -> None:
     reason = check_get_options(options, match_options_of(gmo))
     if reason or options & _NOT_HERE:
         not_here = MQRC.OPTIONS_ERROR if options & GetOption.SET_SIGNAL else MQRC.HMSG_ERROR
@@ -430,8 +443,6 @@ def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> 
     is_waiting = options & _WAIT and not options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR)
     if is_waiting and gmo.wait_interval < UNLIMITED_WAIT:
         raise error_for(MQRC.WAIT_INTERVAL_ERROR, "MQGET", handle.object_name)
-    if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
-        raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
 
 
 def _check_unit(connection: Connection, handle: Handle, options: int, count: int) -> None:
@@ -465,6 +476,9 @@ def asked_for(handle: Handle, md: MQMD, gmo: MQGMO) -> Selection:
 
 
 def _selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Selection:
+    is_plain = md is ANYTHING and gmo.match_options == DEFAULT_MATCHES and gmo.msg_token is NULL_MSG_TOKEN
+    if is_plain and handle.order is UNUSED and not options & _SELECTING:
+        return ANY
     if options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR):
         if not handle.gets.cursor.message_id:
             raise error_for(MQRC.NO_MSG_UNDER_CURSOR, "MQGET", handle.object_name)
@@ -486,7 +500,7 @@ def _take(
     """Take the messages of *request*. *first* makes the first call in the place of the request's own."""
     options, reply = request.options, None
     if not wait_ms and (first or not handle.definition.facts.is_get_inhibited):
-        reply, first = connection.call(*request.call()) if first is None else first(b""), None
+        reply, first = connection.call_many((request.call(),))[0] if first is None else first(b""), None
     if reply is None or reply[0]:
         waiter = request.selection.waiter_text(is_browse=False)
         reply = call_or_wait(connection, handle, request, waiter, wait_ms, reply, first)

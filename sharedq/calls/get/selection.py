@@ -19,6 +19,10 @@ _MATCH_MSG_ID, _MATCH_CORREL_ID = int(MatchOption.MATCH_MSG_ID), int(MatchOption
 _NOT_SUPPORTED = ~(_MATCH_MSG_ID | _MATCH_CORREL_ID)
 _MATCH_GROUP_ID, _MATCH_TOKEN = int(MatchOption.MATCH_GROUP_ID), int(MatchOption.MATCH_MSG_TOKEN)
 _ID_LENGTH: Final = len(NULL_ID)
+#: The descriptor of a get that matches anything. A get only reads its descriptor, so all such gets share this one.
+ANYTHING: Final = MQMD(version=2)
+#: The match options of a get that names none.
+DEFAULT_MATCHES: Final = _MATCH_MSG_ID | _MATCH_CORREL_ID
 
 
 def full_length(handle: Handle, md: MQMD, gmo: MQGMO) -> tuple[MQMD, MQGMO]:

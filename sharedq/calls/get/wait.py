@@ -66,7 +66,8 @@ def call_or_wait(
         connection.break_off()
         raise
     finally:
-        search.end_block_with_call()
+        if request.blocks_s:
+            search.end_block_with_call()
 
 
 @dataclass(slots=True)
@@ -100,7 +101,8 @@ class _Search:
                 first = None
             if reply is None:
                 reply = self._call(left_s)
-            self.end_block_with_call()
+            if self.request.blocks_s:
+                self.end_block_with_call()
             is_found_nothing = reply[0] == MQRC.NO_MSG_AVAILABLE and self.is_waiting
             # A look at the queue ends the wait before it.
             self.may_be_waiter &= is_found_nothing or reply[0] in _NOT_LOOKED
@@ -151,9 +153,8 @@ class _Search:
 
     def end_block_with_call(self) -> None:
         """Go on with waits in writes of their own."""
-        if self.request.blocks_s:
-            self.request.blocks_s = 0.0
-            self.connection.waits_on(None)
+        self.request.blocks_s = 0.0
+        self.connection.waits_on(None)
 
     def _block(self, reply: Reply, left_s: float) -> Reply:
         """Wait to be woken. Returns the message that it was handed or found, or None to look again."""

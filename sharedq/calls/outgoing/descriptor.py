@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from sharedq.calls.outgoing.reply_to import resolve_reply_to
 from sharedq.calls.routes.refresh import raise_if_in_force
+from sharedq.logical import NOTHING
 from sharedq.messages.context import fill_in_context, new_identifier
+from sharedq.messages.extension import has_group_fields
 from sharedq.messages.record import (
     DEAD_LETTER,
     RECORD_NEEDS_LOOK,
@@ -60,7 +62,7 @@ _NEW_CORREL_ID = int(PutOption.NEW_CORREL_ID)
 NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
 _NO_CONTEXT, _SET_ALL = int(PutOption.NO_CONTEXT), int(PutOption.SET_ALL_CONTEXT)
 #: With these options a put cannot reuse the last put: two messages of one descriptor may differ.
-_UNLIKE = NEW_IDS | _NO_CONTEXT | _SET_ALL | int(PutOption.SET_IDENTITY_CONTEXT)
+_UNLIKE = NEW_IDS | _NO_CONTEXT | _SET_ALL | int(PutOption.SET_IDENTITY_CONTEXT) | int(PutOption.LOGICAL_ORDER)
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _RF_HEADER_2 = Format.RF_HEADER_2
 _REQUEST = int(MsgType.REQUEST)
@@ -74,13 +76,47 @@ _asked_by: Final = reader(_ASKED)
 _completed_of: Final = reader(("persistence", "priority", "user_identifier", "put_appl_type", "put_appl_name"))
 
 
+#: NONE, or the reason of a warning; the arguments of the put script and, for the journal, a line for each message.
+Prepared = tuple[MQRC, list[PutArguments], list[str]]
+
+
+def prepare_like_last(
+    connection: Connection, handle: Handle, md: MQMD, body: bytes, options: int, before: list[tuple[Any, ...]]
+) -> Prepared | None:
+    """As ``prepare``, for a message that is like the last one through its handle. None: it is not, or may not be.
+
+    So it is in no group, and needs none of the decisions and checks that the last one needed.
+    """
+    last = handle.puts.last
+    if (
+        last is None
+        or last.options != options
+        or last.definition is not handle.definition
+        or len(body) > last.definition.facts.max_msg_length
+        or md.reply_to_q
+        or handle.order.puts is not NOTHING
+    ):
+        return None
+    asked = _asked_by(md)
+    if asked[:-2] != last.asked:
+        return None
+    before.append(asked)
+    put_time_ms = int(time.time() * 1000)
+    if last.put_time_ms != put_time_ms:
+        last.head, last.put_time_ms = with_put_time(last.head, put_time_ms), put_time_ms
+    md.persistence, md.priority, md.user_identifier, md.put_appl_type, md.put_appl_name = last.completed
+    md.put_date, md.put_time = _told_time(put_time_ms)
+    details = [str(len(body)).join(last.detail)] if connection.journal_max != "0" else []
+    return MQRC.NONE, [(last.base, "", last.head + body)], details
+
+
 def prepare(
     connection: Connection,
     handle: Handle,
     messages: Sequence[tuple[MQMD, bytes]],
     options: int,
     before: list[tuple[Any, ...]],
-) -> tuple[MQRC, list[PutArguments], list[str]]:
+) -> Prepared:
     """Arguments of the put script for each message, by the handle's definition.
 
     Args:
@@ -170,7 +206,7 @@ def _prepare_one(
     has_header = md.format == _RF_HEADER_2
     look = "x" if has_header or record_flags(record) & RECORD_NEEDS_LOOK else ""
     # Not where a field is new at each put, is the program's own put time, or makes a warning.
-    is_like = not (warning or is_conventional or is_marked or has_header or options & _UNLIKE)
+    is_like = not (warning or is_conventional or is_marked or has_header or options & _UNLIKE or has_group_fields(md))
     head = plain_head(record, body) if is_like else None
     detail = _detail_around(md) if connection.journal_max != "0" else ("", "")
     return warning, (score_base(place_of(handle.definition.facts, md)), look, record), detail, head
@@ -183,7 +219,7 @@ def prepare_in_force(
     options: int,
     before: list[tuple[Any, ...]],
     stored: int = 0,
-) -> tuple[MQRC, list[PutArguments], list[str]]:
+) -> Prepared:
     """As ``prepare``, for the messages after the first *stored* ones; only the definitions in force may refuse them.
 
     Raises:

@@ -10,9 +10,9 @@ from sharedq.calls.outgoing.descriptor import complete_descriptor
 from sharedq.calls.outgoing.reply_to import resolve_reply_to
 from sharedq.logical import NOTHING, HandleOrder, PutPosition, after_put, put_position, split
 from sharedq.messages.context import new_identifier
+from sharedq.messages.extension import has_group_fields
 from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.limits import NULL_ID, UNDEFINED_ORIGINAL_LENGTH
 from sharedq.mqi.structures import MQMD, copied
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -49,14 +49,8 @@ def are_grouped(handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options:
     if options & _LOGICAL_ORDER or handle.order.puts is not NOTHING:
         return True
     # A loop takes half the time of a generator.
-    for md, _ in messages:
-        if (
-            md.msg_flags
-            or md.group_id != NULL_ID
-            or md.msg_seq_number != 1
-            or md.offset
-            or md.original_length != UNDEFINED_ORIGINAL_LENGTH
-        ):
+    for md, _ in messages:  # noqa: SIM110
+        if has_group_fields(md):
             return True
     return False
 

@@ -47,7 +47,9 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
     if options & PASSES:
         # With a lambda, every put would make cells for its variables.
         return pass_context(connection, [md], pmo, partial(put_checked, connection, handle, md, pmo, body, in_unit))
-    return put_checked(connection, handle, md, pmo, body, in_unit)
+    if handle.puts.binding or handle.is_intra_group:
+        return put_checked(connection, handle, md, pmo, body, in_unit)
+    return _put_here(connection, handle, md, pmo, body, in_unit)
 
 
 def put_checked(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
@@ -62,8 +64,9 @@ def put_checked(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, bo
 
 def _put_here(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
     is_confirmed = md.report & CONFIRMS_ARRIVAL
-    if in_unit and not is_confirmed and _is_asynchronous(connection, handle, int(pmo.options)):
-        return put_later(connection, handle, [(md, body)], int(pmo.options))
+    options = int(pmo.options)
+    if in_unit and not is_confirmed and (options & _ASYNC_RESPONSE or _is_asynchronous(connection, handle, options)):
+        return put_later(connection, handle, [(md, body)], options)
     if connection.pending:
         flush_pending(connection)
     warning, stored = store_one(connection, handle, md, pmo, body, in_unit)
@@ -185,15 +188,16 @@ def _check(connection: Connection, handle: Handle, options: int, count: int) -> 
     """Refuse calls that are wrong by any definition. Returns whether the puts belong to the unit of work."""
     if handle.structure.has_failed and not handle.puts.binding:
         connection.check_usable(handle)
-    reason = check_put_options(options)
-    if reason:
-        raise error_for(reason, "MQPUT", handle.object_name)
-    if not handle.options & _OUTPUT:
-        raise error_for(MQRC.NOT_OPEN_FOR_OUTPUT, "MQPUT", handle.object_name)
-    if options & PUT_CONTEXT:
-        reason = check_put_context(options & PUT_CONTEXT, handle.options)
+    # Most puts of a handle have the options of the one before.
+    if options != handle.puts.checked:
+        reason = check_put_options(options)
+        if not reason and not handle.options & _OUTPUT:
+            reason = MQRC.NOT_OPEN_FOR_OUTPUT
+        if not reason and options & PUT_CONTEXT:
+            reason = check_put_context(options & PUT_CONTEXT, handle.options)
         if reason:
             raise error_for(reason, "MQPUT", handle.object_name)
+        handle.puts.checked = options
     if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQPUT", handle.object_name)
     if not options & _SYNCPOINT:

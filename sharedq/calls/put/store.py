@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare_in_force
+from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare_in_force, prepare_like_last
 from sharedq.calls.outgoing.segments import Pieces, are_grouped, copy_fields, return_times, split_up
 from sharedq.calls.requests.put import batch_ends, has_members, put_call, undo_call
 from sharedq.calls.routes.refresh import refresh_definition, take_definition, until_in_force
@@ -44,18 +44,22 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
     options = int(pmo.options)
     messages = ((md, body),)
     before: list[tuple[Any, ...]] = []
-    if are_grouped(handle, messages, options):
+    prepared = prepare_like_last(connection, handle, md, body, options, before)
+    if prepared is None and are_grouped(handle, messages, options):
         return _store_grouped(connection, handle, messages, pmo, in_unit, is_whole=True, kept=[])
     try:
         while True:
-            warning, arguments, details = prepare_in_force(connection, handle, messages, options, before)
-            reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
+            if prepared is None:
+                prepared = prepare_in_force(connection, handle, messages, options, before)
+            warning, arguments, details = prepared
+            (reply,) = connection.call_many((put_call(connection, handle, arguments, details, in_unit),))
             if not reply[0]:
                 break
             if not _has_learned(connection, handle, reply):
                 raise connection.error(reply[0], "MQPUT", handle.object_name)
             # The fields were filled in by a definition that is not in force.
             empty_again(messages, before)
+            prepared = None
     except MQIError:
         empty_again(messages, before)
         raise

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sharedq.calls.requests.selection import ANY, Selection
 from sharedq.logical import ANY_OFFSET, ANY_SEQ
 from sharedq.mqi.constants import GetOption, OpenOption
-from sharedq.redis.link import Argument, Reply, ScriptCall
+from sharedq.redis.link import Argument, Front, Reply, ScriptCall
 from sharedq.scripts.get import (
     AFTER_COMMIT,
     BATCH_BYTES,
@@ -28,6 +28,7 @@ from sharedq.session.handle import Handle, ServedHandle
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _SYNCPOINT = int(GetOption.SYNCPOINT)
 _SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
+_IN_UNIT = _SYNCPOINT | _SYNCPOINT_IF_PERSISTENT
 _MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _LOCK = int(GetOption.LOCK)
@@ -119,6 +120,8 @@ class GetRequest:
             after_commit: the call is sent after a commit in the same write.
         """
         is_plain, source = self.is_plain, self.handle.gets.source or self._new_source()
+        if is_plain and not waiter and self._is_like_others:
+            return self._kept_call(source)
         entry = self._entry(waiter, source, is_plain=is_plain)
         if after_commit:
             entry = AFTER_COMMIT + entry
@@ -180,12 +183,26 @@ class GetRequest:
         entry = b"%b+%b" % (waiter, self.unit_id.encode()) if self.options & _SYNCPOINT else b"%b!%b" % (waiter, token)
         return BLOCKS_AFTER + entry if self.blocks_s else entry
 
+    @property
+    def _is_like_others(self) -> bool:
+        """Whether its call is that of other gets, too: of any message, outside a unit of work."""
+        return self.selection is ANY and self.cursor is None and not (self.is_blind or self.options & _IN_UNIT)
+
+    def _kept_call(self, source: GetSource) -> ScriptCall:
+        """Its call, which its handle keeps for the next get: packed as a whole."""
+        asked = (self.count, self.max_length, self.options & _ACCEPT_TRUNCATED)
+        kept, self.is_handed = self.handle.gets.kept, False
+        if kept is None or kept[0] != asked:
+            name, keys, args = self._plain_call(source, b"", ())
+            kept = self.handle.gets.kept = asked, (name, Front.of(name, keys, args), ())
+        return kept[1]
+
     def _plain_call(
         self, source: GetSource, entry: bytes, selection: tuple[Argument, ...], ended: EndedUnit | None = None
     ) -> ScriptCall:
         truncate = _BLIND if self.is_blind else "1" if self.options & _ACCEPT_TRUNCATED else "0"
-        mode = _mode(self.options)
-        return get_call(source, self.count, self.unit_id, mode, self.max_length, truncate, entry, selection, ended)
+        mode, unit_id = _mode(self.options), self.unit_id if self.options & _IN_UNIT else ""
+        return get_call(source, self.count, unit_id, mode, self.max_length, truncate, entry, selection, ended)
 
     def _grouped_call(self, source: GetSource, entry: bytes, horizon: int) -> ScriptCall:
         """The call that knows of groups, of locks and of marks."""

@@ -48,10 +48,10 @@ def put_call(
     Args:
         version: of the definition that the arguments are by; default: the version that the handle goes by.
     """
-    target = handle.puts.target or _target(connection, handle)
-    if version and version != target.version:
-        target = target._replace(version=version)
-    if not in_unit and are_plain(arguments):
+    target = handle.puts.target
+    if target is None or (version and version != target.version):
+        target = _target(connection, handle, version)
+    if not in_unit and (are_plain(arguments) if len(arguments) > 1 else not arguments[0][1]):
         return scripts.put_plain_call(target, arguments, details)
     unit_id = connection.unit.id if in_unit else ""
     return scripts.put_call(target, unit_id, arguments, details, has_members=has_members(arguments))
@@ -65,7 +65,9 @@ def commit_put_call(
     Args:
         operations, queues, rider: as the function of the script has them.
     """
-    target = (puts.handle.puts.target or _target(connection, puts.handle))._replace(version=puts.version)
+    target = puts.handle.puts.target
+    if target is None or puts.version != target.version:
+        target = _target(connection, puts.handle, puts.version)
     unit_id = connection.unit.id
     return scripts.commit_put_call(target, unit_id, operations, queues, puts.arguments, puts.details, rider)
 
@@ -78,7 +80,7 @@ def undo_call(connection: Connection, handle: Handle, first: int) -> ScriptCall:
 def are_plain(arguments: Sequence[PutArguments]) -> bool:
     """Whether none of these messages needs a look, and all have one place among the priorities."""
     shared, is_looked_at, _ = arguments[0]
-    return not is_looked_at and (len(arguments) == 1 or not any(look or base != shared for base, look, _ in arguments))
+    return not (is_looked_at or any(look or base != shared for base, look, _ in arguments))
 
 
 def may_come_along(arguments: Sequence[PutArguments], *, is_alone: bool) -> bool:
@@ -87,6 +89,8 @@ def may_come_along(arguments: Sequence[PutArguments], *, is_alone: bool) -> bool
     Args:
         is_alone: nothing else is in the unit of work; then the messages must be plain.
     """
+    if len(arguments) == 1 and not arguments[0][1]:
+        return True
     looked_at = [record for _, look, record in arguments if look]
     if not looked_at:
         return True
@@ -104,11 +108,17 @@ def has_members(arguments: Sequence[PutArguments]) -> bool:
     return bool(looked_at) and any(record_flags(record) & RECORD_GROUP for record in looked_at)
 
 
-def _target(connection: Connection, handle: Handle) -> PutTarget:
-    """The target of puts through this handle, which keeps it as long as it goes by the same definition."""
+def _target(connection: Connection, handle: Handle, version: str = "") -> PutTarget:
+    """The target of puts through this handle, which keeps it as long as it goes by the same definition.
+
+    Args:
+        version: of the definition that messages were buffered by; default: the one that the handle goes by.
+    """
     definition, hop_to = handle.definition, handle.destination if handle.is_intra_group else b""
-    handle.puts.target = target = scripts.put_target(
-        *(handle.structure.keys, handle.queue, connection.token, definition.version, definition.facts.max_depth),
-        *(connection.journal_max, hop_to, definition.checks),
+    target = scripts.put_target(
+        *(handle.structure.keys, handle.queue, connection.token, version or definition.version),
+        *(definition.facts.max_depth, connection.journal_max, hop_to, definition.checks),
     )
+    if target.version == definition.version:
+        handle.puts.target = target
     return target

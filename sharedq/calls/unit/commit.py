@@ -64,7 +64,8 @@ def commit(connection: Connection, *, and_then: GetRequest | None = None) -> Rep
 
 
 def _commit(connection: Connection, followed: GetRequest | None) -> Reply:
-    _back_out_failed_puts(connection)
+    if connection.put_failure is not None:
+        _back_out_failed_puts(connection)
     if connection.pending:
         structure = connection.pending[0].handle.structure.keys.name
         rider = followed if followed and followed.may_ride(structure) else None
@@ -134,7 +135,10 @@ def _commit_one(
         is_riding: that get is a part of the call that sends the puts, if it can be made there.
     """
     unit = connection.unit
-    calls = [sending.call for sending in sendings] + ([end] if end else [])
+    # Most often there is one, which needs no loop.
+    calls = [sendings[0].call] if len(sendings) == 1 else [sending.call for sending in sendings]
+    if end:
+        calls.append(end)
     part = unit.parts.get(structure)
     chunk = CHUNK_MESSAGES if part is None else part.chunk
     after: list[ScriptCall] = []
@@ -149,7 +153,7 @@ def _commit_one(
     decided = replies[len(calls) - len(after) - 1]
     if decided[0]:
         _lose_unit(connection, str(connection.put_failure or "an operation is missing"))
-    if structure in unit.parts:
+    if structure in unit.parts and decided[1]:
         _finish_decided(connection, structure, decided)
     unit.begin_next()
     if not followed or not (is_riding or after):

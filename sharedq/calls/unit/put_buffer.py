@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sharedq.calls.outgoing.descriptor import NEW_IDS, prepare, prepare_in_force
+from sharedq.calls.outgoing.descriptor import NEW_IDS, Prepared, prepare, prepare_in_force, prepare_like_last
 from sharedq.calls.outgoing.segments import Pieces, are_grouped, copy_fields, return_times, split_up
 from sharedq.calls.requests.get import GetRequest
 from sharedq.calls.requests.put import (
@@ -45,10 +45,12 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
     if handle.puts.may_be_stale:
         refresh_definition(connection, handle)
         handle.puts.may_be_stale = False
-    if are_grouped(handle, messages, options):
-        return _put_grouped_later(connection, handle, messages, options)
-
-    warning, arguments, details = prepare_in_force(connection, handle, messages, options, [])
+    prepared = prepare_like_last(connection, handle, *messages[0], options, []) if len(messages) == 1 else None
+    if prepared is None:
+        if are_grouped(handle, messages, options):
+            return _put_grouped_later(connection, handle, messages, options)
+        prepared = prepare_in_force(connection, handle, messages, options, [])
+    warning, arguments, details = prepared
     _buffer(connection, handle, arguments, details, [1] * len(arguments))
     return warning
 
@@ -58,7 +60,7 @@ def _put_grouped_later(
 ) -> MQRC:
     asked = [copied(md) for md, _ in messages]
 
-    def prepared() -> tuple[Pieces, tuple[MQRC, list[PutArguments], list[str]]]:
+    def prepared() -> tuple[Pieces, Prepared]:
         try:
             pieces = split_up(connection, handle, messages, options)
             return pieces, prepare(connection, handle, pieces.messages, options & ~NEW_IDS, [])
@@ -191,7 +193,7 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: Get
         or handle.definition.checks
         or handle.is_intra_group
         or not may_come_along(arguments, is_alone=part is None and not rider)
-        or len(batch_ends(arguments)) > 1
+        or (len(arguments) > 1 and len(batch_ends(arguments)) > 1)
     ):
         return None
     # None of these is a segment.

@@ -466,10 +466,10 @@ def cost_of_a_message(group: TestGroup, count: int, monkeypatch: pytest.MonkeyPa
         blocked.set()
         return block_any(link, keys, timeout_s)
 
-    def exchanging(link: Link, exchanges: Any) -> Any:
+    def exchanging(link: Link, exchanges: Any, **pace: Any) -> Any:
         if link is connection.connection._link:
             calls["call"] += 1
-        return exchange(link, exchanges)
+        return exchange(link, exchanges, **pace)
 
     with monkeypatch.context() as patch:
         patch.setattr(Link, "block_any", blocking)

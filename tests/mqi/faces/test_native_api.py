@@ -10,7 +10,7 @@ import pytest
 
 from sharedq import MQIError
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.api import queue as queues
+from sharedq.calls.get.selection import ANYTHING
 from sharedq.mqi.constants import MQRC, Format, GetOption, IntSelector, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.queues import QueueAlias, QueueModel
@@ -126,7 +126,7 @@ def test_no_get_changes_the_descriptor_that_gets_share(queue: Queue) -> None:
     for options in SHARES_A_DESCRIPTOR:
         queue.put(b"text", replace(sent))
         assert queue.get(options).md.correl_id == sent.correl_id
-        assert MQMD(version=2) == queues._ANY
+        assert MQMD(version=2) == ANYTHING
 
 
 def test_names_are_text(connection: QueueManagerConnection, queue: Queue) -> None:

@@ -175,14 +175,14 @@ def test_the_wait_for_a_request_or_a_reply_is_no_write_of_its_own(
 
         monkeypatch.setattr(Link, name, counting)
 
-    count("_attempt_all")
+    count("_exchange_all")
     # A wait that lasts longer than the first one goes on in another write.
     count("block")
     for _ in range(ROUNDS):
         assert ask(pair.requester, MQMD(correl_id=correl_id)) == b"request"
         pair.until_served()
     monkeypatch.undo()
-    assert counts["_attempt_all"] - counts["block"] == writes * ROUNDS
+    assert counts["_exchange_all"] - counts["block"] == writes * ROUNDS
     pair.requester.connection.commit()
     pair.end(serving)
 

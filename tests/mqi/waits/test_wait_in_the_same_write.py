@@ -285,7 +285,7 @@ def test_a_connection_that_was_recovered_leaves_no_word(
 @pytest.mark.parametrize("way", WAYS)
 def test_an_interrupted_wait_gives_its_message_back(group: TestGroup, getter: Getter, way: Any) -> None:
     """The signal comes after the message was handed over, and before the program has it."""
-    exchange = getter.connection._link._attempt_all
+    exchange = getter.connection._link._exchange_all
 
     def interrupt(exchanges: Any, *args: Any, **pace: Any) -> Any:
         if b"BLPOP" not in exchanges[0][1]:
@@ -298,7 +298,7 @@ def test_an_interrupted_wait_gives_its_message_back(group: TestGroup, getter: Ge
         getter.connection._link.close()
         raise KeyboardInterrupt
 
-    getter.connection._link._attempt_all = interrupt  # type: ignore[method-assign]
+    getter.connection._link._exchange_all = interrupt  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         way(getter)
     recover_lost(group, getter.connection.token)
