@@ -6,6 +6,9 @@ DuckDB judges most cases. Some are for both engines, and `test_engines` has all 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -84,32 +87,25 @@ def test_a_clean_journal_passes_without_records(redis_url: str, journal: HandWri
     assert (verdict.counts["sent"], verdict.counts["delivered"], verdict.counts["on_queue"]) == (25, 24, 1)
 
 
-@pytest.mark.parametrize(
-    ("defect", "fault", "named", "why"),
-    [
-        ({"lost": frozenset({5})}, "lost", [5], "put and committed, never got, and no longer on a queue"),
-        ({"doubled": frozenset({9})}, "duplicated", [9], "delivered 2 times"),
-        ({"swapped": frozenset({12})}, "out_of_sequence", [12], "got "),
-        ({"alien": frozenset({3})}, "unexpected", [3], "no input row asks for it"),
-    ],
-)
-def test_a_planted_defect_is_found_named_and_nothing_else_is(
-    redis_url: str,
-    journal: HandWrittenJournal,
-    tmp_path: Path,
-    defect: dict[str, frozenset[int]],
-    fault: str,
-    named: list[int],
-    why: str,
+def test_planted_defects_are_found_named_and_nothing_else_is(
+    redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
-    SyntheticRun(journal, groups=5, **defect).write(tmp_path)  # type: ignore[arg-type]
+    defects = {name: frozenset({row}) for name, row in (("lost", 5), ("doubled", 9), ("swapped", 12), ("alien", 3))}
+    SyntheticRun(journal, groups=5, **defects).write(tmp_path)  # type: ignore[arg-type]
 
     verdict = judge(redis_url, tmp_path)
 
     assert not verdict.is_passed
-    assert faults(verdict) == NO_FAULT | {fault: len(named)}
-    assert [finding.copy for finding in verdict.findings[fault]] == [f"igq {row:048x}" for row in named]
-    assert all(finding.why.startswith(why) for finding in verdict.findings[fault])
+    found = {
+        "lost": (5, "put and committed, never got, and no longer on a queue"),
+        "duplicated": (9, "delivered 2 times"),
+        "out_of_sequence": (12, "got "),
+        "unexpected": (3, "no input row asks for it"),
+    }
+    assert faults(verdict) == NO_FAULT | dict.fromkeys(found, 1)
+    for fault, (row, why) in found.items():
+        (finding,) = verdict.findings[fault]
+        assert (finding.copy, finding.why[: len(why)]) == (f"igq {row:048x}", why)
 
 
 @pytest.mark.spark
@@ -158,55 +154,148 @@ def test_every_copy_that_a_finding_is_about_is_in_a_table(
     assert [row["copy"] for row in table.where(F.col("finding") == "on_queue").collect()] == ["APPL1/900"]
 
 
-def test_a_message_expired_in_a_unit_of_work_counts_at_its_commit(redis_url: str, journal: HandWrittenJournal) -> None:
-    manager = "EWR.1.1.1"
-    journal.define("APPL1")
-    journal.put("APPL1", "Q", manager, ["1", "2"])
+#: The counts of a history, and why each of its copies is among the findings.
+Told = tuple[dict[str, int], dict[str, dict[str, str]]]
+OWNER, AGENT, TRANSMIT = "EWR.1.1.1", "JFK.1.9.1", "SYSTEM.QSG.TRANSMIT.QUEUE"
+
+
+def expired_in_units_of_work(journal: HandWrittenJournal, at: str) -> Told:
+    """It counts at the commit."""
+    journal.put(at, "Q", OWNER, ["1", "2"])
     for number, ends in enumerate(("backout", "commit", ""), start=1):
-        unit = f"{manager}/{number}"
-        journal.expire("APPL1", "Q", manager, ["1" if ends else "2"], unit=unit)
+        unit = f"{OWNER}/{at}{number}"
+        journal.expire(at, "Q", OWNER, ["1" if ends else "2"], unit=unit)
         if ends:
-            journal.end("APPL1", ends, unit, 1)
-    journal.store("APPL1", "2")
-
-    verdict = judge(redis_url)
-
-    assert not [name for name in FAULTS if verdict.counts[name]]
-    assert (verdict.counts["expired"], verdict.counts["on_queue"] + verdict.counts["uncommitted"]) == (1, 1)
+            journal.end(at, ends, unit, 1)
+    journal.store(at, "2")
+    return {"sent": 2, "expired": 1, "uncommitted": 1}, {"uncommitted": {f"{at}/2": ""}}
 
 
-def test_an_undone_put_never_counts_however_its_unit_ends(redis_url: str, journal: HandWrittenJournal) -> None:
-    owner = "EWR.1.1.1"
-    journal.define("APPL1")
+def puts_that_were_undone(journal: HandWrittenJournal, at: str) -> Told:
+    """They never count, however their unit of work ends."""
     for number, ends in enumerate(("commit", "backout", ""), start=1):
-        unit = f"{owner}/{number}"
-        journal.put("APPL1", "Q", owner, [f"{number}1"], unit=unit)
-        journal.put("APPL1", "Q", owner, [f"{number}2", f"{number}3"], unit=unit)
-        journal.undo("APPL1", "Q", unit, [f"{number}2", f"{number}3"])
+        unit = f"{OWNER}/{at}{number}"
+        journal.put(at, "Q", OWNER, [f"{number}1"], unit=unit)
+        journal.put(at, "Q", OWNER, [f"{number}2", f"{number}3"], unit=unit)
+        journal.undo(at, "Q", unit, [f"{number}2", f"{number}3"])
         if ends:
-            journal.end("APPL1", ends, unit, 1)
-    journal.store("APPL1", "11", "31")
-
-    verdict = judge(redis_url)
-
-    assert faults(verdict) == NO_FAULT
-    assert [verdict.counts[name] for name in ("sent", "on_queue", "uncommitted")] == [1, 1, 1]
+            journal.end(at, ends, unit, 1)
+    journal.store(at, "11", "31")
+    return {"sent": 1, "on_queue": 1, "uncommitted": 1}, {"on_queue": {f"{at}/11": ""}, "uncommitted": {f"{at}/31": ""}}
 
 
-def test_a_message_handed_over_and_returned_is_delivered_once(redis_url: str, journal: HandWrittenJournal) -> None:
-    putter, dead, other = "EWR.1.1.1", "JFK.1.1.1", "JFK.1.2.1"
-    journal.define("APPL1")
-    journal.put("APPL1", "Q", putter, ["1", "2"])
+def handed_over_and_returned(journal: HandWrittenJournal, at: str) -> Told:
+    journal.put(at, "Q", OWNER, ["1", "2"])
     for number in ("1", "2"):
-        journal.get("APPL1", "Q", dead, [number])
-        journal.give_back("APPL1", "Q", dead, [number])
-    journal.get("APPL1", "Q", other, ["1"])
-    journal.store("APPL1", "2")
+        journal.get(at, "Q", "JFK.1.1.1", [number])
+        journal.give_back(at, "Q", "JFK.1.1.1", [number])
+    journal.get(at, "Q", "JFK.1.2.1", ["1"])
+    journal.store(at, "2")
+    return {"sent": 2, "delivered": 1, "on_queue": 1}, {"on_queue": {f"{at}/2": ""}}
 
-    verdict = judge(redis_url)
+
+def units_of_work_that_are_open(journal: HandWrittenJournal, at: str) -> Told:
+    journal.put(at, "Q", OWNER, ["1", "2"])
+    journal.get(at, "Q", OWNER, ["1"], unit=f"{OWNER}/{at}7")
+    journal.put(at, "Q", OWNER, ["3"], unit=f"{OWNER}/{at}8")
+    journal.store(at, "1", "2", "3")
+    why = {
+        f"{at}/1": f"got by unit of work {OWNER}/{at}7, which has not ended",
+        f"{at}/3": f"put by unit of work {OWNER}/{at}8, which has not ended",
+    }
+    return {"sent": 2, "uncommitted": 2, "on_queue": 1}, {"uncommitted": why, "on_queue": {f"{at}/2": ""}}
+
+
+def units_of_work_in_doubt(journal: HandWrittenJournal, at: str) -> Told:
+    """They are listed apart until they end."""
+    journal.put(at, "Q", OWNER, ["1", "2", "3"])
+    units = [f"{OWNER}/{at}{number}" for number in range(5)]
+    for number in (1, 2, 3):
+        journal.get(at, "Q", OWNER, [str(number)], unit=units[number])
+        journal.prepare(at, units[number])
+    journal.put(at, "Q", OWNER, ["4"], unit=units[4])
+    journal.prepare(at, units[4])
+    journal.end(at, "commit", units[2], 1)
+    journal.end(at, "backout", units[3], 1, recoverer="JFK.1.1.1")
+    journal.store(at, "1", "3", "4")
+    why = {
+        f"{at}/1": f"got by unit of work {units[1]}, which is in doubt",
+        f"{at}/4": f"put by unit of work {units[4]}, which is in doubt",
+    }
+    counts = {"sent": 3, "in_doubt": 2, "delivered": 1, "on_queue": 1, "recovered": 1}
+    return counts, {"in_doubt": why, "on_queue": {f"{at}/3": ""}}
+
+
+def passed_on_by_the_agent_call_by_call(journal: HandWrittenJournal, at: str) -> Told:
+    """Messages with the same MsgId in one batch are one delivery each."""
+    same, other = detail(msg_id="ab" * 24), detail("c0" * 24, msg_id="ab" * 24)
+    details, unit = [same, same, other, same], f"{AGENT}/1"
+    journal.put(at, TRANSMIT, OWNER, ["1.1", "2.1", "3.1", "4.1"], details=details)
+    for number, each in enumerate(details, 1):
+        journal.get(at, TRANSMIT, AGENT, [f"{number}.1"], unit=unit)
+        journal.put(at, "DEPARTURES", AGENT, [f"{10 + number}"], unit=unit, details=[each])
+    journal.end(at, "commit", unit, 8)
+    journal.get(at, "DEPARTURES", "JFK.1.3.1", ["11", "12", "13"])
+    journal.store(at, "14")
+    return {"sent": 4, "delivered": 3, "on_queue": 1}, {"on_queue": {f"{at}/14": ""}}
+
+
+def dead_letters(journal: HandWrittenJournal, at: str, *, is_taken: bool) -> Told:
+    """They are neither delivered nor waiting."""
+    unit, queue = f"{AGENT}/{at}", f"DEAD.{is_taken}"
+    journal.put(at, TRANSMIT, OWNER, ["1.1"], details=[detail(msg_id="ab" * 24)])
+    journal.get(at, TRANSMIT, AGENT, ["1.1"], unit=unit)
+    journal.put(at, queue, AGENT, ["2"], unit=unit, details=[detail(msg_id="ab" * 24, is_dead_letter=True)])
+    journal.end(at, "commit", unit, 2)
+    journal.put(at, queue, "JFK.1.2.1", ["3"], details=[detail(is_dead_letter=True)])
+    if is_taken:
+        # In the order of the peers that do the work.
+        journal.get(at, queue, "JFK.1.5.1", ["3"])
+        journal.get(at, queue, "JFK.1.5.1", ["2"])
+    else:
+        journal.store(at, "2", "3")
+    why = f"dead letter, {'taken off' if is_taken else 'on'} {queue}"
+    return {"sent": 2, "dead_lettered": 2}, {"dead_lettered": {f"{at}/2": why, f"{at}/3": why}}
+
+
+HISTORIES: dict[str, Callable[[HandWrittenJournal, str], Told]] = {
+    "S1": expired_in_units_of_work,
+    "S2": puts_that_were_undone,
+    "S3": handed_over_and_returned,
+    "S4": units_of_work_that_are_open,
+    "S5": units_of_work_in_doubt,
+    "@JFK": passed_on_by_the_agent_call_by_call,
+    "@LGA": partial(dead_letters, is_taken=False),
+    "@EWR": partial(dead_letters, is_taken=True),
+}
+
+
+@pytest.mark.spark
+def test_each_history_counts_as_it_went_and_is_no_fault(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    """Each is in a structure of its own, so that one judgement by both engines is enough."""
+    counts, findings = Counter[str](), dict[str, dict[str, str]]()
+    for structure, write in HISTORIES.items():
+        journal.define(structure)
+        counted, named = write(journal, structure)
+        counts.update(counted)
+        for name, copies in named.items():
+            findings.setdefault(name, {}).update(copies)
+
+    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url))
 
     assert faults(verdict) == NO_FAULT
-    assert (verdict.counts["delivered"], verdict.counts["on_queue"]) == (1, 1)
+    assert {name: verdict.counts[name] for name in counts} == dict(counts)
+    for name, copies in findings.items():
+        found = {each.copy: each.why for each in verdict.findings[name]}
+        assert found.keys() == copies.keys(), name
+        assert {copy: why for copy, why in copies.items() if why and found[copy] != why} == {}
+    assert all(each.msg_id == "ab" * 24 for each in verdict.findings["dead_lettered"] if each.copy.endswith("/2"))
+    by_agent = {name: verdict.counts_by_path["igq"][name] for name in ("sent", "delivered")}
+    assert by_agent == {"sent": 6, "delivered": 3}
+    assert headline(verdict).startswith("Passed: 5 of 18 messages arrived once and in order; ")
+    assert "4 are dead letters" in headline(verdict)
 
 
 def test_a_dead_consumers_messages_are_recovered_and_unknown_gets_settled(
@@ -221,77 +310,6 @@ def test_a_dead_consumers_messages_are_recovered_and_unknown_gets_settled(
     assert verdict.unknown_settled == {"get: it was backed out": 4}
     work = verdict.peer_work[0]
     assert (work.failed, work.by, work.committed_units, work.backed_out_units, work.messages) == ("EWR", "LGA", 0, 1, 4)
-
-
-@pytest.mark.spark
-def test_a_message_the_agent_passed_on_call_by_call_is_one_delivery(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
-) -> None:
-    agent, unit = "JFK.1.9.1", "JFK.1.9.1/1"
-    journal.define("@JFK")
-    journal.put("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", "EWR.1.1.1", ["1.1"], details=["ab" * 24 + ",,,1,10,1,5"])
-    journal.get("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", agent, ["1.1"], unit=unit)
-    journal.put("@JFK", "DEPARTURES", agent, ["2"], unit=unit, details=["ab" * 24 + ",,,1,10,1,5"])
-    journal.end("@JFK", "commit", unit, 2)
-    journal.get("@JFK", "DEPARTURES", "JFK.1.3.1", ["2"])
-
-    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url))
-
-    assert faults(verdict) == NO_FAULT
-    assert verdict.counts_by_path["igq"]["sent"] == verdict.counts_by_path["igq"]["delivered"] == 1
-    assert list(verdict.counts_by_path) == ["igq"]
-
-
-def test_same_msg_ids_in_one_batch_of_the_agent_are_one_delivery_each(
-    redis_url: str, journal: HandWrittenJournal
-) -> None:
-    agent, unit = "JFK.1.9.1", "JFK.1.9.1/1"
-    same, other = detail(msg_id="ab" * 24), detail("c0" * 24, msg_id="ab" * 24)
-    journal.define("@JFK")
-    details = [same, same, other, same]
-    journal.put("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", "EWR.1.1.1", ["1.1", "2.1", "3.1", "4.1"], details=details)
-    for number, each in enumerate(details, 1):
-        journal.get("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", agent, [f"{number}.1"], unit=unit)
-        journal.put("@JFK", "DEPARTURES", agent, [f"{10 + number}"], unit=unit, details=[each])
-    journal.end("@JFK", "commit", unit, 8)
-    journal.get("@JFK", "DEPARTURES", "JFK.1.3.1", ["11", "12", "13"])
-    journal.store("@JFK", "14")
-
-    verdict = judge(redis_url)
-
-    assert faults(verdict) == NO_FAULT
-    assert [verdict.counts[name] for name in ("sent", "delivered", "on_queue")] == [4, 3, 1]
-    assert list(verdict.counts_by_path) == ["igq"]
-
-
-@pytest.mark.parametrize("is_taken", [False, True])
-@pytest.mark.spark
-def test_a_dead_letter_is_neither_delivered_nor_waiting(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, *, is_taken: bool
-) -> None:
-    journal.define("@JFK")
-    agent, msg_id = "JFK.1.9.1", "ab" * 24
-    journal.put("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", "EWR.1.1.1", ["1.1"], details=[detail(msg_id=msg_id)])
-    journal.get("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", agent, ["1.1"], unit=f"{agent}/1")
-    letter = detail(msg_id=msg_id, is_dead_letter=True)
-    journal.put("@JFK", "DEAD", agent, ["2"], unit=f"{agent}/1", details=[letter])
-    journal.end("@JFK", "commit", f"{agent}/1", 2)
-    journal.put("@JFK", "DEAD", "JFK.1.2.1", ["3"], details=[detail(is_dead_letter=True)])
-    journal.store("@JFK", "2", "3")
-    if is_taken:
-        # In the order of the peers that do the work.
-        journal.get("@JFK", "DEAD", "JFK.1.5.1", ["3"])
-        journal.get("@JFK", "DEAD", "JFK.1.5.1", ["2"])
-
-    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url))
-
-    assert faults(verdict) == NO_FAULT
-    counts = {name: verdict.counts[name] for name in ("sent", "delivered", "on_queue", "dead_lettered")}
-    assert counts == {"sent": 2, "delivered": 0, "on_queue": 0, "dead_lettered": 2}
-    why = f"dead letter, {'taken off' if is_taken else 'on'} DEAD"
-    assert [(each.copy, each.why) for each in verdict.findings["dead_lettered"]] == [("@JFK/2", why), ("@JFK/3", why)]
-    assert verdict.findings["dead_lettered"][0].msg_id == msg_id
-    assert headline(verdict) == "Passed: 0 of 2 messages arrived once and in order; 2 are dead letters."
 
 
 def test_a_copy_that_became_a_dead_letter_is_lost_and_its_place_named(
@@ -352,51 +370,6 @@ def test_an_incomplete_list_of_losses_is_refused_before_spark_starts(tmp_path: P
     (tmp_path / "losses.jsonl").write_text(text, encoding="utf-8")
     with pytest.raises(PipelineError, match=r"losses.jsonl: line 1"):
         check_run(tmp_path)
-
-
-def test_messages_of_an_open_unit_of_work_are_named_with_it(redis_url: str, journal: HandWrittenJournal) -> None:
-    owner = "EWR.1.1.1"
-    journal.define("APPL1")
-    journal.put("APPL1", "Q", owner, ["1", "2"])
-    journal.get("APPL1", "Q", owner, ["1"], unit=f"{owner}/7")
-    journal.put("APPL1", "Q", owner, ["3"], unit=f"{owner}/8")
-    journal.store("APPL1", "1", "2", "3")
-
-    verdict = judge(redis_url)
-
-    assert faults(verdict) == NO_FAULT
-    assert (verdict.counts["uncommitted"], verdict.counts["on_queue"]) == (2, 1)
-    assert {finding.copy: finding.why for finding in verdict.findings["uncommitted"]} == {
-        "APPL1/1": f"got by unit of work {owner}/7, which has not ended",
-        "APPL1/3": f"put by unit of work {owner}/8, which has not ended",
-    }
-
-
-@pytest.mark.spark
-def test_work_in_doubt_is_listed_apart_until_it_ends(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
-) -> None:
-    owner = "EWR.1.1.1"
-    journal.define("APPL1")
-    journal.put("APPL1", "Q", owner, ["1", "2", "3"])
-    for number in (1, 2, 3):
-        journal.get("APPL1", "Q", owner, [str(number)], unit=f"{owner}/{number}")
-        journal.prepare("APPL1", f"{owner}/{number}")
-    journal.put("APPL1", "Q", owner, ["4"], unit=f"{owner}/4")
-    journal.prepare("APPL1", f"{owner}/4")
-    journal.end("APPL1", "commit", f"{owner}/2", 1)
-    journal.end("APPL1", "backout", f"{owner}/3", 1, recoverer="JFK.1.1.1")
-    journal.store("APPL1", "1", "3", "4")
-
-    verdict = engines.judge_by_both(spark, JournalPart(GROUP, redis_url))
-
-    assert faults(verdict) == NO_FAULT
-    told = {name: verdict.counts[name] for name in ("in_doubt", "uncommitted", "delivered", "on_queue", "recovered")}
-    assert told == {"in_doubt": 2, "uncommitted": 0, "delivered": 1, "on_queue": 1, "recovered": 1}
-    assert {finding.copy: finding.why for finding in verdict.findings["in_doubt"]} == {
-        "APPL1/1": f"got by unit of work {owner}/1, which is in doubt",
-        "APPL1/4": f"put by unit of work {owner}/4, which is in doubt",
-    }
 
 
 @pytest.mark.spark
