@@ -272,51 +272,45 @@ def test_after_an_error_around_a_batch_nothing_counts_twice(
 
 
 @pytest.mark.timeout(900)
-def test_the_command_continues_and_reports_what_was_trimmed_meanwhile(
+def test_the_command_continues_alone_and_reports_what_was_trimmed_meanwhile(
     redis_url: str, journal: HandWrittenJournal, command: Callable[..., Result], tmp_path: Path
 ) -> None:
     journal.define("APPL1")
     journal.put("APPL1", "Q", "EWR.1.1.1", ["1", "2"])
     journal.get("APPL1", "Q", "EWR.1.5.1", ["1"])
     journal.store("APPL1", "2")
-    at = ("audit", "--group", GROUP, "--url", redis_url, "--follow", "--once", "--output", str(tmp_path / "audit"))
+    own, other = tmp_path / "audit", tmp_path / "other"
+    at = ("audit", "--group", GROUP, "--url", redis_url)
+    follow = (*at, "--follow", "--once", "--output")
 
-    shown = command(*at)
+    shown = command(*follow, str(own))
     assert "Passed: 1 of 2 messages arrived once and in order; 1 wait on a queue." in shown.stdout
     journal.get("APPL1", "Q", "EWR.1.5.1", ["1"])
-    shown = command(*at, status=1)
+    shown = command(*follow, str(own), status=1)
     assert "duplicated: APPL1/1: ended 2 times" in shown.stdout
-    assert "data:image/png" in (tmp_path / "audit" / "report.html").read_text("utf-8")
+    assert "data:image/png" in (own / "report.html").read_text("utf-8")
+
+    # A directory of another audit is left alone, and so is one that another command is writing.
+    command(*at, "--output", str(other), status=1)
+    # A message that was forgotten when it was got again has no MsgId any more.
+    columns = [name for name in FINDINGS.fieldNames() if name != "msg_id"]
+    found = [pq.read_table(directory / "findings", columns=columns).to_pylist() for directory in (own, other)]
+    assert found[0] == found[1]
+    before = {path: path.read_bytes() for path in other.rglob("*") if path.is_file()}
+    shown = command(*follow, str(other), status=2)
+    assert f"output directory {other}: holds no audit made with --follow; name a new one" in shown.stderr
+    assert {path: path.read_bytes() for path in other.rglob("*") if path.is_file()} == before
+    with NewDirectory(own).alone():
+        shown = command(*follow, str(own), status=2)
+    assert shown.stderr == f"igq pipeline audit: output directory {own}: another command is writing it\n"
 
     for _ in range(2):
         journal.put("APPL1", "Q", "EWR.1.1.1", ["3"])
     journal.client.xtrim(structure_keys(GROUP, "APPL1").journal, maxlen=1, approximate=False)
-    shown = command(*at, status=2)
+    shown = command(*follow, str(own), status=2)
     (line,) = (line for line in shown.stderr.splitlines() if not line.startswith("audit: "))
     assert line.startswith("igq pipeline audit: the journal of APPL1 was trimmed after ")
     assert line.endswith("; the audit cannot judge events that are gone: begin again in a new directory")
-
-
-def test_it_goes_on_in_a_directory_of_its_own_and_alone(
-    redis_url: str, journal: HandWrittenJournal, command: Callable[..., Result], tmp_path: Path
-) -> None:
-    journal.define("APPL1")
-    journal.put("APPL1", "Q", "EWR.1.1.1", ["1"])
-    journal.store("APPL1", "1")
-    at = ("audit", "--group", GROUP, "--url", redis_url)
-    other, own = tmp_path / "other", tmp_path / "own"
-    command(*at, "--output", str(other))
-    before = {path: path.read_bytes() for path in other.rglob("*") if path.is_file()}
-
-    shown = command(*at, "--follow", "--once", "--output", str(other), status=2)
-    assert f"output directory {other}: holds no audit made with --follow; name a new one" in shown.stderr
-    assert {path: path.read_bytes() for path in other.rglob("*") if path.is_file()} == before
-    with NewDirectory(own).alone():
-        shown = command(*at, "--follow", "--once", "--output", str(own), status=2)
-    assert shown.stderr == f"igq pipeline audit: output directory {own}: another command is writing it\n"
-    for _ in range(2):
-        command(*at, "--follow", "--once", "--output", str(own))
-    assert pq.read_table(own / "findings").to_pylist() == pq.read_table(other / "findings").to_pylist()
 
 
 @pytest.mark.parametrize("more", [(), ("--output", "there", "--run", "here"), ("--output", "there", "--to", "5")])
