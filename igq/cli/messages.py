@@ -19,7 +19,7 @@ from igq.errors import CommandError
 from igq.output.plural import counted
 from sharedq.display.lines import tell
 
-QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
+QMGR = typer.Argument(metavar="QMGR", help="Queue manager; the group's name or an empty one: any member.")
 QUEUE = typer.Argument(metavar="QUEUE", help="Name of the queue.")
 
 _CORREL_ID = typer.Option("--correl-id", metavar="ID", help="CorrelId: 48 hexadecimal digits, or text.")

@@ -5,6 +5,7 @@ One table a call, read by one rule. Source: IBM MQ reference, "Rules for validat
 
 from __future__ import annotations
 
+from enum import IntFlag
 from functools import lru_cache
 from typing import Final
 
@@ -135,6 +136,11 @@ _KNOWN: Final = {
     flags: sum({int(member) for member in flags})
     for flags in (GetOption, MatchOption, PutOption, OpenOption, CloseOption, ConnectOption)
 }
+
+
+def told(options: IntFlag) -> str:
+    """The names of options, for the text of an error."""
+    return f"options {options.name or 'NONE'} ({int(options):#x})"
 
 
 @lru_cache(maxsize=64)

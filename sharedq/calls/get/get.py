@@ -42,7 +42,7 @@ from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable, NoMsgUnderCursor, error_for
 from sharedq.mqi.limits import NULL_MSG_TOKEN, UNLIMITED_WAIT
-from sharedq.mqi.options import check_get_options
+from sharedq.mqi.options import check_get_options, told
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.properties.folders import Property
 from sharedq.properties.handle import MessageHandle
@@ -428,7 +428,7 @@ def _check_options(handle: Handle, gmo: MQGMO, options: int) -> None:
     reason = check_get_options(options, match_options_of(gmo))
     if reason or options & _NOT_HERE:
         not_here = MQRC.OPTIONS_ERROR if options & GetOption.SET_SIGNAL else MQRC.HMSG_ERROR
-        raise error_for(reason or not_here, "MQGET", handle.object_name)
+        raise error_for(reason or not_here, "MQGET", handle.object_name, told(GetOption(options)))
     is_browse = options & _BROWSE
     if (is_browse or options & _UNDER_CURSOR) and not handle.options & _OPEN_BROWSE:
         raise error_for(MQRC.NOT_OPEN_FOR_BROWSE, "MQGET", handle.object_name)
@@ -442,7 +442,7 @@ def _check_options(handle: Handle, gmo: MQGMO, options: int) -> None:
         raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "nothing is marked on a transmission queue")
     is_waiting = options & _WAIT and not options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR)
     if is_waiting and gmo.wait_interval < UNLIMITED_WAIT:
-        raise error_for(MQRC.WAIT_INTERVAL_ERROR, "MQGET", handle.object_name)
+        raise error_for(MQRC.WAIT_INTERVAL_ERROR, "MQGET", handle.object_name, f"WaitInterval {gmo.wait_interval}")
 
 
 def _check_unit(connection: Connection, handle: Handle, options: int, count: int) -> None:

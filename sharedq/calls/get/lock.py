@@ -10,7 +10,7 @@ from sharedq.calls.unit.put_buffer import flush_pending
 from sharedq.logical import match_options_of
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.options import check_get_options
+from sharedq.mqi.options import check_get_options, told
 from sharedq.mqi.structures import MQGMO
 from sharedq.scripts.handles import unlock_call
 from sharedq.session.connection import Connection
@@ -30,7 +30,7 @@ def unlock(connection: Connection, handle: Handle, gmo: MQGMO) -> MQRC:
     """
     reason = check_get_options(int(gmo.options), match_options_of(gmo))
     if reason:
-        raise error_for(reason, "MQGET", handle.object_name)
+        raise error_for(reason, "MQGET", handle.object_name, told(GetOption(gmo.options)))
     connection.check_usable(handle)
     flush_pending(connection)
     return _unlock(connection, handle)

@@ -79,7 +79,8 @@ def _connect_to(group: Group, name: str, tag: bytes, options: ConnectOption | in
     if stripped in ("", group.name):
         return _connect_to_any(group, tag_text, asking)
     if group.member(stripped) is None:
-        raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONN", stripped)
+        known = ", ".join(each.name for each in group.members()) or "no queue manager"
+        raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONN", stripped, f"group {group.name} has {known}")
     return _connect_at(group, stripped, tag_text, asking)
 
 

@@ -16,7 +16,7 @@ from sharedq.logical import check_close
 from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.options import check_close_options, check_open_options
+from sharedq.mqi.options import check_close_options, check_open_options, told
 from sharedq.mqi.structures import MQOD
 from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.definitions.namelists import Namelist
@@ -133,7 +133,7 @@ def _open_queue(
     connection.check()
     reason = check_open_options(options)
     if reason:
-        raise error_for(reason, "MQOPEN", name)
+        raise error_for(reason, "MQOPEN", name, told(OpenOption(options)))
     if od.object_type != ObjectType.Q:
         raise error_for(MQRC.OBJECT_TYPE_ERROR, "MQOPEN", name)
     if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
@@ -181,7 +181,8 @@ def _open_name(
                 raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
             route = _create_dynamic(connection, od, route, opened_at)
         if route.destination and (options & _NOT_FOR_REMOTE or (options & _INQUIRE and route.definition is None)):
-            raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
+            detail = f"a QREMOTE or a transmission queue on the way is for puts: {told(OpenOption(options))}"
+            raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name, detail)
         try:
             handle = open_route(connection, name, qmgr_name, opened_at, route, checks, options)
         except MQIError as error:
@@ -305,9 +306,11 @@ def open_object(connection: Connection, od: MQOD, options: OpenOption | int) -> 
         raise error_for(MQRC.OBJECT_Q_MGR_NAME_ERROR, "MQOPEN", name or qmgr)
     reason = check_open_options(options)
     if reason:
-        raise error_for(reason, "MQOPEN", name or qmgr)
+        raise error_for(reason, "MQOPEN", name or qmgr, told(OpenOption(options)))
     if options & ~int(OpenOption.INQUIRE | OpenOption.FAIL_IF_QUIESCING):
-        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name or qmgr)
+        raise error_for(
+            MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name or qmgr, f"it is for MQINQ: {told(OpenOption(options))}"
+        )
     if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name or qmgr)
     if kind in NAMED_OBJECTS and Repository(connection.group, qmgr).named_objects(kind).named(name) is None:

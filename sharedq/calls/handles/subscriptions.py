@@ -13,7 +13,7 @@ from sharedq.members.group import Group
 from sharedq.mqi.arguments import whole
 from sharedq.mqi.constants import MQRC, CloseOption
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.options import CLOSE_CHOICES
+from sharedq.mqi.options import CLOSE_CHOICES, told
 from sharedq.objects.store.topics import Match, Topics
 from sharedq.session.connection import Connection
 from sharedq.session.topics import SubscriptionHandle
@@ -39,10 +39,10 @@ def close_subscription(connection: Connection, handle: SubscriptionHandle, optio
         raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
     options = whole(options, MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name)
     if options & ~_KNOWN or any(sum(bool(options & each) for each in choice) > 1 for choice in CLOSE_CHOICES):
-        raise error_for(MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name)
+        raise error_for(MQRC.OPTIONS_ERROR, "MQCLOSE", handle.object_name, told(CloseOption(options)))
     is_durable = handle.subscription.is_durable
     if options & ~(_KEEP | _REMOVE) or (options & _KEEP and not is_durable):
-        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", handle.object_name)
+        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", handle.object_name, told(CloseOption(options)))
     topics, number = topics_of(connection.group), handle.subscription.number
     try:
         if is_durable and not options & _REMOVE:

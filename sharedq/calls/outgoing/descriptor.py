@@ -355,22 +355,22 @@ def check_descriptor(md: MQMD, name: str, *, for_transmission: bool) -> MQRC:
     """
     warning = MQRC.NONE
     if not 1 <= md.msg_type <= _MSG_TYPE_MAX:
-        raise error_for(MQRC.MSG_TYPE_ERROR, "MQPUT", name)
+        raise error_for(MQRC.MSG_TYPE_ERROR, "MQPUT", name, f"MsgType {md.msg_type}")
     if not 0 <= md.feedback <= _FEEDBACK_MAX:
         raise error_for(MQRC.FEEDBACK_ERROR, "MQPUT", name, f"Feedback {md.feedback}")
     if md.report & UNKNOWN_REPORTS:
         warning = _judge_unknown_reports(md.report & UNKNOWN_REPORTS, name, for_transmission=for_transmission)
     if md.persistence not in (0, 1, _AS_Q_DEF):
-        raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", name)
+        raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", name, f"Persistence {md.persistence}")
     if md.priority > MAX_PRIORITY:
         # The message is placed by the highest priority, and its descriptor stays as it is.
         warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
     elif md.priority < 0 and md.priority != PRIORITY_AS_Q_DEF:
-        raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", name)
+        raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", name, f"Priority {md.priority}")
     if md.expiry != UNLIMITED_EXPIRY and not 0 < md.expiry <= MAX_EXPIRY:
-        raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", name)
+        raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", name, f"Expiry {md.expiry}, in tenths of a second")
     if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
-        raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", name)
+        raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", name, "a request, or a report, needs ReplyToQ")
     return warning
 
 
@@ -380,7 +380,7 @@ def _judge_unknown_reports(unknown: int, name: str, *, for_transmission: bool) -
     if not for_transmission:
         refused |= REPORT_ACCEPT_UNSUP_IF_XMIT_MASK
     if unknown & refused:
-        raise error_for(MQRC.REPORT_OPTIONS_ERROR, "MQPUT", name)
+        raise error_for(MQRC.REPORT_OPTIONS_ERROR, "MQPUT", name, f"Report {unknown:#x} is unknown")
     return MQRC.UNKNOWN_REPORT_OPTION
 
 

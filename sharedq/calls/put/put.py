@@ -14,7 +14,7 @@ from sharedq.calls.unit.put_buffer import flush_pending, put_later
 from sharedq.messages.context import IDENTITY, Context, context_of, give_context
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.options import PUT_CONTEXT, check_put_context, check_put_options
+from sharedq.mqi.options import PUT_CONTEXT, check_put_context, check_put_options, told
 from sharedq.mqi.structures import MQMD, MQPMO, copied
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -196,7 +196,8 @@ def _check(connection: Connection, handle: Handle, options: int, count: int) -> 
         if not reason and options & PUT_CONTEXT:
             reason = check_put_context(options & PUT_CONTEXT, handle.options)
         if reason:
-            raise error_for(reason, "MQPUT", handle.object_name)
+            detail = told(PutOption(options)) if reason == MQRC.OPTIONS_ERROR else ""
+            raise error_for(reason, "MQPUT", handle.object_name, detail)
         handle.puts.checked = options
     if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQPUT", handle.object_name)

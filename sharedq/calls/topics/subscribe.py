@@ -30,6 +30,7 @@ from sharedq.mqi.arguments import refuse_structure
 from sharedq.mqi.constants import MQRC, CloseOption, OpenOption, RequestOption, SubOption
 from sharedq.mqi.errors import MQIError, UnknownObjectName, error_for
 from sharedq.mqi.limits import MAX_EXPIRY, NULL_ACCOUNTING_TOKEN, NULL_ID, UNLIMITED_EXPIRY
+from sharedq.mqi.options import told
 from sharedq.mqi.structures import MQOD, MQSD, MQSRO
 from sharedq.objects.definitions.base import has_controls, parse_definition
 from sharedq.objects.definitions.queues import QueueModel
@@ -168,7 +169,7 @@ def _check_options(connection: Connection, sd: MQSD, queue: Handle | None) -> in
     options, name = int(sd.options), _text(sd.sub_name)
     is_ambiguous = any(options & first and options & second for first, second in _CHOICES)
     if options & ~_KNOWN or not options & _ACCESS or is_ambiguous:
-        raise error_for(MQRC.OPTIONS_ERROR, "MQSUB", name)
+        raise error_for(MQRC.OPTIONS_ERROR, "MQSUB", name, told(SubOption(options)))
     if sd.version != 1:
         raise error_for(MQRC.SD_ERROR, "MQSUB", name, f"version {sd.version}")
     if connection.is_quiescing and options & _S.FAIL_IF_QUIESCING:
@@ -490,7 +491,7 @@ def request(connection: Connection, handle: SubscriptionHandle, sro: MQSRO | Non
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQSUBRQ", handle.object_name)
     if int(sro.options) & ~int(RequestOption.FAIL_IF_QUIESCING):
-        raise error_for(MQRC.OPTIONS_ERROR, "MQSUBRQ", handle.object_name)
+        raise error_for(MQRC.OPTIONS_ERROR, "MQSUBRQ", handle.object_name, told(RequestOption(sro.options)))
     if connection.is_quiescing and int(sro.options) & RequestOption.FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQSUBRQ", handle.object_name)
     flush_pending(connection)
