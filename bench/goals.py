@@ -38,7 +38,7 @@ _PROGRAMS = "Python's part of the six programs, which fill their one core; Strea
 GOALS = {
     "instructions of a put": Goal(None, 90.0, "the interpreter's loop, and 34 functions of Python"),
     "instructions of a get": Goal(None, 95.0, "the same"),
-    "instructions of a request": Goal(None, 240.0, "the same, with 84 functions"),
+    "instructions of a request": Goal(None, 240.0, "84 functions, and the wait for the reply"),
     "put": Goal(1.05, 1.05, "a script of five commands, and Python's part: checks, a descriptor, the call"),
     "50 puts in one unit of work": Goal(
         1.5, 1.6, "Python's part: checks and a descriptor for each message, the socket"

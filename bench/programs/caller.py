@@ -16,6 +16,8 @@ from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.settings.values import Settings
 
 QUEUE = "BENCH.CALLS"
+#: The most calls.
+MANY = 1_200
 #: How a responder answers the requests.
 RESPONDER = "unit"
 _LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
@@ -43,7 +45,8 @@ def main(arguments: list[str]) -> None:
 
     calls: dict[str, Callable[[], None]] = {"put": put, "get": get, "request": request}
     if how == "get":
-        fill(queue, int(count))
+        # As many whatever the count, because these puts count too.
+        fill(queue, MANY)
     gc.collect()
     gc.disable()
     for _ in range(int(count)):
