@@ -7,9 +7,9 @@ import sys
 
 import typer
 
+from igq.arguments import checked_command, misuse
 from igq.cli.app import build_app
 from igq.errors import CommandError
-from igq.output.arguments import checked_command, misuse
 from igq.output.silence import silence_ends
 from sharedq.display.lines import tell
 from sharedq.display.streams import prepare_streams

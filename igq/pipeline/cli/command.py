@@ -6,7 +6,7 @@ import logging
 
 import typer
 
-from igq.output.arguments import checked_command, misuse
+from igq.arguments import checked_command, misuse
 from igq.pipeline.cli import app
 from igq.pipeline.cli.runner import COULD_NOT_RUN
 from sharedq.display.lines import tell
