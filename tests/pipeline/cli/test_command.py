@@ -123,7 +123,7 @@ def test_the_terminal_shows_as_many_findings_as_are_asked_for(
 def test_no_more_findings_are_to_be_asked_for_than_a_verdict_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert FINDINGS_MAX == EXAMPLES
     assert main(["audit", "--rows", str(FINDINGS_MAX + 1)]) == 2
-    assert "'--rows': Input should be less than or equal to 20" in capsys.readouterr().err
+    assert "'--rows': it must be less than or equal to 20" in capsys.readouterr().err
 
 
 def test_help_teaches_the_job_and_its_exit_status() -> None:
