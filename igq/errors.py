@@ -27,10 +27,10 @@ class CommandError(Exception):
 def check_qmgr_name(name: str, group: str) -> None:
     """Raise `CommandError` for a name that no queue manager of *group* can have."""
     if not valid_qmgr_name(name):
-        raise CommandError(f"{name!r} cannot be a queue manager: 1 to 48 of A-Z a-z 0-9 _, the first a letter")
+        raise CommandError(f"{name!r} cannot be a queue manager: 1 to 48 of A-Z a-z 0-9 _, the first a letter", 2)
     if name == group:
         # Programs connect to any member by the group's name, so they would never reach this one.
-        raise CommandError(f"{name} cannot be a queue manager: the queue-sharing group has this name")
+        raise CommandError(f"{name} cannot be a queue manager: the queue-sharing group has this name", 2)
 
 
 def port_error(server: str, host: str, port: int, error: Exception) -> CommandError:

@@ -65,7 +65,7 @@ def export(
     kinds = tuple(dict.fromkeys(each.upper() for each in type_ or ()))
     for kind in kinds:
         if kind not in KINDS:
-            raise CommandError(f"{kind!r} is not a type of objects: give one of {', '.join(KINDS)}")
+            raise CommandError(f"{kind!r} is not a type of objects: give one of {', '.join(KINDS)}", 2)
     group = Group(load_settings())
     try:
         members = [member.name for member in group.members()]

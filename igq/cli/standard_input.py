@@ -20,7 +20,7 @@ def standard_input(remedy: str) -> BufferedReader:
         CommandError: the caller closed it.
     """
     if sys.stdin is None:
-        raise CommandError(f"standard input is closed; {remedy}")
+        raise CommandError(f"standard input is closed; {remedy}", 2)
     return cast(BufferedReader, sys.stdin.buffer)
 
 

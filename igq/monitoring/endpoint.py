@@ -89,7 +89,7 @@ def parse_address(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not port.isascii() or not port.isdigit() or int(port) > 65_535 or (":" in address and not host):
-        raise CommandError(f"--listen {address}: HOST:PORT expected, for example {LOOPBACK}:9157")
+        raise CommandError(f"--listen {address}: HOST:PORT expected, for example {LOOPBACK}:9157", 2)
     return host or LOOPBACK, int(port)
 
 

@@ -98,7 +98,8 @@ def _record(group: Group, own: Settings) -> bytes:
 def _parsed(change: str) -> tuple[str, str]:
     name, separator, value = change.partition("=")
     if not separator or name not in AGREED:
-        raise CommandError(f"{change!r} is not a setting of a group: give NAME=VALUE with one of {', '.join(AGREED)}")
+        known = ", ".join(AGREED)
+        raise CommandError(f"{change!r} is not a setting of a group: give NAME=VALUE with one of {known}", 2)
     return name, value
 
 
@@ -106,7 +107,7 @@ def _changed(settings: Settings, told: Mapping[str, str]) -> Settings:
     try:
         return with_changes(settings, told)
     except ConfigError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(str(error), 2) from None
 
 
 def _as_text(settings: Settings) -> dict[str, str]:

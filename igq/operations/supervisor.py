@@ -45,7 +45,7 @@ class Supervisor:
         for name in names:
             check_qmgr_name(name, settings.group)
         if len(set(names)) != len(names):
-            raise CommandError("a queue manager is named twice")
+            raise CommandError("a queue manager is named twice", 2)
         self._settings, self._names = settings, names
         self._console = Terminal(highlight=False, soft_wrap=True)
         self._children: dict[str, subprocess.Popen[str]] = {}

@@ -217,15 +217,19 @@ def test_queues_of_a_failed_structure_are_named(group: TestGroup) -> None:
     assert any(line.startswith("* ") and "LOST" in line for line in result.lines)
 
 
-@pytest.mark.parametrize("arguments", [["-t", "NOPE"], ["-m", "NOPE"]])
+@pytest.mark.parametrize(("arguments", "status"), [(["-t", "NOPE"], 2), (["-m", "NOPE"], 1)])
 def test_a_selection_that_cannot_be_is_refused_in_one_line(
-    group: TestGroup, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    group: TestGroup,
+    arguments: list[str],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from igq.cli import main
 
     monkeypatch.setenv("IGQ_GROUP", group.group.name)
     monkeypatch.setenv("IGQ_REDIS_URL", str(group.settings.redis_url))
 
-    assert main(["export", *arguments]) == 1
+    assert main(["export", *arguments]) == status
     shown = capsys.readouterr()
     assert (shown.out, shown.err.count("\n")) == ("", 1)
