@@ -102,6 +102,8 @@ class ManagerStatus(BaseModel):
     incarnation: int
     #: Of igq. Empty if it last started with a version that did not tell.
     version: str = ""
+    #: Seconds since it started. Null if it is not up, or started with a version that did not tell.
+    up_s: float | None = None
     #: Seconds until its lease runs out, if nothing renews it. Null if it is not up.
     lease_left_s: float | None = None
     connections: int = 0
@@ -275,6 +277,7 @@ def _managers(group: Group, figures: GroupFigures) -> Iterator[ManagerStatus]:
         state = _state(group, figures, member)
         attributes = figures.attributes.get(member.name) or QueueManagerAttributes(name=member.name)
         reported = figures.agents.get(member.name, {})
+        started_ms = member.details.get("started_ms")
         yield ManagerStatus(
             name=member.name,
             state=cast(State, state),
@@ -282,6 +285,7 @@ def _managers(group: Group, figures: GroupFigures) -> Iterator[ManagerStatus]:
             host=member.host,
             incarnation=member.incarnation,
             version=str(member.details.get("version", "")),
+            up_s=(figures.now_ms - int(started_ms)) / 1000 if started_ms and state in UP else None,
             lease_left_s=round(figures.lease_left_ms(member) / 1000, 3) if state in UP else None,
             connections=connections[member.name],
             node=group.node(private_structure(member.name)),

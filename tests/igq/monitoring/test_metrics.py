@@ -319,7 +319,7 @@ def test_a_client_that_is_slow_is_sent_away(
 
 
 def test_a_port_that_is_taken_is_one_line(group: TestGroup, endpoint: MetricsEndpoint) -> None:
-    with pytest.raises(CommandError, match="metrics cannot be served at 127"):
+    with pytest.raises(CommandError, match="the metrics cannot listen on 127"):
         MetricsEndpoint(group.settings, "127.0.0.1", endpoint.port)
 
 

@@ -152,6 +152,7 @@ CASES: list[tuple[dict[str, Any], str, str, str]] = [
     ),
     ({"managers": [manager(is_leaving=True)]}, "managers", "warning", "removal"),
     ({"managers": [manager(agent=agent(state="RETRY", last_error="2053"))]}, "managers", "error", "RETRY: 2053"),
+    ({"managers": [manager(agent=agent(state="STOPPED"), up_s=60.0)]}, "managers", "error", "STOPPED"),
     (
         {"structures": [StructureStatus(name="S", state="FAILED", failures=1, failed_at=NOW)]},
         *("structures", "error", "S has FAILED"),
@@ -209,6 +210,10 @@ def test_each_thing_that_is_wrong_is_one_finding(
     assert re.search(what, finding.finding.what), finding.finding.what
     assert finding.finding.todo
     assert "\n" not in finding.finding.what + finding.finding.todo
+
+
+def test_an_agent_that_is_still_starting_is_no_finding(tmp_path: Path) -> None:
+    assert found(well(tmp_path, managers=[manager(agent=agent(state="STOPPED"), up_s=1.0)])) == []
 
 
 def test_every_check_has_a_case_or_a_test_of_its_own() -> None:

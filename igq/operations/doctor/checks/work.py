@@ -12,6 +12,9 @@ from igq.output.plural import counted
 from recovery.accounting.account import account
 from sharedq.members.formats import FORMAT
 
+#: Seconds after the start of a manager in which its agent may still be starting.
+_AGENT_STARTS_S = 10.0
+
 
 def check_managers(seen: GroupSeen) -> Iterator[Diagnosis]:
     """Managers that failed, were stopped or are leaving; agents and movers that cannot work."""
@@ -31,7 +34,8 @@ def check_managers(seen: GroupSeen) -> Iterator[Diagnosis]:
             yield warning(f"the removal of queue manager {name} is not complete", f"igq group remove {name}")
         if manager.state != "RUNNING" or manager.igq != "ENABLED":
             continue
-        if manager.agent.state != "RUNNING":
+        is_starting = manager.agent.state == "STOPPED" and (manager.up_s or _AGENT_STARTS_S) < _AGENT_STARTS_S
+        if manager.agent.state != "RUNNING" and not is_starting:
             why = f": {manager.agent.last_error}" if manager.agent.last_error else ""
             yield error(f"the IGQ agent of {name} is {manager.agent.state}{why}", f"see {name}.log: CSQM065E, CSQM067E")
         for mover in manager.agent.movers:
