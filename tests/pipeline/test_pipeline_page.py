@@ -60,6 +60,7 @@ def test_examples_in_python_run_one_after_the_other(
     names = {"spark": spark, "GROUP": group.group.name, "URL": group.settings.redis_url}
     names |= {"TARGET": str(tmp_path / "taken"), "CHECKPOINT": str(tmp_path / "checkpoint")}
     names |= {"HISTORY": str(tmp_path / "history")}
+    names |= {"LAKE": str(tmp_path / "lake"), "LAKE_CHECKPOINT": str(tmp_path / "lake checkpoint")}
 
     for example in EXAMPLES:
         exec(compile(example, "docs/how-to", "exec"), names)

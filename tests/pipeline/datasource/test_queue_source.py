@@ -97,7 +97,7 @@ def test_columns_and_schemas_choose_what_is_read(spark: SparkSession, group: Tes
 )
 def test_presets_stand_for_columns(columns: str, found: str) -> None:
     basic = "queue message_id msg_type coded_char_set_id format priority persistence msg_id correl_id reply_to_q"
-    basic += " reply_to_q_mgr put_at data"
+    basic += " reply_to_q_mgr put_at length data"
     names = found.replace("basic", basic).replace("all", " ".join(QUEUE.fieldNames())).split()
     assert layout.chosen(columns, "").fieldNames() == [name for name in QUEUE.fieldNames() if name in names]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PRESETS = {
     "basic": (
         *("queue", "message_id", "msg_type", "coded_char_set_id", "format", "priority", "persistence"),
-        *("msg_id", "correl_id", "reply_to_q", "reply_to_q_mgr", "put_at", "data"),
+        *("msg_id", "correl_id", "reply_to_q", "reply_to_q_mgr", "put_at", "length", "data"),
     ),
     "all": tuple(QUEUE.fieldNames()),
 }
