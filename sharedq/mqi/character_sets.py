@@ -68,7 +68,7 @@ _EBCDIC: Final = {
         *(1025, 1026, 1047, 1097, 1112, 1122, 1123, *range(1140, 1150)),
     )
 }
-#: These code pages have the euro sign where the page that they come from has the currency sign.
+#: Code pages with the euro sign where the page that they come from has the currency sign.
 _EBCDIC_WITH_EURO: Final = {1153: 870, 1155: 1026, 1156: 1112, 1157: 1122}
 _NEXT_LINE, _LINE_FEED = 0x15, 0x25
 #: Stands in a table of characters for a byte that has none.

@@ -33,7 +33,7 @@ def test_a_scrape_shows_what_a_stream_has_to_take(
     assert figures(group) == [None] * 6
     first = reader.latestOffset(start, ReadMaxRows(4))
     assert reader.reportLatestOffset() is not None
-    # One batch more is claimed ahead.
+    # The stream claims one batch more, ahead of Spark.
     depth, least, average, most, messages, batches = figures(group)
     assert None not in (depth, least, average, most)
     assert (messages, batches) == (4, 1)
