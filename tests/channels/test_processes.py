@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 import pytest
@@ -61,8 +62,13 @@ def all_run(process: subprocess.Popen[bytes], path: Path, count: int) -> bool:
 
 
 def clients_of(path: Path) -> list[int]:
-    """How many clients each server has."""
-    return sorted(json.loads(each.read_text())["clients"] for each in path.parent.glob("QM2.instances/*"))
+    """How many clients each server has. As the servers do, it reads under the folder's lock: they write in two steps."""
+    folder = os.open(path.parent / "QM2.instances", os.O_RDONLY)
+    try:
+        flock(folder, LOCK_EX)
+        return sorted(json.loads(each.read_text())["clients"] for each in path.parent.glob("QM2.instances/*"))
+    finally:
+        os.close(folder)
 
 
 def pid_of(client: RawClient, pids: list[int]) -> int:
