@@ -62,7 +62,7 @@ def all_run(process: subprocess.Popen[bytes], path: Path, count: int) -> bool:
 
 
 def clients_of(path: Path) -> list[int]:
-    """How many clients each server has. As the servers do, it reads under the folder's lock: they write in two steps."""
+    """How many clients each server has, read under the folder's lock: the servers write a count in two steps."""
     folder = os.open(path.parent / "QM2.instances", os.O_RDONLY)
     try:
         flock(folder, LOCK_EX)
