@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 from unittest.mock import patch
@@ -13,7 +13,9 @@ from bench.harness import BODY, Contender, compare
 from bench.rows import Row
 from bench.site import Site, drain, fill, persistent
 from sharedq.calls.unit import put_buffer
+from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import GetOption, PutOption
+from sharedq.redis.link import ScriptCall
 from sharedq.redis.wire import Wire
 from sharedq.scripts import put
 
@@ -69,25 +71,30 @@ def measure(site: Site) -> list[Row]:
 
     # A put that the general script would have to make comes along with no commit.
     return [
-        row("put by put_plain : by put", put_alone, lambda: _never(put, "are_plain")),
+        row("put by put_plain : by put", put_alone, _by_put),
         row(
             "50 puts that come along with the commit : that are recorded",
             put_later,
-            lambda: _never(put_buffer, "may_come_along"),
+            _never_with_the_commit,
             each=BATCH,
         ),
-        row(
-            "get and put by commit_put : put, then commit",
-            pass_on,
-            lambda: _never(put_buffer, "may_come_along"),
-        ),
+        row("get and put by commit_put : put, then commit", pass_on, _never_with_the_commit),
         row("put over igq's own reads and writes : over redis-py's", put_alone, _over_redis_py),
     ]
 
 
-def _never(module: Any, condition: str) -> AbstractContextManager[Any]:
-    """The function *condition* of *module* says no: the general way is taken."""
-    return patch.object(module, condition, lambda *_, **__: False)
+def _by_put() -> AbstractContextManager[Any]:
+    """The general script stores plain messages too."""
+
+    def call(target: put.PutTarget, messages: Sequence[PutArguments], details: Sequence[str]) -> ScriptCall:
+        return put.put_call(target, "", messages, details, has_members=False)
+
+    return patch.object(put, "put_plain_call", call)
+
+
+def _never_with_the_commit() -> AbstractContextManager[Any]:
+    """Puts are recorded one call before the commit."""
+    return patch.object(put_buffer, "may_come_along", lambda *_, **__: False)
 
 
 def _over_redis_py() -> AbstractContextManager[Any]:

@@ -34,6 +34,8 @@ from sharedq.mqi.constants import MQRC
 EVERY_PROGRAM = tuple(program_name(qmgr, kind, queue) for qmgr in QMGRS for kind, queue in PROGRAMS)
 #: While a fault lasts the putters slow down, so that they still work at the next one.
 _PACE_S = 0.5
+#: Links are broken that long.
+_LINKS_S = 40.0
 #: Uncommitted messages whose recovery takes long enough to be interrupted.
 _BULK = 30_000
 #: A manager dies with units of work so large that its peer is still at work when the next step comes.
@@ -119,6 +121,21 @@ _ALL = (
             steps.drain(),
         ),
         lease_ms=20_000,
+        has_machines=True,
+    ),
+    Scenario(
+        "break-links",
+        "The links between managers on machines of their own end again and again, and packets get lost, but Redis "
+        "stays in reach. Managers that are suspected give a sign of life: nobody is recovered.",
+        (
+            steps.start_group(),
+            steps.start_load(),
+            steps.wait_for_puts(0.1, _PACE_S),
+            steps.break_links(_LINKS_S),
+            steps.wait_for_logs("IGQ0034I"),
+            steps.expect_unharmed(len(QMGRS)),
+            steps.drain(),
+        ),
         has_machines=True,
     ),
     Scenario(

@@ -55,6 +55,9 @@ class Machines(Protocol):
     def heal(self, qmgr: str) -> None:
         """Put the machine back on the network."""
 
+    def reset(self, one: str, other: str) -> int:
+        """End the connections between the machines of two managers. Return how many there were."""
+
 
 class Scene:
     """Managers EWR, JFK and LGA, their load programs, their records in one directory. Use it as a context manager.

@@ -45,7 +45,7 @@ def test_the_drills_that_are_promised_are_there() -> None:
     wanted += "hang-agent pause-agent kill-application pause-application kill-redis script-flush igq-toggle memory-full"
     wanted += " kill-channel kill-channel-client"
     wanted += " in-doubt lose-structure lose-logged-structure partition late-partition short-partition"
-    wanted += " kill-remote-manager"
+    wanted += " kill-remote-manager break-links"
     assert set(wanted.split()) <= SCENARIOS.keys()
 
 

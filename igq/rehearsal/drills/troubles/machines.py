@@ -70,6 +70,10 @@ class RedisNetwork:
         """Put the machine back on the network."""
         self._network.heal(qmgr)
 
+    def reset(self, one: str, other: str) -> int:
+        """End the connections between the machines of two managers. Return how many there were."""
+        return self._network.reset(one, other)
+
     def _start_redis(self, directory: Path) -> subprocess.Popen[bytes]:
         try:
             program = find_server()

@@ -72,6 +72,11 @@ class Network:
         """Plug a host in again."""
         self._ip(_HUB, [f"link set {self._port(name)} master bridge0"])
 
+    def reset(self, one: str, other: str) -> int:
+        """End every connection between two hosts at once. Return how many there were."""
+        command = [*self.enter(one), "ss", "--kill", "--no-header", "--tcp", "dst", self.address(other)]
+        return len(subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines())
+
     def part(self, one: str, other: str) -> None:
         """Stop two hosts from reaching each other. All others still reach both."""
         self._ip(one, [self._neighbour(other, _NOBODY)])
