@@ -2,7 +2,8 @@
 
 Options besides those of `format("igq")`: ``die``, steps separated by commas; ``scratch``, a directory in which it is
 noted who died; ``victim``, a process group that is killed, 0: the process at that step alone; ``outlive``: the process
-at that step outlives the others and goes on once the next driver is at work, or so many seconds later; "": it dies.
+at that step outlives the others and goes on once the next driver is at work, or so many seconds later; "": it dies;
+``held``: the process stays at the step until the leader of the victims has been killed by the test, "": it kills them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,8 @@ PARQUET_STEPS = ("claimed", "planned", "reading", "read", "committing", "half mo
 #: Steps of a batch write.
 JOB_STEPS = ("putting", "put", "committing job", "ending job")
 _MEETING_STEPS = ("planning", "putting")
+#: The file that a query's process leaves.
+BEGUN = "begun"
 
 
 @dataclass(frozen=True)
@@ -75,19 +79,25 @@ class Death:
     scratch: str = ""
     victim: int = 0
     outlive: float | None = None
+    is_held: bool = False
 
     @classmethod
     def told(cls, options: dict[str, str]) -> Death:
         """Take these options out of *options*."""
-        steps, scratch, victim, outlive = (options.pop(name, "") for name in ("die", "scratch", "victim", "outlive"))
-        return cls(
-            tuple(filter(None, steps.split(","))), scratch, int(victim or 0), float(outlive) if outlive else None
-        )
+        names = ("die", "scratch", "victim", "outlive", "held")
+        steps, scratch, victim, outlive, held = (options.pop(name, "") for name in names)
+        survives_s = float(outlive) if outlive else None
+        return cls(tuple(filter(None, steps.split(","))), scratch, int(victim or 0), survives_s, bool(held))
 
     def meet(self) -> None:
         """Report that this driver is at work, so that a survivor of the one before goes on beside it."""
         if self.scratch:
             self._at_work.touch()
+
+    def begin(self) -> None:
+        """Report that the query's process is there: the next query may start its own."""
+        if self.is_held:
+            (Path(self.scratch) / BEGUN).touch()
 
     @property
     def _at_work(self) -> Path:
@@ -106,7 +116,9 @@ class Death:
         if self.outlive is not None:
             # Neither the driver's process group nor that of Spark's workers, which learn that Java is gone.
             os.setpgid(0, 0)
-        if self.victim:
+        if self.is_held:
+            self._hold(step)
+        elif self.victim:
             os.killpg(self.victim, signal.SIGKILL)
         if self.outlive is None:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -115,6 +127,14 @@ class Death:
             while time.time() < began + self.outlive and not self._is_met(began):
                 time.sleep(0.01)
             (Path(self.scratch) / f"{step}, outlived").write_text(str(os.getpid()))
+
+    def _hold(self, step: str) -> None:
+        """Report who is at the step, and wait for the kill: it comes when other queries are at their steps, too."""
+        (Path(self.scratch) / step).write_text(str(os.getpid()))
+        with suppress(ProcessLookupError):
+            while True:
+                os.kill(self.victim, 0)
+                time.sleep(0.01)
 
     def _is_met(self, since: float) -> bool:
         return self._at_work.exists() and self._at_work.stat().st_mtime > since
@@ -216,6 +236,7 @@ class DyingReader(QueueStreamReader):
         self._ahead = Ahead(dying)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
+        self._death.begin()
         self._death.at("asked")
         _is_planned.clear()
         found = super().latestOffset(start, limit)
@@ -224,6 +245,7 @@ class DyingReader(QueueStreamReader):
         return found
 
     def partitions(self, start: Offset, end: Offset) -> Any:
+        self._death.begin()
         found = super().partitions(start, end)
         _is_planned.set()
         self._death.at("planned")

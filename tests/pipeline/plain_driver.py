@@ -1,16 +1,18 @@
-"""Does what Spark does with the stream of a queue, in one process that starts in a second: a test kills it often.
+"""Does what Spark does with the stream of a queue, in one process that starts at once: a test kills it often.
 
 Offsets and finished batches are noted in files, in Spark's order; a batch's messages go to a file of their own. A batch
 that is tried again must have the same ones, else the program ends with status 3.
 
-Arguments: a JSON object with ``url``, ``group``, ``directory``; ``options`` of the source; ``die``, as in
-``tests.pipeline.dying_source``.
+A process that has imported all of it makes each driver as a copy of itself: the imports would be half of a test.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import sys
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,27 @@ from tests.pipeline.dying_source import Death, DyingReader
 #: Further steps at which it can die.
 PLAIN_STEPS = ("written down", "processed", "noted")
 DIFFERS = 3
+
+
+def start(told: dict[str, Any]) -> BaseProcess:
+    """Start a driver.
+
+    Args:
+        told: ``url``, ``group``, ``directory``; ``options`` of the source; ``die``, as in
+            ``tests.pipeline.dying_source``.
+    """
+    copies = multiprocessing.get_context("forkserver")
+    copies.set_forkserver_preload([__name__])
+    process = copies.Process(target=_run, args=(told,))
+    process.start()
+    return process
+
+
+def _run(told: dict[str, Any]) -> None:
+    os.environ["IGQ_LEASE_MS"] = "600000"
+    with (Path(told["directory"]) / "stderr").open("ab") as said:
+        os.dup2(said.fileno(), sys.stderr.fileno())
+    Driver(told).run()
 
 
 class Driver:
@@ -83,7 +106,3 @@ class Driver:
         path = self._directory / "being written"
         path.write_text(json.dumps(value))
         path.rename(self._path(what, number))
-
-
-if __name__ == "__main__":
-    Driver(json.loads(sys.argv[1])).run()
