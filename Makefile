@@ -90,7 +90,7 @@ share: setup
 
 # Also the tests that start managers, kill servers, run Spark or move much.
 test-all: checks
-	$(PYTEST) tests
+	$(PYTEST) --no-loadscope-reorder tests
 
 # Update the generated parts of the pages, then build the site.
 docs: setup

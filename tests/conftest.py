@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 from functools import cache
@@ -70,10 +71,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the tests of the whole folders belong to the share."""
+    """Let the tests of the whole folders belong to the share, and begin with the files of slow tests.
+
+    A long file that came last would leave all workers but one without work.
+    """
     for item in items:
         if item.path.relative_to(TESTS).parts[0] in WHOLE:
             item.add_marker("share")
+    slow = {item.path for item in items if any(item.iter_markers("slow")) or any(item.iter_markers("spark"))}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """In `make test-all` managers and programs wait often: a worker more than there are cores keeps the cores busy."""
+    return None if is_share(config) else (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_finish() -> None:
