@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import signal
 import socket
-import ssl
 from collections.abc import Callable
 from typing import Any
 
 import uvicorn
 
-from igq.errors import CommandError, port_error
+from igq.errors import port_error
+from igq.processes.server_tls import tls_of
 from igq.web.access.users import Users
 from igq.web.app import create_app
 from igq.web.console_log import start_console_log
@@ -35,11 +35,11 @@ def serve(settings: Settings, host: str, port: int, *, is_child: bool) -> None:
         is_child: whether a manager started this process and reads its messages, a line of JSON each.
 
     Raises:
-        CommandError: the address, the certificate or the file of users cannot be used.
+        CommandError: the address, the certificate, the file of users or the identity provider cannot be used.
     """
     Users(settings.users_file).all()
     say = _say_to_manager if is_child else _own_log(settings)
-    context = _tls(settings)
+    context = tls_of(settings, "console")
     listening = _listen(host, port)
     port = listening.getsockname()[1]
     site = Site(settings, say, port)
@@ -85,23 +85,6 @@ def _listen(host: str, port: int) -> socket.socket:
 def _is_loopback(listening: socket.socket) -> bool:
     address = str(listening.getsockname()[0])
     return address.startswith("127.") or address == "::1"
-
-
-def _tls(settings: Settings) -> ssl.SSLContext | None:
-    certificate, key = settings.console_certificate, settings.console_key
-    if certificate is None:
-        if key is not None:
-            raise CommandError(f"console_key={key} needs console_certificate")
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        # A key with a password would ask for it on the terminal; there may be none.
-        context.load_cert_chain(certificate, key, password=lambda: b"")
-    except (OSError, ssl.SSLError) as error:
-        why = error.strerror or getattr(error, "reason", None) or str(error)
-        raise CommandError(f"the console cannot use its certificate {certificate} and key {key}: {why}") from None
-    return context
 
 
 def _own_log(settings: Settings) -> Callable[..., None]:

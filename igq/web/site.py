@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from igq.web.access.failures import Failures
 from igq.web.access.gate import Gate, Identity, host_of
+from igq.web.access.oidc import provider_of
 from igq.web.access.users import Role, Users
 from igq.web.feed import Feed, StatusSource
 from sharedq.members.audit_trail import Deed, Way, note_deed
@@ -35,6 +36,9 @@ T = TypeVar("T")
 class Site:
     """One console.
 
+    Raises:
+        CommandError: the settings of its identity provider cannot be used.
+
     Args:
         say: called with a message id of `igq.output.messages` and its fields.
         port: names the cookie of a session.
@@ -44,6 +48,7 @@ class Site:
         self.settings, self.say = settings, say
         # Programs written for IBM's REST interface look for a cookie with this beginning.
         self.gate = Gate(Users(settings.users_file), f"LtpaToken2_{port}")
+        self.provider = provider_of(settings)
         self._refusals = Failures(per_host=_LOGGED_OF_HOST, per_user=_LOGGED)
         self._idle_deeds, self._lock = Failures(per_host=_IDLE_DEEDS_OF_ALL, per_user=_IDLE_DEEDS), threading.Lock()
         #: Deeds that are being noted.
@@ -73,12 +78,16 @@ class Site:
             return may
 
     def record_session(self, identity: Identity, way: Way, what: str) -> None:
-        """Log that a user has begun or ended a session, and note it in the audit trail, as soon as Redis takes it."""
+        """Log that a user has begun or ended a session, and note it in the audit trail."""
         self.record(identity, what, "done")
+        self.note_session(identity, way, what, "done")
+
+    def note_session(self, identity: Identity, way: Way, what: str, result: str) -> None:
+        """Note in the audit trail what became of a session, as soon as Redis takes it."""
         if not self._may_note_idle(identity):
             return
         noting = asyncio.get_running_loop().create_task(
-            self.work(_note, self.settings, Deed(identity.user, identity.host, way, what))
+            self.work(_note, self.settings, Deed(identity.user, identity.host, way, what, result))
         )
         self._notings.add(noting)
         noting.add_done_callback(self._notings.discard)

@@ -37,8 +37,11 @@ _PATHS = (
     "console_certificate",
     "console_key",
     "console_users",
+    "console_oidc_client_secret_file",
     "redis_url_file",
     "metrics_token_file",
+    "metrics_certificate",
+    "metrics_key",
 )
 #: Two settings for one thing: the environment's beats the file's, and one place may not have both.
 _URLS = ("redis_url", "redis_url_file")

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from sharedq.settings.directories import check_name
+from sharedq.settings.identity_provider import ROLES_DESCRIPTION, check_issuer, check_roles, check_scopes
 from sharedq.settings.redis_mask import mask_password
 from sharedq.settings.redis_url import check_redis_url
 from sharedq.settings.schedule import DESCRIPTION, check_schedule
@@ -117,6 +118,10 @@ class Settings(BaseModel):
     ] = ""
     #: A file that holds a token: whoever asks for metrics must send it (Authorization: Bearer). Absolute.
     metrics_token_file: Annotated[NamedPath | None, Field(description="a path")] = None
+    #: Certificate of the metrics, a PEM file with its chain; without it they are served by plain HTTP.
+    metrics_certificate: Annotated[NamedPath | None, Field(description="a path")] = None
+    #: Private key of that certificate, a PEM file.
+    metrics_key: Annotated[NamedPath | None, Field(description="a path")] = None
     #: Whether programs and agents make spans of OpenTelemetry.
     tracing: Annotated[bool, Field(description="true or false")] = False
     #: TCP port of the console and REST interface of a manager; 0 for none.
@@ -135,6 +140,34 @@ class Settings(BaseModel):
     ] = ""
     #: Users of the console; if unset, `console-users.json` in `data_dir`.
     console_users: Annotated[NamedPath | None, Field(description="a path")] = None
+    #: The identity provider (OpenID Connect) by which users sign in to the console; blank for none.
+    console_oidc_issuer: Annotated[str, AfterValidator(check_issuer), Field(description="an https:// URL")] = ""
+    #: The name of that provider on the console's button; if blank, the host of the issuer.
+    console_oidc_name: Annotated[
+        str, Field(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=40, description="up to 40 characters")
+    ] = ""
+    #: The console's client id at that provider.
+    console_oidc_client_id: Annotated[
+        str, Field(pattern=r"^[\x21-\x7e]*$", max_length=200, description="up to 200 characters of ASCII, no blank")
+    ] = ""
+    #: A file that holds the secret of that client; without it the client is a public one, which shows only PKCE.
+    console_oidc_client_secret_file: Annotated[NamedPath | None, Field(description="a path")] = None
+    #: Scopes that the console asks for.
+    console_oidc_scopes: Annotated[
+        str, AfterValidator(check_scopes), Field(max_length=1_000, description="scopes with blanks between")
+    ] = "openid profile"
+    #: The claim of the ID token that holds the user's name.
+    console_oidc_user_claim: Annotated[str, Field(min_length=1, max_length=200, description="the name of a claim")] = (
+        "preferred_username"
+    )
+    #: The claim of the ID token that holds the user's groups, a list.
+    console_oidc_groups_claim: Annotated[
+        str, Field(min_length=1, max_length=200, description="the name of a claim")
+    ] = "groups"
+    #: The role of each group; of several roles a user has the highest.
+    console_oidc_roles: Annotated[
+        str, AfterValidator(check_roles), Field(max_length=8_192, description=ROLES_DESCRIPTION)
+    ] = ""
 
     @property
     def users_file(self) -> Path:

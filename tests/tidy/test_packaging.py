@@ -74,8 +74,9 @@ def test_the_slim_lock_is_part_of_the_whole_one_and_has_no_spark(project: dict[s
 
     assert slim.items() <= whole.items()
     extras = project["optional-dependencies"]
-    asked = [*project["dependencies"], *extras["metrics"], *extras["web"], *extras["tracing"]]
-    assert {Requirement(text).name for text in asked} <= slim.keys()
+    asked = [text for name in ("web", "oidc", "tracing") for text in extras[name]]
+    names = {Requirement(text).name for text in (*project["dependencies"], *asked)} - {project["name"]}
+    assert names <= slim.keys()
     assert not {Requirement(text).name for text in extras["spark"]} & slim.keys()
 
 
@@ -114,7 +115,7 @@ def test_metadata_tell_what_pip_shows(project: dict[str, Any], tmp_path: Path) -
     }
     assert "Typing :: Typed" in (found.metadata.get_all("Classifier") or ())
     assert set(found.metadata.get_all("Provides-Extra") or ()) == {
-        *("spark", "connect", "demo", "metrics", "web", "tracing", "dev")
+        *("spark", "connect", "demo", "metrics", "web", "oidc", "tracing", "dev")
     }
     assert [(each.name, each.value) for each in found.entry_points] == [("igq", "igq.cli:main")]
 

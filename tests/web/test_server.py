@@ -8,7 +8,6 @@ import signal
 import socket
 import ssl
 import struct
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 
 from igq.web.http import connections, limits
 from tests.cli.conftest import Running, Shell
+from tests.support.certificates import new_certificate
 from tests.support.console import PASSWORD, Console, add_users
 from tests.support.topologies import free_ports
 
@@ -221,22 +221,18 @@ def test_bytes_that_are_no_http_end_only_their_connection(console: Console) -> N
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for localhost with its key, both in one folder."""
     folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", "console.key", "-out", "console.pem"],
-        cwd=folder, check=True, capture_output=True,
-    )  # fmt: skip
+    new_certificate(folder)
     return folder
 
 
 def tls_settings(certificate: Path) -> dict[str, str]:
-    names = {"IGQ_CONSOLE_CERTIFICATE": "console.pem", "IGQ_CONSOLE_KEY": "console.key"}
+    names = {"IGQ_CONSOLE_CERTIFICATE": "server.pem", "IGQ_CONSOLE_KEY": "server.key"}
     return {name: str(certificate / file) for name, file in names.items()}
 
 
 def test_with_a_certificate_the_console_speaks_tls(console: Console, certificate: Path) -> None:
     shell = Shell(console.shell.environment | tls_settings(certificate))
-    context = ssl.create_default_context(cafile=str(certificate / "console.pem"))
+    context = ssl.create_default_context(cafile=str(certificate / "server.pem"))
     try:
         with Console.start(shell) as own, httpx.Client(base_url=own.url, verify=context, timeout=60) as client:
             assert own.url.startswith("https://")
@@ -251,7 +247,7 @@ def test_with_a_certificate_the_console_speaks_tls(console: Console, certificate
 @pytest.mark.slow
 def test_a_client_that_never_begins_tls_is_sent_away(console: Console, certificate: Path) -> None:
     shell = Shell(console.shell.environment | tls_settings(certificate))
-    context = ssl.create_default_context(cafile=str(certificate / "console.pem"))
+    context = ssl.create_default_context(cafile=str(certificate / "server.pem"))
     try:
         with Console.start(shell) as own, ExitStack() as held:
             silent = [held.enter_context(raw(own)) for _ in range(connections.PER_ADDRESS + 5)]

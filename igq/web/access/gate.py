@@ -129,8 +129,13 @@ class Gate:
         if scheme:
             raise Refused(401, "only Basic and Bearer authentication are known here", user="")
         session = self.sessions.find(request.cookies.get(self.cookie, ""), is_use=is_use)
-        known = self.users.get(session.user) if session is not None else None
-        if session is None or known is None or known.password != session.password:
+        if session is None:
+            return None
+        known = self.users.get(session.user)
+        if session.password is None:
+            # A user of the file who came later by this name is another one.
+            return Identity(session.user, session.role, host, session) if known is None else None
+        if known is None or known.password != session.password:
             return None
         return Identity(session.user, known.rank, host, session)
 

@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from igq.web.access.users import Role
+
 #: A session ends after this time without a request, and after that time in any case. Seconds.
 IDLE_S, LONGEST_S = 2 * 3600.0, 12 * 3600.0
 #: Sessions at one time; the one that was idle longest makes room.
@@ -21,12 +23,15 @@ class SignIn:
     """A signed-in browser.
 
     Attributes:
-        password: the hash of the user's password at sign-in: a new password ends the session.
+        password: the hash of the user's password at sign-in: a new password ends the session. None: an identity
+            provider has vouched for the user.
+        role: at sign-in. Later the file says which role one of its users has.
         csrf: what requests that change something must show in a header.
     """
 
     user: str
-    password: str
+    password: str | None
+    role: Role
     csrf: str
     began_s: float
     used_s: float
@@ -39,10 +44,10 @@ class Sessions:
         self._clock = clock
         self._sessions: OrderedDict[bytes, SignIn] = OrderedDict()
 
-    def begin(self, user: str, password: str) -> tuple[str, SignIn]:
+    def begin(self, user: str, password: str | None, role: Role) -> tuple[str, SignIn]:
         """Begin a session. Returns the value of its cookie, and the session."""
         cookie, now_s = secrets.token_urlsafe(32), self._clock()
-        session = SignIn(user, password, secrets.token_urlsafe(32), now_s, now_s)
+        session = SignIn(user, password, role, secrets.token_urlsafe(32), now_s, now_s)
         self._sessions[_digest(cookie)] = session
         while len(self._sessions) > _MOST:
             self._sessions.popitem(last=False)

@@ -9,30 +9,30 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.templating import Jinja2Templates
 
 from igq import __version__
 from igq.web.access.gate import Identity, Refused, check_origin, host_of
 from igq.web.access.users import Role
 from igq.web.console.actions.table import allowed
+from igq.web.console.single_sign_on import sign_on_routes
+from igq.web.console.templating import TEMPLATES
 from igq.web.console.views import VIEWS
 from igq.web.http.json_body import read_json
 from igq.web.session_cookie import end_session, give_session
 from igq.web.site import Site, site_of
 
-_HERE = Path(__file__).parent
-# Jinja2 escapes what a template shows; Starlette switches that on for every template.
-_TEMPLATES = Jinja2Templates(_HERE / "templates")
+_STATIC = Path(__file__).parent / "static"
 
 
 def console_routes() -> Sequence[BaseRoute]:
     """The routes below /console."""
     return [
-        Route("/", _page),
-        Mount("/static", _Static(directory=_HERE / "static")),
+        Route("/", _page, name="console"),
+        Mount("/static", _Static(directory=_STATIC)),
         Route("/api/sign-in", _sign_in, methods=["POST"]),
         Route("/api/sign-out", _sign_out, methods=["POST"]),
         Route("/api/me", _me),
+        *sign_on_routes(),
         *(route for view in VIEWS for route in view.routes()),
     ]
 
@@ -47,8 +47,10 @@ class _Static(StaticFiles):
 
 
 async def _page(request: Request) -> Response:
-    context = {"group": site_of(request).settings.group, "version": __version__}
-    return _TEMPLATES.TemplateResponse(request, "console.html", context)
+    site = site_of(request)
+    provider = "" if site.provider is None else site.provider.name
+    context = {"group": site.settings.group, "version": __version__, "provider": provider}
+    return TEMPLATES.TemplateResponse(request, "console.html", context)
 
 
 async def _sign_in(request: Request) -> Response:
@@ -60,15 +62,20 @@ async def _sign_in(request: Request) -> Response:
     if known.rank < Role.VIEWER:
         raise Refused(403, f"{user} is {known.rank.word}: use the REST interface")
     cookie = Response()
-    identity = give_session(site, request, cookie, user, known)
+    identity = give_session(site, request, cookie, user, known.rank, known.password)
     site.record_session(identity, "console", "sign in")
     return JSONResponse(_described(site, identity), headers={"Set-Cookie": cookie.headers["set-cookie"]})
 
 
 async def _sign_out(request: Request) -> Response:
+    """End the session. Of a user of the identity provider: say where the browser ends its session there."""
     site = site_of(request)
     identity = await site.gate.admit(request, is_csrf_by_value=True)
-    response = Response(status_code=204)
+    is_vouched_for = identity.session is not None and identity.session.password is None
+    url = None
+    if is_vouched_for and site.provider is not None:
+        url = await site.provider.sign_out_url(str(request.url_for("console")))
+    response = Response(status_code=204) if url is None else JSONResponse({"url": url})
     end_session(site, request, response)
     site.record_session(identity, "console", "sign out")
     return response

@@ -30,7 +30,7 @@ async def log_in(request: Request) -> Response:
     site = site_of(request)
     known = await site.gate.check(user, password, host_of(request))
     response = Response(status_code=204)
-    identity = give_session(site, request, response, user, known)
+    identity = give_session(site, request, response, user, known.rank, known.password)
     site.record_session(identity, "REST", "log in")
     return response
 

@@ -96,6 +96,10 @@ function signedOut(text = "") {
   const form = h("form", { class: "sign-in" }, h("h1", {}, "Sign in"),
     h("label", {}, "User", user), h("label", {}, "Password", password),
     h("button", { class: "primary" }, "Sign in"), problem);
+  if (main.dataset.provider) {
+    form.append(h("a", { class: "button", href: `oidc/start?next=${encodeURIComponent(location.hash)}` },
+      `Sign in with ${main.dataset.provider}`));
+  }
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const button = form.querySelector("button");
@@ -116,7 +120,8 @@ function signedOut(text = "") {
 
 async function signOut() {
   try {
-    await post("/sign-out");
+    const told = await post("/sign-out");
+    if (told?.url) location.assign(told.url);
   } catch {
     // The session is over already.
   }
