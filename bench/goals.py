@@ -72,6 +72,8 @@ GOALS = {
     "DEFINE of 2,000 queues": Goal(None, 5_000.0, "12 round trips each, and four more where managers have no agents"),
     "igq diff of 2,000 queues": Goal(None, 5_000.0, "the same"),
     "igq status of 2,000 queues": Goal(None, 1_000.0),
+    "a scrape of 2,000 queues, the first": Goal(None, 500.0),
+    "a scrape of 2,000 queues, 20 changed": Goal(None, 200.0),
     "igq pipeline audit of 200,000 events": Goal(
         None, 5.0, "four fifths are what a drill's verdict takes, for the same reasons"
     ),

@@ -9,7 +9,18 @@ from bench.lines import audit, spark
 from bench.lines.calls import batch, depth, instructions, large_unit, memory, order, publish, single_calls, ways
 from bench.lines.channels import calls as channel_calls
 from bench.lines.channels import many
-from bench.lines.group import clients, definitions, growth, hop, idle_group, nodes, recovery, recovery_log, start
+from bench.lines.group import (
+    clients,
+    definitions,
+    growth,
+    hop,
+    idle_group,
+    nodes,
+    recovery,
+    recovery_log,
+    scrape,
+    start,
+)
 from bench.lines.waits import igq_wakeup, request_reply, wakeup
 from bench.rows import Row
 from bench.site import Site
@@ -60,6 +71,7 @@ LINES = {
     "idle": Line(idle_group.measure, ONE),
     "start": Line(start.measure, ONE),
     "definitions": Line(definitions.measure, ONE),
+    "scrape": Line(scrape.measure, ONE),
     "journal": Line(single_calls.measure_journal),
     "recovery-log": Line(recovery_log.measure, ONE),
     "audit": Line(audit.measure, ONE),

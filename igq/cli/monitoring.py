@@ -105,9 +105,10 @@ def metrics(
     """Serve the metrics of the group to Prometheus, at /metrics, until Ctrl-C.
 
     A queue manager does the same, in a process of its own, if its setting metrics_port is set. metrics_queues limits
-    them to some queues; with metrics_token_file they are only for those who send the token in that file.
+    them to some queues; with metrics_token_file they are only for those who send the token in that file. With
+    metrics_certificate they are served by TLS.
     """
-    from igq.monitoring.endpoint import serve, url_of
+    from igq.monitoring.endpoint import serve
     from igq.processes.child import die_with_parent
     from sharedq.display.lines import say, say_json
     from sharedq.settings.loader import load_settings
@@ -116,11 +117,11 @@ def metrics(
         die_with_parent(parent)
     settings = load_settings()
 
-    def tell(host: str, port: int) -> None:
+    def tell(host: str, port: int, url: str) -> None:
         if parent:
             say_json({"id": "IGQ0032I", "fields": {"host": host, "port": port}})
         else:
-            say(f"metrics of group {settings.group} at {url_of(host, port)}")
+            say(f"metrics of group {settings.group} at {url}")
 
     serve(settings, listen, tell)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
@@ -27,13 +28,20 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int]) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, address: tuple[str, int], tls: ssl.SSLContext | None = None) -> None:
+        self._lock, self._tls = threading.Lock(), tls
         #: Connection -> address of its client, and when the connection began. The oldest is the first.
         self._open: dict[socket.socket, tuple[str, float]] = {}
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         self.address_family = found[0]
         super().__init__((str(found[4][0]), address[1]), SilentHandler)
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Take a new connection. TLS begins with the first byte that its thread reads: nobody else waits for that."""
+        request, address = super().get_request()
+        if self._tls is not None:
+            request = self._tls.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        return request, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Note a new connection, and begin to answer it."""
@@ -46,6 +54,11 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
         """Close a connection that is answered, or not wanted any more."""
         with self._lock:
             self._open.pop(request, None)
+        if isinstance(request, ssl.SSLSocket):
+            # Tell the client that this was all, and wait for no answer.
+            with suppress(OSError, ValueError):
+                request.settimeout(0)
+                request.unwrap()
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
@@ -74,7 +87,8 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
         """Wake the thread of a connection; the thread closes it."""
         del self._open[request]
         with suppress(OSError):
-            request.shutdown(socket.SHUT_RDWR)
+            # Not that of a TLS socket, which changes what the thread reads by.
+            socket.socket.shutdown(request, socket.SHUT_RDWR)
 
 
 class SilentHandler(WSGIRequestHandler):

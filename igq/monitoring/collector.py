@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from igq.agent.queues.tags import serving_among
 from igq.errors import CommandError
-from igq.monitoring.metrics import METRICS
+from igq.monitoring.exposition import Exposition
 from igq.operations.listeners import channel_figures
 from igq.operations.queue_figures import FIGURES, figures_of
 from igq.operations.status import structure_state_of
@@ -25,9 +24,6 @@ from sharedq.reading.activity import Activity, read_activity
 from sharedq.reading.figures import FigureReader, GroupFigures, StructureFigures
 from sharedq.redis.deployment import DeploymentError
 from sharedq.redis.keys import qmgr_of
-
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric as Family
 
 _STATUS = {"STARTING": 1, "RUNNING": 2, "QUIESCING": 3}
 _AGENT_STATES = ("RUNNING", "RETRY", "STOPPED")
@@ -58,7 +54,7 @@ def profiles_in(text: str) -> tuple[str, ...]:
 
 
 class GroupCollector:
-    """A collector of ``prometheus_client``: the whole group, whichever member is asked.
+    """Reads the whole group, whichever member is asked.
 
     A member that is dead cannot tell so, and every other can. Rules that see several endpoints take the maximum.
 
@@ -72,25 +68,22 @@ class GroupCollector:
         self._profiles = profiles_in(group.settings.metrics_queues)
         #: Unit of work -> when it was first seen open, ms of the Redis clock.
         self._units: dict[str, int] = {}
+        self._samples = Exposition(group.name)
         self._lock = threading.Lock()
 
-    def collect(self) -> Iterator[Family]:
-        """Read the group and yield its metrics. If Redis does not answer, only that."""
+    def text(self) -> bytes:
+        """Read the group, and return its metrics. If Redis does not answer, only that."""
         with self._lock:
-            samples: dict[str, list[tuple[tuple[str, ...], float]]] = {}
-
-            def add(name: str, labels: tuple[str, ...], value: float) -> None:
-                samples.setdefault(name, []).append(((self._group.name, *labels), value))
-
-            begun_s = time.perf_counter()
+            samples, begun_s = self._samples, time.perf_counter()
+            samples.begin()
             try:
-                self._read(add)
-                add("igq_redis_up", (), 1)
+                self._read(samples.add)
+                samples.add("igq_redis_up", (), 1)
             except (MQIError, DeploymentError):
-                samples.clear()
-                add("igq_redis_up", (), 0)
-            add("igq_exporter_collection_seconds", (), time.perf_counter() - begun_s)
-        yield from _families(samples)
+                samples.begin()
+                samples.add("igq_redis_up", (), 0)
+            samples.add("igq_exporter_collection_seconds", (), time.perf_counter() - begun_s)
+            return samples.text()
 
     def _read(self, add: _Add) -> None:
         figures = self._reader.read()
@@ -312,15 +305,3 @@ def _kind_of(token: str) -> str:
     if token.startswith("!"):
         return "claim"
     return "manager" if token.count(".") == 1 else "process"
-
-
-def _families(samples: dict[str, list[tuple[tuple[str, ...], float]]]) -> Iterable[Family]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-    for name, metric in METRICS.items():
-        if name in samples:
-            kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-            family = kind(name, metric.text, labels=metric.labels)
-            for labels, value in samples[name]:
-                family.add_metric(labels, float(value))
-            yield family

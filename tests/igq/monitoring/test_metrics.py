@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -13,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.registry import CollectorRegistry
 
 from igq.agent.progress.report import AgentState, MoverState
 from igq.errors import CommandError
@@ -29,6 +28,7 @@ from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.managers import CFStruct
 from tests.support.agents import AgentOfQM2, show_agent
+from tests.support.certificates import new_certificate
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
@@ -54,9 +54,8 @@ class Scraped:
 
 
 def scrape(group: TestGroup, collector: GroupCollector | None = None) -> Scraped:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(collector or GroupCollector(group.group, clock=lambda: 1_000.0))
-    return Scraped(generate_latest(registry).decode())
+    collector = collector or GroupCollector(group.group, clock=lambda: 1_000.0)
+    return Scraped(collector.text().decode())
 
 
 def test_depth_room_and_handles_of_a_queue(group: TestGroup) -> None:
@@ -286,6 +285,74 @@ def test_a_token_is_asked_for_if_the_settings_name_one(group: TestGroup, tmp_pat
         assert status("Bearer another-token-of-ours") == 401
     finally:
         endpoint.close()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A certificate for 127.0.0.1 with its key, as the settings name them."""
+    made = new_certificate(tmp_path_factory.mktemp("tls"))
+    return {"metrics_certificate": made[0], "metrics_key": made[1]}
+
+
+@pytest.fixture
+def by_tls(group: TestGroup, certificate: dict[str, Path]) -> Iterator[MetricsEndpoint]:
+    endpoint = MetricsEndpoint(group.settings.model_copy(update=certificate), "127.0.0.1", 0)
+    yield endpoint
+    endpoint.close()
+
+
+def read_by_tls(endpoint: MetricsEndpoint, certificate: dict[str, Path]) -> str:
+    context = ssl.create_default_context(cafile=str(certificate["metrics_certificate"]))
+    url = endpoint.url_at("127.0.0.1")
+    assert url.startswith("https://")
+    with urllib.request.urlopen(url, timeout=60, context=context) as answer:
+        return str(answer.read().decode())
+
+
+def test_with_a_certificate_the_metrics_are_served_by_tls(
+    by_tls: MetricsEndpoint, certificate: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert Scraped(read_by_tls(by_tls, certificate)).value("igq_redis_up") == 1
+    stranger = ssl.create_default_context()
+    with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+        urllib.request.urlopen(by_tls.url_at("127.0.0.1"), timeout=60, context=stranger)
+    with socket.create_connection(("127.0.0.1", by_tls.port), timeout=60) as plain:
+        plain.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert b"igq_" not in plain.recv(1 << 16)
+    assert Scraped(read_by_tls(by_tls, certificate)).value("igq_redis_up") == 1
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_clients_that_never_begin_tls_shut_out_nobody(by_tls: MetricsEndpoint, certificate: dict[str, Path]) -> None:
+    with ExitStack() as held:
+        for _ in range(5 * bounded_server.IN_ALL):
+            held.enter_context(socket.create_connection(("127.0.0.1", by_tls.port), timeout=60))
+        until(lambda: open_connections() <= bounded_server.PER_ADDRESS, "the oldest connections end", 60)
+        read_by_tls(by_tls, certificate)
+
+
+def test_an_answer_by_tls_has_its_end(by_tls: MetricsEndpoint, certificate: dict[str, Path]) -> None:
+    context = ssl.create_default_context(cafile=str(certificate["metrics_certificate"]))
+    with (
+        socket.create_connection(("127.0.0.1", by_tls.port), timeout=60) as raw,
+        context.wrap_socket(raw, server_hostname="127.0.0.1", suppress_ragged_eofs=False) as client,
+    ):
+        client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        while client.recv(1 << 16):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"metrics_key": Path("/nowhere/k")}, "metrics_key=/nowhere/k needs metrics_certificate"),
+        ({"metrics_certificate": Path("/nowhere/c")}, "the metrics cannot use certificate /nowhere/c"),
+        ({"metrics_certificate": Path("/etc/passwd")}, "the metrics cannot use certificate /etc/passwd"),
+    ],
+)
+def test_a_certificate_that_cannot_be_used_is_one_line(group: TestGroup, settings: dict[str, Path], why: str) -> None:
+    with pytest.raises(CommandError, match=why):
+        MetricsEndpoint(group.settings.model_copy(update=settings), "127.0.0.1", 0)
 
 
 def test_idle_connections_take_few_files_and_shut_out_nobody(endpoint: MetricsEndpoint) -> None:

@@ -103,6 +103,10 @@ CASES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"settings": {"console_port": 5, "metrics_port": 5}}, "settings", "error", "both 5"),
     ({"settings": {"console_port": 5, "console_listen": "0.0.0.0"}}, "exposure", "warning", "without TLS"),
     ({"settings": {"metrics_port": 5, "metrics_listen": "::"}}, "exposure", "warning", "to everybody"),
+    (
+        {"settings": {"metrics_port": 5, "metrics_listen": "::", "metrics_token_file": Path("/t")}},
+        *("exposure", "warning", "their token can be read"),
+    ),
     ({"servers": [ServerFacts("far:1", is_elsewhere=True)]}, "exposure", "note", "in the clear"),
     ({"redis": FAILING}, "durability", "error", "allkeys-lru"),
     (
@@ -285,5 +289,8 @@ def test_the_end_of_a_certificate_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "none.pem").write_text("no certificate", encoding="ascii")
     with pytest.raises(ValueError, match="no certificate"):
         ends_in(tmp_path / "none.pem")
-    seen = well(tmp_path, settings={"console_certificate": tmp_path / "none.pem"})
-    assert found(seen)[0][:2] == ("certificates", "error")
+    for setting in ("console_certificate", "metrics_certificate"):
+        seen = well(tmp_path, settings={setting: tmp_path / "none.pem"})
+        assert found(seen)[0][:2] == ("certificates", "error")
+        seen = well(tmp_path, settings={setting: tmp_path / "5.pem"})
+        assert found(seen)[0][:2] == ("certificates", "warning")

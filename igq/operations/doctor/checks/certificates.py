@@ -1,4 +1,4 @@
-"""Certificates that end soon: of the console, and of Redis."""
+"""Certificates that end soon: of the console, of the metrics, and of Redis."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ _VALIDITY = re.compile(rb"\x30[\x1e\x20\x22](?:\x17\x0d\d{12}Z|\x18\x0f\d{14}Z)(
 
 
 def check_certificates(seen: GroupSeen) -> Iterator[Diagnosis]:
-    """The certificate of the console with its chain, and those that servers showed."""
-    path = seen.settings.console_certificate
-    if path is not None:
+    """The certificates of the console and the metrics with their chains, and those that servers showed."""
+    own = {"the console": "console_certificate", "the metrics": "metrics_certificate"}
+    for name, setting in own.items():
+        path = getattr(seen.settings, setting)
+        if path is None:
+            continue
         try:
             ends = min(ends_in(path))
         except (OSError, ValueError) as problem:
             why = getattr(problem, "strerror", None) or str(problem)
-            yield error(f"console_certificate: {path} cannot be read: {why}", "give a PEM file with the chain")
+            yield error(f"{setting}: {path} cannot be read: {why}", "give a PEM file with the chain")
         else:
-            yield from _ending(f"the certificate of the console, {path},", ends, seen.now)
+            yield from _ending(f"the certificate of {name}, {path},", ends, seen.now)
     for server in seen.servers:
         if server.certificate_ends is not None:
             yield from _ending(f"the certificate of Redis {server.name}", server.certificate_ends, seen.now)

@@ -20,7 +20,9 @@ def check_permissions(seen: GroupSeen) -> Iterator[Diagnosis]:
         "console_key": settings.console_key,
         "console_users": settings.users_file,
         "redis_url_file": settings.redis_url_file,
+        "metrics_key": settings.metrics_key,
         "metrics_token_file": settings.metrics_token_file,
+        "console_oidc_client_secret_file": settings.console_oidc_client_secret_file,
     }
     for name, path in private.items():
         mode = _mode(path)
@@ -46,4 +48,4 @@ def _mode(path: Path | None) -> int | None:
 
 def _is_secret(name: str, mode: int) -> bool:
     """Whether the rights of others matter: a mounted secret may be readable by its group, as in Kubernetes."""
-    return name not in ("redis_url_file", "metrics_token_file") or bool(mode & 0o007)
+    return not name.endswith("_file") or bool(mode & 0o007)

@@ -48,11 +48,17 @@ def check_exposure(seen: GroupSeen) -> Iterator[Diagnosis]:
             f"the console listens at {settings.console_listen} without TLS: passwords cross the network in the clear",
             'set console_certificate and console_key, or console_listen = "127.0.0.1" behind a proxy',
         )
-    if settings.metrics_port and settings.metrics_token_file is None and not _is_loopback(settings.metrics_listen):
-        yield warning(
-            f"metrics are served at {settings.metrics_listen} to everybody: they tell the names of queues",
-            "set metrics_token_file, and give the token to Prometheus",
-        )
+    if settings.metrics_port and not _is_loopback(settings.metrics_listen):
+        if settings.metrics_token_file is None:
+            yield warning(
+                f"metrics are served at {settings.metrics_listen} to everybody: they tell the names of queues",
+                "set metrics_token_file, and give the token to Prometheus",
+            )
+        elif settings.metrics_certificate is None:
+            yield warning(
+                f"metrics are served at {settings.metrics_listen} without TLS: their token can be read on its way",
+                "set metrics_certificate and metrics_key",
+            )
     for server in seen.servers:
         if server.is_elsewhere and not server.is_tls:
             yield note(
