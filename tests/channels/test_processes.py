@@ -1,4 +1,8 @@
-"""Several server processes of a manager at one place: they share the clients, and the limits of channels."""
+"""Several server processes of a manager at one place: they share the clients, and the limits of channels.
+
+A server that has more clients than another leaves the next one to the other for a moment. If the other does not run in
+that moment, because the machine is busy, it takes the client itself. So no test counts on equal shares.
+"""
 
 from __future__ import annotations
 
@@ -87,12 +91,13 @@ def test_clients_are_shared_out(manager: subprocess.Popen[bytes], path: Path) ->
     first = RawClient(path)
     until(lambda: all_run(manager, path, 2), "both run", 60)
     clients = [first, *(RawClient(path) for _ in range(9))]
-    until(lambda: clients_of(path) == [5, 5], "each has its half")
+    until(lambda: sum(clients_of(path)) == 10, "ten are there")
+    assert clients_of(path)[0] > 0
     assert all(client.connect("QM2").numbers[:2] == (0, 0) for client in clients)
     with ThreadPoolExecutor(20) as pool:
         clients += pool.map(lambda _: RawClient(path), range(90))
     until(lambda: sum(clients_of(path)) == 100, "all are there")
-    assert clients_of(path)[0] >= 40
+    assert clients_of(path)[0] > 10
     for client in clients:
         client.close()
     until(lambda: clients_of(path) == [0, 0], "all are gone")
@@ -126,7 +131,8 @@ def test_a_killed_process_ends_only_its_own_clients(
     for client, handle, _ in at:
         assert client.put(handle, b"never", int(PutOption.SYNCPOINT)).numbers == (0, 0)
     killed = at[0][2]
-    assert [pid for _, _, pid in at].count(killed) == 4
+    lost = [pid for _, _, pid in at].count(killed)
+    assert 0 < lost < 8
     os.kill(killed, signal.SIGKILL)
     for client, handle, pid in at:
         if pid == killed:
@@ -134,9 +140,9 @@ def test_a_killed_process_ends_only_its_own_clients(
         else:
             assert client.put(handle, b"more", int(PutOption.SYNCPOINT)).numbers == (0, 0)
     # The dead are not counted, and the places of the living are not free.
-    again = [come(port) for _ in range(5)]
-    assert [numbers for _, numbers in again] == [(0, 0)] * 4 + [FULL]
-    until(lambda: stored(group) == 8, "the work of the dead server is backed out", 60)
+    again = [come(port) for _ in range(lost + 1)]
+    assert [numbers for _, numbers in again] == [(0, 0)] * lost + [FULL]
+    until(lambda: stored(group) == 2 * (8 - lost), "the work of the dead server is backed out", 60)
     until(lambda: all_run(manager, path, 2), "it runs again", 60)
     assert killed not in servers(manager)
     for client, _, pid in at:
@@ -180,7 +186,8 @@ def test_figures_and_stops_are_those_of_all_processes(
         of = {"qmgr": "QM2", "channel": "FEW", "listener": "L", "process": str(process)}
         return scrape(group).value("ibmmq_channel_cur_inst", **of) or 0
 
-    assert [current(0), current(1)] == [3, 3]
+    assert current(0) > 0 < current(1)
+    assert current(0) + current(1) == 6
     clients[0].send_get(handles[0], int(GetOption.WAIT), -1)
     mqsc(group, "STOP CHANNEL(FEW) MODE(FORCE)", qmgr="QM2")
     for client, handle in zip(clients[1:], handles[1:], strict=True):
