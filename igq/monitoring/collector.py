@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
-from igq.agent.queues.tags import serving_among
+from igq.agent.queues.tags import ServingHandle, serving_among
 from igq.errors import CommandError
-from igq.monitoring.exposition import Exposition
+from igq.monitoring.exposition import Block, Exposition
 from igq.operations.listeners import channel_figures
 from igq.operations.queue_figures import FIGURES, figures_of
 from igq.operations.status import structure_state_of
@@ -21,7 +21,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.authorities import check_profile, fits
 from sharedq.reading.activity import Activity, read_activity
-from sharedq.reading.figures import FigureReader, GroupFigures, StructureFigures
+from sharedq.reading.figures import FigureReader, GroupFigures, QueueFigures, StructureFigures
 from sharedq.redis.deployment import DeploymentError
 from sharedq.redis.keys import qmgr_of
 
@@ -69,6 +69,8 @@ class GroupCollector:
         #: Unit of work -> when it was first seen open, ms of the Redis clock.
         self._units: dict[str, int] = {}
         self._samples = Exposition(group.name)
+        #: Labels of a queue -> its figures at the last scrape, and the lines that say them.
+        self._shown: dict[tuple[str, str, str], tuple[QueueFigures, Block]] = {}
         self._lock = threading.Lock()
 
     def text(self) -> bytes:
@@ -89,7 +91,7 @@ class GroupCollector:
         figures = self._reader.read()
         if self._profiles:
             figures.queues = [each for each in figures.queues if any(fits(one, each.name) for one in self._profiles)]
-        _queues(figures, self._group.name, add)
+        self._queues(figures)
         self._managers(figures, add)
         self._channels(figures, add)
         _streams(figures, add)
@@ -107,6 +109,28 @@ class GroupCollector:
                 if value is not None:
                     add(name, (node.name,), value)
         self._activity(figures, add)
+
+    def _queues(self, figures: GroupFigures) -> None:
+        serving, samples = serving_among(figures.agents, figures.connections), self._samples
+        # Figures of these depend on others, too.
+        special = {each.queue for each in serving}
+        special |= {each.dead_letter_queue for each in figures.attributes.values()}
+        shown = {}
+        for queue in figures.queues:
+            labels = (queue.qmgr or self._group.name, queue.name, queue.structure)
+            before, block = self._shown.get(labels, (None, ()))
+            if before is not queue or queue.name in special:
+                is_dead_letters = queue.name in special and figures.is_dead_letter_queue(queue)
+                block = samples.block(labels, _figures_of(queue, serving, is_dead_letters=is_dead_letters))
+            if queue.name not in special:
+                shown[labels] = queue, block
+            samples.add_block(block)
+            if queue.oldest_ms is not None:
+                age_s = max(0, figures.now_ms - queue.oldest_ms) / 1000
+                samples.add("ibmmq_queue_oldest_message_age", labels, age_s)
+            elif not queue.state.available:
+                samples.add("ibmmq_queue_oldest_message_age", labels, 0)
+        self._shown = shown
 
     def _activity(self, figures: GroupFigures, add: _Add) -> None:
         """Tell the latest activity of monitored queues, and of hops."""
@@ -245,24 +269,19 @@ class GroupCollector:
             return "ACTIVE" if structure.has_begun else "FAILED"
 
 
-def _queues(figures: GroupFigures, group: str, add: _Add) -> None:
-    serving = serving_among(figures.agents, figures.connections)
-    for queue in figures.queues:
-        labels, state = (queue.qmgr or group, queue.name, queue.structure), queue.state
-        for name, value in figures_of(queue, serving).items():
-            add(FIGURES[name][1], labels, value)
-        add("ibmmq_queue_attribute_max_depth", labels, queue.definition.max_depth)
-        add("ibmmq_queue_attribute_usage", labels, queue.definition.usage == "XMITQ")
-        if figures.is_dead_letter_queue(queue):
-            add("igq_queue_dead_letters", labels, state.depth)
-        if queue.counts is not None:
-            names = ("ibmmq_queue_hi_depth", "ibmmq_queue_mqput_mqput1_count", "ibmmq_queue_mqget_count")
-            for name, value in zip(names, queue.counts, strict=True):
-                add(name, labels, value)
-        if queue.oldest_ms is not None:
-            add("ibmmq_queue_oldest_message_age", labels, max(0, figures.now_ms - queue.oldest_ms) / 1000)
-        elif not state.available:
-            add("ibmmq_queue_oldest_message_age", labels, 0)
+def _figures_of(
+    queue: QueueFigures, serving: Sequence[ServingHandle], *, is_dead_letters: bool
+) -> Iterator[tuple[str, float]]:
+    """The metrics of a queue and their values, but for those that change with time alone."""
+    for name, value in figures_of(queue, serving).items():
+        yield FIGURES[name][1], value
+    yield "ibmmq_queue_attribute_max_depth", queue.definition.max_depth
+    yield "ibmmq_queue_attribute_usage", queue.definition.usage == "XMITQ"
+    if is_dead_letters:
+        yield "igq_queue_dead_letters", queue.state.depth
+    if queue.counts is not None:
+        names = ("ibmmq_queue_hi_depth", "ibmmq_queue_mqput_mqput1_count", "ibmmq_queue_mqget_count")
+        yield from zip(names, queue.counts, strict=True)
 
 
 def _streams(figures: GroupFigures, add: _Add) -> None:

@@ -1,7 +1,7 @@
 """The text that Prometheus reads, and the application that serves it.
 
-Of 16,000 lines of 2,000 queues nearly all begin as they did at the last scrape. So the beginnings are kept:
-prometheus_client, which formats each line anew, takes six times the processor time.
+Of 16,000 lines of 2,000 queues nearly all are as they were at the last scrape, or begin so, and are kept.
+prometheus_client formats each line anew.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: A metric, and the values of its labels after the group.
 _Key = tuple[str, tuple[str, ...]]
+#: Lines, each with the name of its metric.
+Block = tuple[tuple[str, str], ...]
 
 
 class Exposition:
@@ -40,6 +42,15 @@ class Exposition:
         beginning = self._beginnings.get(key) or self._beginning(key)
         self._used[key] = beginning
         self._lines[name].append(f"{beginning}{float(value)!r}\n")
+
+    def block(self, labels: tuple[str, ...], samples: Iterable[tuple[str, float]]) -> Block:
+        """Return the lines of samples that have the same labels, for this scrape and later ones."""
+        return tuple((name, f"{self._beginning((name, labels))}{float(value)!r}\n") for name, value in samples)
+
+    def add_block(self, block: Block) -> None:
+        """Add the lines of a block."""
+        for name, line in block:
+            self._lines[name].append(line)
 
     def text(self) -> bytes:
         """End a scrape: return its samples as text, grouped by metric as the format wants it."""

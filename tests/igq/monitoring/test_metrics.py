@@ -8,7 +8,7 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -229,6 +229,37 @@ def test_redis_that_is_away_is_told_as_that(group: TestGroup) -> None:
 
     assert found.value("igq_redis_up") == 0
     assert found.names() == {"igq_redis_up", "igq_exporter_collection_seconds"}
+
+
+def test_a_later_scrape_says_the_same_as_a_first_one(group: TestGroup) -> None:
+    """Lines of queues that have not changed are kept from scrape to scrape."""
+    repository, connection, kept = group.repository("QM1"), group.connect(), GroupCollector(group.group)
+    for name in ("A", "B", "C"):
+        group.define_shared(name)
+    with connection.open("B", OpenOption.INPUT_SHARED) as b:
+        connection.put1("B", b"x")
+        changes: list[Callable[[], object]] = [
+            lambda: None,
+            lambda: connection.put1("A", b"x"),
+            b.get,
+            lambda: repository.alter("QLOCAL", "A", {"max_depth": 7}, "SHARED"),
+            lambda: repository.alter_qmgr("QM1", {"dead_letter_queue": "A"}),
+            lambda: repository.alter_qmgr("QM1", {"dead_letter_queue": "B"}),
+            lambda: repository.alter_qmgr("QM1", {"performance_event": "ENABLED"}),
+            lambda: connection.put1("C", b"x"),
+            lambda: repository.alter_qmgr("QM1", {"performance_event": "DISABLED"}),
+            lambda: repository.delete("QLOCAL", "C", disposition="SHARED", purge=True),
+            lambda: group.define_shared("C", max_depth=3),
+        ]
+        for change in changes:
+            change()
+            assert of_queues(kept) == of_queues(GroupCollector(group.group))
+
+
+def of_queues(collector: GroupCollector) -> set[str]:
+    """The lines of queues, but for ages."""
+    lines = collector.text().decode().splitlines()
+    return {each for each in lines if 'queue="' in each and "_age" not in each and "time_since" not in each}
 
 
 def test_every_sample_is_of_a_metric_that_is_documented(group: TestGroup) -> None:
