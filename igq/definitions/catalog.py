@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sharedq.members.group import Group
 from sharedq.objects.commands.display import LeftOut
@@ -72,6 +73,16 @@ class Item:
             shown += f" QSGDISP({self.disposition})"
         return f"{shown} of {self.qmgr}" if self.qmgr else shown
 
+    def is_same_as(self, other: Item) -> bool:
+        """Whether a command would have to set nothing to make the one of the other."""
+        if (self.kind, self.disposition) != (other.kind, other.disposition):
+            return False
+        mine, theirs = self.definition, other.definition
+        if isinstance(mine, ObjectDefinition) and isinstance(theirs, ObjectDefinition) and mine.is_same_as(theirs):
+            # Most are the same in everything, which costs less to see than their texts.
+            return True
+        return self.shown() == other.shown()
+
     def shown(self) -> dict[str, str]:
         """Return each attribute that a command can set, by keyword, as MQSC shows it."""
         if isinstance(self.definition, AuthorityRecord):
@@ -90,13 +101,18 @@ class Catalog:
     left_out: list[LeftOut]
 
 
-def settable(definition: ObjectDefinition) -> list[Attribute]:
+def settable(definition: ObjectDefinition) -> tuple[Attribute, ...]:
     """Return the attributes of a definition that a command sets, by keyword."""
-    found = [attribute for attribute in definition.attributes() if attribute.keyword and not attribute.mqsc.is_output]
-    if isinstance(definition, Subscription) and definition.is_managed:
-        # DEFINE makes its queue anew.
-        found = [attribute for attribute in found if attribute.keyword not in ("DEST", "DESTQMGR")]
-    return sorted(found, key=lambda attribute: attribute.keyword)
+    # DEFINE makes the queue of a managed subscription anew.
+    is_managed = isinstance(definition, Subscription) and definition.is_managed
+    return _settable(type(definition), ("DEST", "DESTQMGR") if is_managed else ())
+
+
+@lru_cache(maxsize=64)
+def _settable(model: type[ObjectDefinition], without: tuple[str, ...]) -> tuple[Attribute, ...]:
+    found = [attribute for attribute in model.attributes() if attribute.keyword and not attribute.mqsc.is_output]
+    found = [attribute for attribute in found if attribute.keyword not in without]
+    return tuple(sorted(found, key=lambda attribute: attribute.keyword))
 
 
 def read_catalog(group: Group) -> Catalog:

@@ -45,11 +45,7 @@ def differences(before: Iterable[Item], after: Iterable[Item]) -> list[Change]:
     found = []
     for item in after:
         known = former.pop(item.identity, None)
-        if known is None or (known.shown(), known.kind, known.disposition) != (
-            item.shown(),
-            item.kind,
-            item.disposition,
-        ):
+        if known is None or not known.is_same_as(item):
             found.append(Change(known, item))
     return [*found, *(Change(item, None) for item in former.values())]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 from igq.agent.progress.wake import wake_agent, wake_movers
@@ -21,12 +21,14 @@ from sharedq.members.event_notes import Giver
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.constants.pcf import PCFCommand
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.configuration_notes import noting
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal
 from sharedq.objects.repository import Repository
+from sharedq.objects.store.directory import parse_attributes
 from sharedq.objects.store.finder import Chosen
+from sharedq.redis.deployment import DeploymentError
 from sharedq.settings.values import Settings
 
 
@@ -51,12 +53,12 @@ def run_session(
             control=control,
             is_listed=not is_terminal,
             is_lenient=is_lenient,
-            on_command=noted_for(repository.group, qmgr),
+            on_command=noted_for(repository),
         )
 
 
 def noted_for(
-    group: Group, qmgr: str, giver: Giver | None = None, may_note: Callable[[], bool] = lambda: True
+    repository: SessionRepository, may_note: Callable[[], bool] = lambda: True
 ) -> Callable[[str], Callable[[str], None]]:
     """Return what is called with a command that begins, and returns what is called with its result: it is noted.
 
@@ -65,19 +67,21 @@ def noted_for(
     """
 
     def begin(text: str) -> Callable[[str], None]:
-        words, runs_at = words_of(text), managers_of(text, Repository(group, qmgr))
+        repository.begin_command()
+        words, runs_at = words_of(text), managers_of(text, repository)
         # DISPLAY of one kind of queue is the inquiry of all kinds.
         number = 0 if words is None else words.number or PCFCommand.INQUIRE_Q
         is_display = words is not None and words.verb == "DISPLAY"
         note = CommandNote(
-            group,
-            qmgr,
+            repository.group,
+            repository.qmgr or "",
             text,
-            giver,
+            repository.giver,
             runs_at=runs_at,
             number=int(number),
             is_display=is_display,
             may_note=may_note,
+            attributes=repository.attributes,
         )
         return note.end
 
@@ -104,7 +108,7 @@ def answer_commands(
     """
     with _joined(settings, qmgr, giver) as (repository, control):
         executor = Commands(_Checked(Executor(repository, control), check), repository, control)
-        begin = noted_for(repository.group, qmgr, giver, may_note)
+        begin = noted_for(repository, may_note)
         if isinstance(commands, Command):
             end = begin(commands.shown)
             answers = [executor.answer_parsed(commands)]
@@ -140,13 +144,40 @@ def _joined(settings: Settings, qmgr: str, giver: Giver | None = None) -> Iterat
     try:
         require_running(group, qmgr)
         group.adopt(group.read_record())
-        yield SessionRepository(group, qmgr, giver=giver), _Control(settings, group)
+        repository = SessionRepository(group, qmgr, giver=giver)
+        yield repository, _Control(settings, repository)
     finally:
         group.leave()
 
 
 class SessionRepository(Repository):
-    """Definitions, and the wake-up of the agents and movers that depend on them."""
+    """Definitions, and the wake-up of the agents and movers that depend on them.
+
+    Attributes:
+        attributes: those of the manager as the present command has found them; None if they were not read.
+        is_up: whether the command has found the manager up. If not, it may be up all the same.
+    """
+
+    attributes: QueueManagerAttributes | None = None
+    is_up = False
+    #: Of the lease that is looked at as a command begins.
+    _token = ""
+    #: Structures whose movers were looked after in this session.
+    _with_parts: frozenset[str] = frozenset()
+
+    def begin_command(self) -> None:
+        """Read what the next command asks of its manager, in one round trip. Where Redis is away, nothing is known."""
+        self.attributes, self.is_up = None, False
+        with suppress(MQIError, DeploymentError):
+            member, left_ms, text = self.group.standing(self.qmgr or "", self._token)
+            self.attributes = parse_attributes(text) if text else None
+            if member is not None:
+                self.is_up = member.token == self._token and member.state in UP and (left_ms or 0) > 0
+                self._token = member.token
+
+    def attributes_before(self, qmgr: str) -> QueueManagerAttributes:
+        """Return the attributes as the present command has found them."""
+        return self.attributes if self.attributes and qmgr == self.qmgr else super().attributes_before(qmgr)
 
     def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
         with noting(self, "change", kind, name, disposition):
@@ -159,7 +190,9 @@ class SessionRepository(Repository):
         if not isinstance(definition, QueueLocal):
             return
         is_served = definition.usage == "XMITQ"
-        is_first = definition.disposition == "SHARED" and self.lacks_transmit_parts(definition.structure)
+        is_new = definition.disposition == "SHARED" and definition.structure not in self._with_parts
+        self._with_parts |= {definition.structure}
+        is_first = is_new and self.lacks_transmit_parts(definition.structure)
         # A wake-up makes the movers list every queue, which thousands of ordinary definitions in a row must not do.
         if is_first or is_served or replace or like:
             is_for_all = is_first or (is_served and definition.disposition != "QMGR")
@@ -171,6 +204,7 @@ class SessionRepository(Repository):
         self._wake_movers(kind, everywhere=False)
 
     def delete_structure(self, name: str) -> None:
+        self._with_parts -= {name}
         try:
             with noting(self, "delete", CFStruct.kind, name):
                 super().delete_structure(name)
@@ -206,13 +240,15 @@ class SessionRepository(Repository):
 class _Control:
     """START QMGR and STOP QMGR."""
 
-    def __init__(self, settings: Settings, group: Group) -> None:
-        self._settings, self._group = settings, group
+    def __init__(self, settings: Settings, repository: SessionRepository) -> None:
+        self._settings, self._repository = settings, repository
 
     def is_running(self, qmgr: str) -> bool:
         """Whether the manager is up. If not, it does not matter who stopped it."""
+        if self._repository.is_up and qmgr == self._repository.qmgr:
+            return True
         try:
-            require_running(self._group, qmgr)
+            require_running(self._repository.group, qmgr)
         except CommandError:
             return False
         return True

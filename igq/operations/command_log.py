@@ -12,15 +12,17 @@ from typing import Final
 
 from igq.errors import CommandError
 from sharedq.display.secrets import mask_secrets
-from sharedq.members.audit_trail import Deed, Way, note_deed
-from sharedq.members.event_notes import Giver, leave_note
+from sharedq.members.audit_trail import Deed, Way, deed_call
+from sharedq.members.event_notes import Giver, leave_note, leave_together, note_call
 from sharedq.members.group import Group
 from sharedq.mqi.constants.pcf import EventOrigin, PCFCommand
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.pcf.structures import PCFMessage
 from sharedq.mqi.pcf.writing import write
+from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 from sharedq.redis.deployment import DeploymentError
+from sharedq.redis.link import ScriptCall
 
 #: The name by which the console gives commands.
 CONSOLE: Final = "igq console"
@@ -43,6 +45,7 @@ class CommandNote:
         is_display: CMDEV(NODISPLAY) passes it over.
         request: of a command by message, as the event tells it. Its inquiries are not logged.
         may_note: asked at the end whether the audit trail takes the command.
+        attributes: those of *qmgr*, if they were just read.
     """
 
     def __init__(
@@ -57,22 +60,26 @@ class CommandNote:
         is_display: bool = False,
         request: PCFMessage | None = None,
         may_note: Callable[[], bool] = lambda: True,
+        attributes: QueueManagerAttributes | None = None,
     ) -> None:
         self._group, self._qmgr, self._giver = group, qmgr, giver or Giver()
         self._command, self._number, self._is_display = command, number, is_display
         self._request, self._may_note = request, may_note
         self._runs_at = tuple(runs_at) or (qmgr,)
-        self._asked_before = {each for each in self._runs_at if self._is_told(each)}
+        self._asked_before = {
+            each for each in self._runs_at if self._is_told(each, attributes if each == qmgr else None)
+        }
 
     def end(self, result: str) -> None:
         """Note the command with its result, in one line."""
         # The message about a wrong command quotes a part of it.
         result = mask_secrets(result)
-        for qmgr in dict.fromkeys((self._qmgr, *self._runs_at)):
-            self._note(qmgr, result)
+        notes = (self._note(qmgr, result) for qmgr in dict.fromkeys((self._qmgr, *self._runs_at)))
+        calls = [call for call in notes if call is not None]
         if not self._is_display and self._may_note():
             deed = Deed(self._giver.user, self._giver.host, self._way(), self._text(), result, self._qmgr)
-            note_deed(self._group, deed)
+            calls.append(deed_call(self._group, deed))
+        leave_together(self._group, calls)
 
     def _way(self) -> Way:
         if self._request is not None:
@@ -84,14 +91,14 @@ class CommandNote:
     def _text(self) -> str:
         return mask_secrets(" ".join(self._command.split()))[:_LENGTH_MAX]
 
-    def _note(self, qmgr: str, result: str) -> None:
+    def _note(self, qmgr: str, result: str) -> ScriptCall | None:
         is_asked_for = qmgr in self._asked_before or (
             self._number == PCFCommand.CHANGE_Q_MGR and qmgr in self._runs_at and self._is_told(qmgr)
         )
         is_told = is_asked_for and not result.startswith(_NOT_DONE)
         is_logged = qmgr == self._qmgr and (self._request is None or not self._is_display)
         if not is_told and not is_logged:
-            return
+            return None
         fields = {
             **asdict(self._giver),
             "command": self._text(),
@@ -102,13 +109,14 @@ class CommandNote:
         }
         if self._request is not None and is_told:
             fields["request"] = write(self._request).hex()
-        leave_note(self._group, qmgr, "command", "", fields)
+        return note_call(self._group, qmgr, "command", "", fields)
 
-    def _is_told(self, qmgr: str) -> bool:
+    def _is_told(self, qmgr: str, attributes: QueueManagerAttributes | None = None) -> bool:
         try:
-            asked = Repository(self._group, qmgr).qmgr_attributes(qmgr).command_event
+            attributes = attributes or Repository(self._group, qmgr).qmgr_attributes(qmgr)
         except (MQIError, DeploymentError):
             return False
+        asked = attributes.command_event
         return asked == "ENABLED" or (asked == "NODISPLAY" and not self._is_display)
 
 

@@ -14,6 +14,7 @@ from sharedq.display.text import visible
 from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.deployment import DeploymentError
+from sharedq.redis.link import ScriptCall
 from sharedq.scripts.trails import deeds_before, note_deed_call
 
 Way = Literal["command line", "console", "REST", "PCF"]
@@ -52,9 +53,13 @@ class NotedDeed:
 
 def note_deed(group: Group, deed: Deed) -> None:
     """Note a deed, if Redis can be reached."""
-    values = {name: visible(str(value))[:_LONGEST] for name, value in asdict(deed).items()}
     with suppress(MQIError, DeploymentError):
-        group.call(*note_deed_call(group.keys, values))
+        group.call(*deed_call(group, deed))
+
+
+def deed_call(group: Group, deed: Deed) -> ScriptCall:
+    """Make the call that notes a deed."""
+    return note_deed_call(group.keys, {name: visible(str(value))[:_LONGEST] for name, value in asdict(deed).items()})
 
 
 def read_deeds(group: Group, before: str, count: int) -> list[NotedDeed]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -19,6 +19,7 @@ from sharedq.mqi.constants.pcf import EventOrigin
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.deployment import DeploymentError
 from sharedq.redis.keys import private_structure
+from sharedq.redis.link import ScriptCall
 from sharedq.scripts.events import note_event_call, take_events_call
 
 
@@ -66,8 +67,23 @@ class Note:
 def leave_note(group: Group, qmgr: str, kind: str, word: str, values: Mapping[str, Any]) -> None:
     """Leave a note for *qmgr*, where that asks for the events that *word* stands for; ``""``: always."""
     with suppress(MQIError, DeploymentError):
-        keys = group.structure(private_structure(qmgr))
-        group.call(*note_event_call(keys, qmgr, word, {"kind": kind, "body": json.dumps(dict(values))}))
+        group.call(*note_call(group, qmgr, kind, word, values))
+
+
+def note_call(group: Group, qmgr: str, kind: str, word: str, values: Mapping[str, Any]) -> ScriptCall:
+    """Make the call that leaves a note, as `leave_note` does."""
+    keys = group.structure(private_structure(qmgr))
+    return note_event_call(keys, qmgr, word, {"kind": kind, "body": json.dumps(dict(values))})
+
+
+def leave_together(group: Group, calls: Sequence[ScriptCall]) -> None:
+    """Leave notes of several structures, in one write where there is one server. Drop those that cannot be left."""
+    if not calls:
+        return
+    with suppress(MQIError, DeploymentError):
+        for some in [[each] for each in calls] if group.deployment().is_cluster else [calls]:
+            with suppress(MQIError):
+                group.call_apart(some)
 
 
 def take_notes(group: Group, structure: str, count: int) -> list[Note]:

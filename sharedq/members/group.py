@@ -26,6 +26,7 @@ from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply, Script
 from sharedq.redis.links import Links, ServerOrTag
 from sharedq.redis.outage import PASSING
 from sharedq.redis.wire import Wait
+from sharedq.scripts.reads import standing_of
 from sharedq.settings.values import Settings
 
 #: A field among the members that is no member: what every lease renewal learns besides the member (admin/renew).
@@ -197,9 +198,9 @@ class Group:
         """
         return self._links.call(name, keys, args)
 
-    def call_many(self, calls: Sequence[ScriptCall]) -> list[Reply]:
-        """Run scripts of one structure in one write, as `Link.call_many` does."""
-        return self._links.call_many(calls)
+    def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
+        """Run scripts of several structures of one server in one write, as `Link.call_apart` does."""
+        return self._links.call_apart(calls)
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run a plain read command on the server that holds *key*."""
@@ -287,6 +288,14 @@ class Group:
         """Return the manager *name*, if it ever joined."""
         text = self.command(self.keys.members, "HGET", self.keys.members, name)
         return None if text is None else _member(name.encode(), text)
+
+    def standing(self, name: str, token: str) -> tuple[Member | None, float | None, bytes]:
+        """Return the manager *name*, how long the lease of *token* lasts (ms), and its attributes as they are stored.
+
+        Costs one round trip. Without a lease the time is None, and without attributes they are empty.
+        """
+        text, left_ms, attributes = standing_of(self, self.keys, name, token)
+        return None if text is None else _member(name.encode(), text), left_ms, attributes
 
     def structure_names(self) -> list[str]:
         """Return every structure that may hold messages: application structures and the managers' own."""

@@ -26,7 +26,7 @@ def noting(
     CONFIGEV decides as it is before the body, and for a change of the manager also as that leaves it.
     """
     qmgr = repository.qmgr or ""
-    asked = {repository.qmgr_attributes(qmgr).configuration_event}
+    asked = {repository.attributes_before(qmgr).configuration_event}
     is_manager = kind == QueueManagerAttributes.kind
     if "ENABLED" not in asked and not is_manager:
         yield

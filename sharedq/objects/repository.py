@@ -397,6 +397,10 @@ class Repository:
         """Return the attributes of a manager. Defaults if it never started."""
         return self._managers.read(qmgr)
 
+    def attributes_before(self, qmgr: str) -> QueueManagerAttributes:
+        """Return the attributes of a manager before the present command changes anything."""
+        return self.qmgr_attributes(qmgr)
+
     def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
         """ALTER QMGR. Returns the attributes now in force.
 

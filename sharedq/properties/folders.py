@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
-from xml.sax.saxutils import escape
 
 from sharedq.mqi.constants import PropertyContext, PropertyCopy, PropertySupport, PropertyType
 from sharedq.mqi.structures import MQPD
@@ -34,6 +33,9 @@ _TAG: Final = re.compile(
 _ATTRIBUTE: Final = re.compile(rf"({_NAME})\s*=\s*(?:'([^'<>]*)'|\"([^\"<>]*)\")", re.ASCII)
 _ENTITY: Final = re.compile(r"&(#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z]+);")
 _ENTITIES: Final = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+#: Of XML, for texts between tags and in attributes. Its module in the standard library imports one that opens URLs.
+_TEXT_MARKS: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_QUOTED_MARKS: Final = _TEXT_MARKS | str.maketrans({"'": "&apos;", '"': "&quot;"})
 #: Types that JMS does not write, because each of its own properties has its type.
 _IMPLIED: Final = {"jms.Exp": "i8", "jms.Tms": "i8", "jms.Pri": "i4", "jms.Dlv": "i4", "jms.Seq": "i4"}
 #: Elements in each other, at most.
@@ -281,9 +283,14 @@ def _copies(options: int) -> str:
 
 def _written(element: Element) -> str:
     attributes = "".join(f" {name}='{_quoted(value)}'" for name, value in element.attributes.items())
-    inner = "".join(_written(each) for each in element.elements) or escape(element.text)
+    inner = "".join(_written(each) for each in element.elements) or escaped(element.text)
     return f"<{element.name}{attributes}>{inner}</{element.name}>"
 
 
+def escaped(text: str) -> str:
+    """Write a text so that it can stand between tags."""
+    return text.translate(_TEXT_MARKS)
+
+
 def _quoted(text: str) -> str:
-    return escape(text, {"'": "&apos;", '"': "&quot;"})
+    return text.translate(_QUOTED_MARKS)

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 from sharedq.mqi.arguments import signed
 from sharedq.mqi.character_sets import Representation, integer_order
@@ -21,7 +20,7 @@ from sharedq.mqi.pcf.reading import read
 from sharedq.mqi.pcf.structures import MQCFIN, MQCFST, Parameter, PCFError, PCFMessage, bytes_of
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQMD, copied
-from sharedq.properties.folders import Property, write_folders
+from sharedq.properties.folders import Property, escaped, write_folders
 from sharedq.properties.headers import Chain, properties_in, read_chain, with_folders
 from sharedq.properties.names import SYNONYMS
 
@@ -115,7 +114,7 @@ class Publication:
         """The folder psc, as a broker of publish/subscribe writes it."""
         pairs = [("Command", "Publish"), ("PubOpt", _RETAINED if self.is_retained else "")]
         pairs += [("Topic", self.topic_string), ("SubUserData", user_data)]
-        return ["<psc>" + "".join(f"<{name}>{escape(text)}</{name}>" for name, text in pairs if text) + "</psc>"]
+        return ["<psc>" + "".join(f"<{name}>{escaped(text)}</{name}>" for name, text in pairs if text) + "</psc>"]
 
     # -- COMPAT ------------------------------------------------------------------------------------------------------
 

@@ -51,9 +51,9 @@ class Links:
         """
         return self._over(keys[0], lambda link: link.call(name, keys, args))
 
-    def call_many(self, calls: Sequence[ScriptCall]) -> list[Reply]:
-        """Run scripts of one structure in one write, as `Link.call_many` does."""
-        return self._over(calls[0][1][0], lambda link: link.call_many(calls))
+    def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
+        """Run scripts of several structures of one server in one write, as `Link.call_apart` does."""
+        return self._over(calls[0][1][0], lambda link: link.call_apart(calls))
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run a plain read command on the server that holds *key*."""

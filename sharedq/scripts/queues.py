@@ -9,11 +9,19 @@ from sharedq.redis.link import ScriptCall
 
 
 def define_queue_call(
-    keys: StructureKeys, queue: QueueKeys, mode: str, definition: str, idle_field: str, *, maker: str
+    keys: StructureKeys,
+    queue: QueueKeys,
+    mode: str,
+    definition: str,
+    idle_field: str,
+    *,
+    may_begin: bool,
+    maker: str,
 ) -> ScriptCall:
     """Create a queue, or replace its definition.
 
     Args:
+        may_begin: also where nothing was ever defined in the structure, or all of it is lost.
         maker: the connection whose MQOPEN of a model makes it; "" for a command.
     """
     return (
@@ -22,7 +30,7 @@ def define_queue_call(
             *(keys.sequence, queue.queue, queue.available, queue.handles),
             *((keys.owners, keys.made + maker) if maker else ()),
         ),
-        (mode, definition, idle_field, *((maker, queue.name) if maker else ())),
+        (mode, definition, idle_field, int(may_begin), *((maker, queue.name) if maker else ())),
     )
 
 

@@ -121,10 +121,26 @@ def lease_end_ms(reader: Reader, keys: AdminKeys, token: str) -> float | None:
 
 def lease_left_ms(reader: ManyReader, keys: AdminKeys, token: str) -> float | None:
     """Return how long the lease of *token* lasts, by the server's clock, in one round trip. None: it has none."""
-    end, (seconds, microseconds) = reader.commands(
-        keys.leases, [(b"ZSCORE", keys.leases.encode(), token.encode()), (b"TIME",)]
+    end, now = reader.commands(keys.leases, [(b"ZSCORE", keys.leases.encode(), token.encode()), (b"TIME",)])
+    return _left_ms(end, now)
+
+
+def standing_of(reader: ManyReader, keys: AdminKeys, qmgr: str, token: str) -> tuple[bytes | None, float | None, bytes]:
+    """Return the record of a member, how long the lease of *token* lasts, and the attributes, in one round trip."""
+    member, end, now, attributes = reader.commands(
+        keys.members,
+        [
+            (b"HGET", keys.members.encode(), qmgr.encode()),
+            (b"ZSCORE", keys.leases.encode(), token.encode()),
+            (b"TIME",),
+            (b"HGET", keys.qmgr.encode(), qmgr.encode()),
+        ],
     )
-    return None if end is None else float(end) - int(seconds) * 1000 - int(microseconds) // 1000
+    return member, _left_ms(end, now), attributes or b""
+
+
+def _left_ms(end: bytes | None, now: tuple[bytes, bytes]) -> float | None:
+    return None if end is None else float(end) - int(now[0]) * 1000 - int(now[1]) // 1000
 
 
 def has_owners(reader: Reader, keys: StructureKeys) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -11,7 +12,7 @@ from sharedq.objects.commands.announcement import announce_definition, spread_de
 from sharedq.objects.commands.delete import drop_closed_parts
 from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.queues import AnyQueue, Definition, QueueLocal, QueueModel
-from sharedq.objects.store.directory import Entry, Mode
+from sharedq.objects.store.directory import Entry, Mode, refusal
 from sharedq.objects.store.failures import structure_state
 from sharedq.objects.store.finder import Finder, only_one
 from sharedq.objects.store.losses import LOST_QUEUES_REMEDY, has_lost_all
@@ -30,8 +31,12 @@ TEMPLATES = {
 }
 
 
-#: The private and the shared entry of a name.
-Found = tuple[Entry | None, Entry | None]
+class Found(NamedTuple):
+    """The private and the shared entry of a name that is to be defined, and whether its structure is there."""
+
+    private: Entry | None
+    shared: Entry | None
+    has_structure: bool
 
 
 def complete(finder: Finder, definition: AnyQueue, like: str | None, qmgr: str = "") -> tuple[AnyQueue, Found]:
@@ -50,9 +55,9 @@ def complete(finder: Finder, definition: AnyQueue, like: str | None, qmgr: str =
         if entry is None or entry.kind != kind:
             detail = "there is no QSGDISP(GROUP) object to copy"
             raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", definition.name, detail)
-        base, found = entry.definition, finder.directory.find(definition.name, qmgr)
+        base, found = entry.definition, _find(finder, definition, qmgr)
     else:
-        base, found = _base(finder, kind, like or TEMPLATES[kind], definition.name, qmgr)
+        base, found = _base(finder, like or TEMPLATES[kind], definition, qmgr)
         if base is None and like:
             raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", like, f"there is no {kind}({like}) for it to be like")
     if base is None:
@@ -68,17 +73,30 @@ def complete(finder: Finder, definition: AnyQueue, like: str | None, qmgr: str =
     return parse_definition(type(definition), taken | named | given), found
 
 
-def _base(finder: Finder, kind: str, name: str, wanted: str, qmgr: str) -> tuple[AnyQueue | None, Found]:
-    """Return the object that *name* means, if it is of this kind, and what there is of the *wanted* name."""
-    of_base, found = finder.directory.find_each([(name, finder.qmgr or ""), (wanted, qmgr)])
+def _find(finder: Finder, definition: AnyQueue, qmgr: str) -> Found:
+    """Return what there is of the name of *definition*."""
+    ((pair,), is_defined) = finder.directory.find_each([(definition.name, qmgr)], _structure(definition, qmgr))
+    return Found(*pair, is_defined)
+
+
+def _structure(definition: AnyQueue, qmgr: str) -> str:
+    """Return the structure that a local queue is to be in."""
+    return private_structure(qmgr) if qmgr or not isinstance(definition, QueueLocal) else definition.structure
+
+
+def _base(finder: Finder, name: str, definition: AnyQueue, qmgr: str) -> tuple[AnyQueue | None, Found]:
+    """Return the object that *name* means, if it is of the kind of *definition*, and what there is of that."""
+    wanted = [(name, finder.qmgr or ""), (definition.name, qmgr)]
+    ((of_base, found), is_defined) = finder.directory.find_each(wanted, _structure(definition, qmgr))
     known = only_one(name, *of_base)
     located = None if known is None else finder.located(known)
     if located is not None:
-        definition: AnyQueue | None = located.definition
+        base: AnyQueue | None = located.definition
     else:
         entry = finder.directory.read("G", name)
-        definition = entry.definition if entry is not None else None
-    return (definition if definition is not None and definition.kind == kind else None), found
+        base = entry.definition if entry is not None else None
+    is_alike = base is not None and base.kind == definition.kind
+    return (base if is_alike else None), Found(*found, is_defined)
 
 
 def define_at(
@@ -100,7 +118,7 @@ def define_at(
         MQIError: as for `Repository.define`; 2009, *maker* was shut out.
     """
     mode: Mode = "replace" if is_replace else "new"
-    private, shared = found or finder.directory.find(definition.name, qmgr)
+    private, shared, has_structure = found or _find(finder, definition, qmgr)
     entry = Entry(definition.name, definition.kind, definition.disposition, qmgr)
     known = private if qmgr else shared
     if is_replace and known is not None and known.definition is not None:
@@ -111,8 +129,11 @@ def define_at(
             former = known.definition if known is not None else None
             announce_definition(finder, definition.name, written.version, former, qmgr)
         return
-    entry = replace(entry, structure=private_structure(qmgr) if qmgr else definition.structure)
+    entry = replace(entry, structure=_structure(definition, qmgr))
     _check_room(entry, private, shared)
+    if known is None and not has_structure:
+        # Before anything is written there. A structure deleted from now on keeps its counter, as one that had queues.
+        raise refusal(MQRC.CF_STRUC_ERROR, entry)
     if entry.is_partitioned:
         _define_partitioned(finder, replace(entry, definition=definition), known, mode)
     else:
@@ -132,7 +153,7 @@ def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode:
 
 def _refuse_where_lost(finder: Finder, entry: Entry) -> None:
     """Refuse a new queue that would make a structure without its queues look complete."""
-    if not finder.queues.has_begun(entry.structure) and has_lost_all(finder.directory, finder.queues, entry.structure):
+    if has_lost_all(finder.directory, finder.queues, entry.structure):
         detail = f"{entry.structure} has lost its queues: {LOST_QUEUES_REMEDY}"
         raise error_for(MQRC.CF_STRUC_FAILED, "", entry.name, detail)
 
@@ -146,13 +167,15 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
         elif was_there:
             # It may be lost without notice: those that serve it or wait there must be told.
             structure_state(finder.group, entry.structure)
-    if not was_there:
-        # Before anything is written there. A structure deleted from now on keeps its counter, as one that had queues.
-        finder.directory.check_structure(entry)
-        if entry.scope == "S":
-            _refuse_where_lost(finder, entry)
+    may_be_lost = entry.scope == "S" and not was_there
     try:
-        is_created = finder.queues.define(entry.structure, queue, replace=mode == "replace", maker=maker)
+        is_created, must_wake = finder.queues.define(
+            entry.structure,
+            queue,
+            replace=mode == "replace",
+            maker=maker,
+            before_first=partial(_refuse_where_lost, finder, entry) if may_be_lost else None,
+        )
     except MQIError as error:
         if error.reason == MQRC.OBJECT_ALREADY_EXISTS and not was_there:
             # Another command came this far, or was cut off here: what it defined becomes visible.
@@ -164,7 +187,7 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
         if is_created:
             finder.queues.remove(entry.structure, queue.name, "delete")
         raise
-    if not is_created:
+    if must_wake and not is_created:
         # GET may have changed.
         finder.queues.wake_waiters(entry.structure, queue.name)
 

@@ -111,7 +111,8 @@ def _idle_fields(definition: ObjectDefinition) -> set[str]:
 
 def has_controls(text: str) -> bool:
     """Whether there are control characters in *text*. No definition has any, because definitions are shown in lines."""
-    return any(category(character) in _CONTROLS for character in text)
+    # Most texts are printable, which is asked in one step.
+    return not text.isprintable() and any(category(character) in _CONTROLS for character in text)
 
 
 def parse_definition(model: type[_D], values: Mapping[str, Any]) -> _D:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from sharedq.members.group import Group
@@ -71,6 +72,10 @@ class Entry:
         return json.dumps(values)
 
 
+#: The private and the shared entry of a name.
+Pair = tuple[Entry | None, Entry | None]
+
+
 class Directory:
     """Reads and writes the directory, one entry at a time."""
 
@@ -78,37 +83,33 @@ class Directory:
         self._group = group
         self._keys = group.keys
 
-    def find(self, name: str, qmgr: str) -> tuple[Entry | None, Entry | None]:
+    def find(self, name: str, qmgr: str) -> Pair:
         """Return the private entry of *name* at *qmgr* and the shared one, in one round trip."""
-        return self.find_each([(name, qmgr)])[0]
+        private, shared, _ = self._group.call(*lookup_call(self._keys, qmgr, name))
+        return _pair(name, qmgr, private, shared)
 
-    def find_each(self, wanted: Sequence[tuple[str, str]]) -> list[tuple[Entry | None, Entry | None]]:
-        """Do the same for several names, each with its manager, in one round trip."""
-        replies = self._group.call_many([lookup_call(self._keys, qmgr, name) for name, qmgr in wanted])
-        found = []
-        for (name, qmgr), reply in zip(wanted, replies, strict=True):
-            if len(reply) == 1:
-                # Redis refuses one of several scripts.
-                raise error_for(MQRC(reply[0]), "", name)
-            private, shared, _ = reply
-            found.append(
-                (
-                    parse_entry(_field("P", name, qmgr), private) if private else None,
-                    parse_entry(_field("S", name), shared) if shared else None,
-                )
-            )
-        return found
+    def find_each(self, wanted: Sequence[tuple[str, str]], structure: str = "") -> tuple[list[Pair], bool]:
+        """Do the same for several names, each with its manager, in one round trip.
+
+        Returns:
+            The entries, and whether *structure* is defined.
+        """
+        keys = self._keys
+        commands: list[Sequence[bytes]] = [
+            (b"HMGET", keys.directory.encode(), _field("P", name, qmgr).encode(), _field("S", name).encode())
+            for name, qmgr in wanted
+        ]
+        commands.append((b"HEXISTS", keys.structures.encode(), structure.encode()))
+        *replies, is_defined = self._group.commands(keys.directory, commands)
+        found = [_pair(*each, *reply) for each, reply in zip(wanted, replies, strict=True)]
+        return found, bool(is_defined)
 
     def find_with_attributes(
         self, name: str, qmgr: str
     ) -> tuple[Entry | None, Entry | None, QueueManagerAttributes | None]:
         """Do the same as `find`, and return the manager's attributes, still in one round trip."""
         private, shared, attributes = self._group.call(*lookup_call(self._keys, qmgr, name))
-        return (
-            parse_entry(_field("P", name, qmgr), private) if private else None,
-            parse_entry(_field("S", name), shared) if shared else None,
-            parse_attributes(attributes) if attributes else None,
-        )
+        return *_pair(name, qmgr, private, shared), parse_attributes(attributes) if attributes else None
 
     def read(self, scope: Literal["S", "G", "P"], name: str, qmgr: str = "") -> Entry | None:
         """Return one entry, or None."""
@@ -142,14 +143,8 @@ class Directory:
         if reply[0] == _CHANGED:
             return None
         if reply[0]:
-            raise _refusal(MQRC(reply[0]), entry, reply[1])
+            raise refusal(MQRC(reply[0]), entry, reply[1])
         return replace(entry, version=int(reply[1]))
-
-    def check_structure(self, entry: Entry) -> None:
-        """Refuse what `write` would refuse. Raises MQIError: 2349, there is no such structure."""
-        structures = self._keys.structures
-        if not self._group.command(structures, "HEXISTS", structures, entry.structure):
-            raise _refusal(MQRC.CF_STRUC_ERROR, entry, b"")
 
     def remove(self, entry: Entry) -> tuple[bool, int]:
         """Delete *entry*, unless another entry took its place.
@@ -161,6 +156,7 @@ class Directory:
         return bool(removed), int(version)
 
 
+@lru_cache(maxsize=256)
 def parse_attributes(text: bytes) -> QueueManagerAttributes:
     """Parse a manager's attributes as they are stored."""
     kept = json.loads(text)
@@ -169,6 +165,14 @@ def parse_attributes(text: bytes) -> QueueManagerAttributes:
 
 def _field(scope: str, name: str, qmgr: str = "") -> str:
     return f"P {qmgr} {name}" if scope == "P" else f"{scope} {name}"
+
+
+def _pair(name: str, qmgr: str, private: bytes | None, shared: bytes | None) -> Pair:
+    """Parse the private and the shared entry of a name. Empty: there is none."""
+    return (
+        parse_entry(_field("P", name, qmgr), private) if private else None,
+        parse_entry(_field("S", name), shared) if shared else None,
+    )
 
 
 def parse_entry(field: str, text: bytes) -> Entry:
@@ -189,7 +193,8 @@ def parse_entry(field: str, text: bytes) -> Entry:
     )
 
 
-def _refusal(reason: MQRC, entry: Entry, in_the_way: bytes) -> Exception:
+def refusal(reason: MQRC, entry: Entry, in_the_way: bytes = b"") -> Exception:
+    """Return why an entry is not written. *in_the_way*: the entry that is there, as it is stored."""
     detail = ""
     if reason == MQRC.CF_STRUC_ERROR:
         detail = f"structure {entry.structure} is not defined"

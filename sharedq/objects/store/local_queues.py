@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 from sharedq.members.group import Group
@@ -29,6 +29,8 @@ from sharedq.scripts.queues import (
 from sharedq.scripts.reads import trigger_holder
 
 _CHANGED = 1
+#: structure/define_queue answers this about a structure in which nothing was ever defined, or that has lost all.
+_NOT_BEGUN = 1
 #: structure/delete_queue answers this about a queue that is deleted logically.
 _LOGICALLY = 1
 #: The one attribute that changes only while the queue is empty and closed.
@@ -86,16 +88,24 @@ class LocalQueues:
         #: The caller's name in the journal, where it clears a queue.
         self._author = caller or f"{qmgr or group.name}.0.0.0"
 
-    def has_begun(self, structure: str) -> bool:
-        """Whether anything was ever defined in the structure, and the structure has not lost that."""
-        key = self._group.structure(structure).sequence
-        return bool(self._group.command(key, "EXISTS", key))
-
-    def define(self, structure: str, queue: QueueLocal, *, replace: bool, maker: str = "") -> bool:
-        """Create the queue, or replace its definition. True if it was created.
+    def define(
+        self,
+        structure: str,
+        queue: QueueLocal,
+        *,
+        replace: bool,
+        maker: str = "",
+        before_first: Callable[[], None] | None = None,
+    ) -> tuple[bool, bool]:
+        """Create the queue, or replace its definition.
 
         Args:
             maker: the connection whose MQOPEN of a model makes it. The queue goes with the maker until `forget_made`.
+            before_first: called where nothing was ever defined in the structure, or all of it is lost. It raises if the
+                queue must not be the first.
+
+        Returns:
+            Whether it was created, and whether gets wait on it, which have to be woken once the command is done.
 
         Raises:
             MQIError: 2009, the maker was shut out; 2100, it exists; 2042 or 2055, INDXTYPE would change on a queue in
@@ -103,12 +113,15 @@ class LocalQueues:
         """
         keys = self._group.structure(structure)
         mode = "replace" if replace else "new"
-        names = keys.queue(queue.name)
-        reply = self._group.call(*define_queue_call(keys, names, mode, queue.to_json(), _IDLE_FIELD, maker=maker))
+        call = partial(define_queue_call, keys, keys.queue(queue.name), mode, queue.to_json(), _IDLE_FIELD, maker=maker)
+        reply = self._group.call(*call(may_begin=before_first is None))
+        if reply[0] == _NOT_BEGUN and before_first is not None:
+            before_first()
+            reply = self._group.call(*call(may_begin=True))
         if reply[0]:
             raise _refusal(reply[0], queue.name)
         self._tell_triggered(structure, queue)
-        return bool(reply[2])
+        return bool(reply[2]), bool(reply[4])
 
     def alter(self, structure: str, stored: StoredQueue, queue: QueueLocal) -> bool:
         """Replace the definition *stored* by *queue*. False if it is no longer in force.

@@ -62,7 +62,8 @@ class Events:
 
 def mqsc(group: TestGroup, *commands: str) -> str:
     out = io.StringIO()
-    run(commands, SessionRepository(group.group, "QM1"), out, on_command=noted_for(group.group, "QM1"))
+    repository = SessionRepository(group.group, "QM1")
+    run(commands, repository, out, on_command=noted_for(repository))
     return out.getvalue()
 
 

@@ -34,5 +34,4 @@ def test_a_define_of_a_queue_asks_redis_few_times(group: TestGroup, monkeypatch:
     writes_of(group, monkeypatch, define("FIRST"))
     one = writes_of(group, monkeypatch, define("ONE"))
     three = writes_of(group, monkeypatch, define("TWO"), define("THREE"), define("FOUR"))
-    # Four are for the movers: these managers have no agents, which would make parts of the transmit queue at once.
-    assert three - one <= 2 * (12 + 4)
+    assert three - one <= 2 * 6
