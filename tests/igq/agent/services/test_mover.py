@@ -520,7 +520,9 @@ def test_commands_wake_the_movers_of_those_whom_a_definition_is_for(trio: TestGr
     repository.define(QueueLocal(name="OUT", disposition="SHARED", structure="APPL2", usage="XMITQ"))
     assert woken(trio) == ["QM1", "QM2", "QM3"]
     repository.define(QueueLocal(name="WORK", disposition="SHARED", structure="APPL2"))
-    # Each of them may have to make its part of the transmit queue there.
+    # Each of them may have to make its part of the transmit queue there: this session has told them that.
+    assert woken(trio) == []
+    SessionRepository(trio.group, "QM1").define(QueueLocal(name="LATER", disposition="SHARED", structure="APPL2"))
     assert woken(trio) == ["QM1", "QM2", "QM3"]
     for qmgr in ("QM1", "QM2", "QM3"):
         repository.make_transmit_parts(qmgr)
