@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import compileall
+import os
 import sys
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from bench.rows import Row
 from bench.site import Site
 from bench.table import make_table
 
+#: Folders with what is measured.
+PACKAGES = ("igq", "recovery", "sharedq")
 #: Of ``--goals`` without a page.
 PRINTED = Path("-")
 _NAMES = ", ".join(f"{name} (only so)" if line.is_apart else name for name, line in LINES.items())
@@ -25,6 +29,7 @@ def main() -> int:
     """Run the requested lines. The exit status is 0 if all were measured, whatever the figures."""
     arguments = _arguments()
     effort = QUICK if arguments.quick else Effort()
+    _compile()
     console = Console(stderr=True)
     by_fsync: dict[str, list[Row]] = {}
     for fsync in ("everysec", "always"):
@@ -46,6 +51,13 @@ def main() -> int:
     if arguments.picture:
         draw(by_fsync["everysec"], arguments.picture)
     return 0
+
+
+def _compile() -> None:
+    """Have compiled modules for the processes that are started, as users have them."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    for package in PACKAGES:
+        compileall.compile_dir(package, quiet=2)
 
 
 def _is_asked_for(name: str, arguments: argparse.Namespace) -> bool:

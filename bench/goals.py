@@ -66,6 +66,8 @@ GOALS = {
     "memory of a message, and its CorrelId": Goal(None, 480.0, "an index entry takes 112 to 127 B"),
     "kill -9 of a program until its message is back": Goal(30.0, 30.0),
     "kill -9 until the last of 1,000 messages of a killed manager, 50 a unit of work": Goal(0.3, 0.3),
+    "kill -9 until the last of 1,000 messages of a manager on another host": Goal(0.8, 0.8),
+    "kill -9 of 32 of 64 managers until all is back": Goal(2.0, 2.0),
     "igq put of a message": Goal(None, 250.0, "imports: redis-py is a fifth of them"),
     "igq --help": Goal(None, 100.0, "imports"),
     "a manager's start, until its agent runs": Goal(None, 1000.0, "imports"),

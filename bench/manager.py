@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from igq.agent.progress.wake import wake_movers
@@ -29,12 +29,12 @@ class Running:
     agent_pid: int
 
 
-def environment_of(group: TestGroup) -> dict[str, str]:
-    """The environment of a process of *group*."""
+def environment_of(group: TestGroup, url: str = "") -> dict[str, str]:
+    """The environment of a process of *group*. *url*: of Redis, where the process reaches it otherwise."""
     settings = group.settings
     return {
         "IGQ_GROUP": settings.group,
-        "IGQ_REDIS_URL": str(settings.redis_url),
+        "IGQ_REDIS_URL": url or str(settings.redis_url),
         "IGQ_DATA_DIR": str(settings.data_dir),
         "IGQ_LEASE_MS": str(settings.lease_ms),
         "IGQ_JOURNAL": str(settings.journal).lower(),
@@ -54,11 +54,16 @@ def wait_for_part(group: TestGroup, name: str, queue: str) -> None:
 
 
 @contextlib.contextmanager
-def running_manager(group: TestGroup, name: str) -> Iterator[Running]:
-    """Start the manager *name* of *group*, and stop it in the end."""
+def running_manager(group: TestGroup, name: str, enter: Sequence[str] = (), url: str = "") -> Iterator[Running]:
+    """Start the manager *name* of *group*, and stop it in the end.
+
+    Args:
+        enter: words before the command, which run it on a machine of a network.
+        url: of Redis, from there.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-m", "igq", "qmgr", "start", name],
-        env=os.environ | environment_of(group),
+        [*enter, sys.executable, "-m", "igq", "qmgr", "start", name],
+        env=os.environ | environment_of(group, url),
         stdout=subprocess.DEVNULL,
     )
     try:
@@ -82,3 +87,22 @@ def _wait_for_agent(group: Group, name: str, process: subprocess.Popen[bytes]) -
             return int(agent["pid"])
         time.sleep(0.05)
     raise RuntimeError(f"queue manager {name} and its agent did not start")
+
+
+@contextlib.contextmanager
+def running_crowd(group: TestGroup, names: Sequence[str]) -> Iterator[int]:
+    """Managers that are threads of one process, which is killed in the end. Yields its id."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.crowd", *names],
+        env=os.environ | environment_of(group),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise RuntimeError(f"the managers {', '.join(names)} did not start")
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()

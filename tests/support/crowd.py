@@ -19,7 +19,7 @@ from igq.agent.progress.report import AgentState
 from igq.agent.runner import Agent
 from igq.manager.agent_child import AgentChild
 from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
-from igq.manager.membership import Membership
+from igq.manager.membership import Membership, host_name
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
 from sharedq.members.lease import Renewal
@@ -84,14 +84,17 @@ class _Died(BaseException):
 class Member:
     """One manager at work in a thread.
 
+    Args:
+        host: the machine that it says it is on. Managers of the real one notice the deaths of its processes.
+
     Attributes:
         said: message ids, with their fields.
         beats: renewals that were answered.
         failure: what it ended with, if it was told neither to stop nor to die.
     """
 
-    def __init__(self, settings: Settings, name: str) -> None:
-        self.name = name
+    def __init__(self, settings: Settings, name: str, host: str = "here") -> None:
+        self.name, self._host = name, host
         self.group = Group(settings)
         self.said: list[tuple[str, dict[str, Any]]] = []
         self.beats = 0
@@ -135,7 +138,7 @@ class Member:
             raise
 
     def _work(self) -> None:
-        info = {"pid": os.getpid(), "host": "here"}
+        info = {"pid": os.getpid(), "host": self._host}
         self._membership = _CountingMembership.join(self.group, self.name, info, lambda _: None)
         self._membership.on_renewal = self._count
         self.incarnation = Incarnation(self._membership, self._inbox, self._say, make_agent=AgentThread)
@@ -180,7 +183,7 @@ def waiting_agents(group: Group, names: Sequence[str]) -> int:
 def main(names: Sequence[str]) -> None:
     """Run managers of these *names*."""
     settings = load_settings()
-    members = [Member(settings, name) for name in names]
+    members = [Member(settings, name, host_name()) for name in names]
     group = Group(settings)
     pause = threading.Event()
     while waiting_agents(group, names) < len(names):

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
 
 from bench.harness import commands_processed
-from bench.manager import environment_of, running_manager
+from bench.manager import running_crowd, running_manager
 from bench.rows import Row
 from bench.site import Site
 from sharedq.settings.values import Settings
-from tests.support.members import TestGroup
 
 LIMIT = 3.0
 MANAGERS = ("QM2", "QM3", "QM4")
@@ -39,7 +34,7 @@ def measure(site: Site) -> list[Row]:
     names = [f"QM{number}" for number in range(2, 2 + MANY)]
     with contextlib.ExitStack() as stack:
         for part in range(PROCESSES):
-            stack.enter_context(_crowd(group, names[part::PROCESSES]))
+            stack.enter_context(running_crowd(group, names[part::PROCESSES]))
         many = _watch(site, MANY)
     return [
         Row("an idle manager with its agent", few, "/s", floor=LIMIT, is_limit=True),
@@ -55,21 +50,3 @@ def _watch(site: Site, managers: int) -> float:
     time.sleep(site.effort.idle_s)
     commands = commands_processed(site.client) - before - 1
     return commands / (time.monotonic() - start_s) / managers
-
-
-@contextlib.contextmanager
-def _crowd(group: TestGroup, names: Sequence[str]) -> Iterator[None]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.crowd", *names],
-        env=os.environ | environment_of(group),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert process.stdout is not None
-        if not process.stdout.readline():
-            raise RuntimeError(f"the managers {', '.join(names)} did not start")
-        yield
-    finally:
-        process.kill()
-        process.wait()
