@@ -122,14 +122,18 @@ def _bound_to_port(address: str, port: int, backlog: int) -> socket.socket:
 
 def _bound(path: Path) -> socket.socket:
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    # A socket that an earlier run has left goes: two managers of this name never run at once.
-    path.unlink(missing_ok=True)
+    # A socket that an earlier run has left goes: two managers of this name never run at once. The new one gets its name
+    # when it listens: a program that finds it can connect.
+    new = path.with_name(f"{path.name}.new")
+    for each in (path, new):
+        each.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     # The name of a socket has at most 107 bytes; the folder's descriptor stands for the rest of the path.
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
-        listening.bind(f"/proc/self/fd/{folder}/{path.name}")
+        listening.bind(f"/proc/self/fd/{folder}/{new.name}")
         listening.listen(_BACKLOG)
+        new.rename(path)
     except BaseException:
         listening.close()
         raise

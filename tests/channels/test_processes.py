@@ -77,14 +77,15 @@ def clients_of(path: Path) -> list[int]:
 
 def pid_of(client: RawClient, pids: list[int]) -> int:
     """The server at the other end of a TCP connection."""
-    port = client.socket.getsockname()[1]
-    lines = Path("/proc/net/tcp").read_text("ascii").splitlines()
-    (inode,) = (words[9] for line in lines if (words := line.split())[2].endswith(f":{port:04X}"))
+    # Of another program's connections, too, one end may have the client's port.
+    ends = [f":{end[1]:04X}" for end in (client.socket.getpeername(), client.socket.getsockname())]
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()]
+    (inode,) = (words[9] for words in lines if [words[1][-5:], words[2][-5:]] == ends)
     for pid in pids:
         for number in Path(f"/proc/{pid}/fd").iterdir():
             if str(number.readlink()) == f"socket:[{inode}]":
                 return pid
-    raise AssertionError(f"no server has {port}")
+    raise AssertionError(f"no server has {ends}")
 
 
 def test_clients_are_shared_out(manager: subprocess.Popen[bytes], path: Path) -> None:
