@@ -102,7 +102,7 @@ bench: setup
 	$(BIN)/python -m bench
 
 bench-spark: setup
-	$(BIN)/python -m bench --only spark --only archive
+	$(BIN)/python -m bench --goals --only audit --only archive --only archive-at-size --only spark --only spark-workers
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

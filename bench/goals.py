@@ -83,6 +83,9 @@ GOALS = {
     "igq pipeline trace of 200,000 events": Goal(None, 4.0, "imports, and SQLFrame's copies of plans"),
     "a drill's verdict": Goal(None, 3.0, "SQLFrame's copies of plans, then imports: pandas, matplotlib"),
     "a stream to Parquet : a bare consumer": Goal(None, 1.5, "Spark's start of a batch, and a row crosses to Java"),
+    "igq pipeline archive : a bare consumer": Goal(None, 1.7),
+    "10,000,000 messages to Parquet": Goal(None, 70.0),
+    "memory of a stream to Parquet, ten times the messages": Goal(None, 1.1),
     "rows into a queue : two bare writers, 50 a unit": Goal(
         None, 0.8, "the scripts are half, and a row comes from Java"
     ),

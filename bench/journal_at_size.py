@@ -19,6 +19,7 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from bench.processor import peaks
 from igq.pipeline.audit.increments import advance
 from igq.pipeline.audit.state import StateStore
 from igq.pipeline.schemas import JOURNAL
@@ -97,37 +98,6 @@ def _columns(is_igq: Column, is_end: Column) -> dict[str, Column]:
         **{name: F.when(is_put & ~is_end, column) for name, column in of_put.items()},
     }
     return {field.name: values[field.name].cast(field.dataType) for field in JOURNAL.fields}
-
-
-def peaks(process: subprocess.Popen[str]) -> Counter[str]:
-    """The most memory, in bytes, of the driver, of Java, and of all workers together, until *process* ends."""
-    page, most = os.sysconf("SC_PAGE_SIZE"), Counter[str]()
-    while process.poll() is None:
-        now = Counter[str]()
-        for pid in _family(process.pid):
-            try:
-                resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page
-                command = Path(f"/proc/{pid}/comm").read_text().strip()
-            except (OSError, IndexError):
-                continue
-            now["driver" if pid == process.pid else "Java" if command == "java" else "workers"] += resident
-        most |= now
-        time.sleep(0.5)
-    return most
-
-
-def _family(root: int) -> list[int]:
-    """A process and its descendants."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
-        except OSError:
-            continue
-    found = [root]
-    for pid in found:
-        found += parents.get(pid, [])
-    return found
 
 
 def audit(directory: Path) -> tuple[float, Counter[str], dict[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.lines import audit, spark
+from bench.lines import audit
 from bench.lines.calls import batch, depth, instructions, large_unit, memory, order, publish, single_calls, ways
 from bench.lines.channels import calls as channel_calls
 from bench.lines.channels import many
@@ -21,6 +21,7 @@ from bench.lines.group import (
     scrape,
     start,
 )
+from bench.lines.spark import archive, at_size, tables, workers
 from bench.lines.waits import igq_wakeup, request_reply, wakeup
 from bench.rows import Row
 from bench.site import Site
@@ -75,6 +76,8 @@ LINES = {
     "journal": Line(single_calls.measure_journal),
     "recovery-log": Line(recovery_log.measure, ONE),
     "audit": Line(audit.measure, ONE),
-    "archive": Line(spark.measure_archive, ONE, is_apart=True, has_goal=True),
-    "spark": Line(spark.measure, ONE, is_apart=True),
+    "archive": Line(archive.measure, ONE, is_apart=True, has_goal=True),
+    "archive-at-size": Line(at_size.measure, ONE, is_apart=True, has_goal=True),
+    "spark": Line(tables.measure, ONE, is_apart=True),
+    "spark-workers": Line(workers.measure, ONE, is_apart=True),
 }

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
-from itertools import cycle
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from redis.retry import Retry
 
 from igq.processes.child import die_with_parent
 from sharedq.redis.embedded_server import find_server, server_environment
+from sharedq.redis.keys import structure_keys
 from tests.support import scenes
 
 HOST = "127.0.0.1"
@@ -115,17 +116,17 @@ class Cluster:
 
     def __init__(self, primaries: int = 3, *, has_replicas: bool = False, is_partial: bool = False) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="igq")
-        count = primaries * (2 if has_replicas else 1)
-        ports, coverage = free_ports(2 * count), ("--cluster-require-full-coverage", "no" if is_partial else "yes")
+        servers = primaries * (2 if has_replicas else 1)
+        ports, coverage = free_ports(2 * servers), ("--cluster-require-full-coverage", "no" if is_partial else "yes")
         root = Path(self._directory.name)
         self.nodes: Sequence[Node] = [
             self._new_node(root / str(port), port, *_DATA_OPTIONS, *_cluster_options(bus_port), *coverage)
-            for port, bus_port in zip(ports[:count], ports[count:], strict=True)
+            for port, bus_port in zip(ports[:servers], ports[servers:], strict=True)
         ]
         self.primaries, self.replicas = self.nodes[:primaries], self.nodes[primaries:]
         self._share_slots()
-        self._meet(ports[count:])
-        until(lambda: all(node.knows(count) for node in self.nodes), "all know each other")
+        self._meet(ports[servers:])
+        until(lambda: all(node.knows(servers) for node in self.nodes), "all know each other")
         for primary, replica in zip(self.primaries, self.replicas, strict=False):
             replica.ask("CLUSTER", "REPLICATE", primary.ask("CLUSTER", "MYID"))
         until(self.is_up, "it is up")
@@ -148,6 +149,16 @@ class Cluster:
         slot = key_slot(key.encode())
         ports = [found[2][1] for found in living.ask("CLUSTER", "SLOTS") if found[0] <= slot <= found[1]]
         return next(node for node in self.nodes if node.port in ports)
+
+    def one_on_each(self, group: str) -> list[str]:
+        """Names of structures of this group that are on different primaries, one for each."""
+        found: dict[int, str] = {}
+        for number in count():
+            name = f"S{number}"
+            found.setdefault(self.owner(structure_keys(group, name).messages).port, name)
+            if len(found) == len(self.primaries):
+                break
+        return list(found.values())
 
     def move(self, key: str, target: Node) -> None:
         """Move the slot of *key*, with all that is in it, to *target*, step by step as a rebalancing tool does."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from itertools import count
 from pathlib import Path
 
 from bench.harness import BODY
@@ -19,7 +18,6 @@ from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.queues import QueueAlias
-from sharedq.redis.keys import structure_keys
 from tests.support.members import TestGroup
 from tests.support.topologies import Cluster, Node
 
@@ -35,7 +33,7 @@ def measure(site: Site) -> list[Row]:
     group = TestGroup(cluster.url, Path(site.server.path) / "cluster", lease_ms=LEASE_MS, journal=False)
     try:
         group.add_member(QMGR)
-        structures = _one_on_each_node(group, cluster)
+        structures = cluster.one_on_each(group.group.name)
         for structure in structures:
             group.define_structure(structure)
             group.define_shared(f"ON.{structure}", structure)
@@ -44,16 +42,6 @@ def measure(site: Site) -> list[Row]:
     finally:
         group.close()
         cluster.close()
-
-
-def _one_on_each_node(group: TestGroup, cluster: Cluster) -> list[str]:
-    found: dict[int, str] = {}
-    for number in count():
-        name = f"S{number}"
-        found.setdefault(cluster.owner(structure_keys(group.group.name, name).messages).port, name)
-        if len(found) == len(cluster.primaries):
-            return list(found.values())
-    raise AssertionError
 
 
 def _spread(
