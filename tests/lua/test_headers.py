@@ -249,11 +249,8 @@ def check_numbers(source: Source, section: str) -> None:
 @for_each([*script_names(), *(f"prelude/{piece}" for piece in PIECES)])
 def test_no_key_is_made_up(name: str) -> None:
     """Keys come from KEYS, or are a declared base with a suffix: Redis Cluster finds the node by KEYS."""
-    bases = {
-        number
-        for number, text in re.findall(r"(\d+) +\w+ +(\w+)", read(name).sections.get("KEYS", ""))
-        if text == "base"
-    }
+    listed = re.findall(r"(?:^\s+|, )(\d+) +(\w+)(?: +(\w+))?", read(name).sections.get("KEYS", ""), re.MULTILINE)
+    bases = {number for number, key, kind in listed if kind == "base" or key.endswith("_base")}
     code = read(name).code
     for command, key in re.findall(r'redis\.p?call\(\s*"(\w+)"\s*,\s*([^,()]+?)\s*[,)]', code):
         if command == "TIME":

@@ -6,9 +6,7 @@ nobody left to give them back. Registered, it gets a lease that has run out, so 
 recovers it like a dead process. One whose process was claimed already gets neither: the recovery of that covers it.
 
 KEYS
-  1  leases  zset  incarnation, process or connection -> deadline
-  2  own     hash  registered connections
-  3  fence   hash  dead incarnations, processes and connections
+  1 leases, 2 own, 3 fence
 ARGV
   1.. owner tokens of the lost connections
 REPLY       { 0 }

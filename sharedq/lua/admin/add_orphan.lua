@@ -2,7 +2,7 @@
 admin/add_orphan.lua - a temporary queue whose maker ends has something uncommitted of others: it is to be deleted after that.
 
 KEYS
-  1  orphans  hash  structure, newline, temporary queue -> the connection that made it
+  1 orphans
 ARGV
   1  structure, newline, queue
   2  maker

@@ -4,9 +4,7 @@ admin/agent_state.lua - an agent's state, as others are shown it.
 A write of an agent that was cut off can arrive late, when its successor has shown a state of its own.
 
 KEYS
-  1  agents     hash  manager -> JSON
-  2  processes  hash  process -> JSON
-  3  fence      hash  dead incarnations, processes and connections
+  1 agents, 2 processes, 3 fence
 ARGV
   1  process  that of the agent
   2  state    JSON

@@ -5,9 +5,7 @@ The command tells every structure afterwards what IGQ is now. With its next rene
 among the members that this is to be done, and does it too: the process that ran the command may be gone by then.
 
 KEYS
-  1  group    hash  counters
-  2  qmgr     hash  manager -> JSON
-  3  members  hash  manager -> JSON
+  1 group, 2 qmgr, 3 members
 ARGV
   1  qmgr
   2  expected      JSON in force, "" for none

@@ -5,10 +5,9 @@ A server that has ended tells no more, so its figures go after a while.
 
 KEYS
   1  served  hash  "channels", "connections" -> JSON
-  2  fence   hash  manager -> its latest dead incarnation
+  2 fence
 ARGV
-  1  qmgr
-  2  incarnation
+  1 qmgr, 2 incarnation
   3  channels     JSON
   4  connections  JSON
   5  kept_s       seconds after which the figures are forgotten

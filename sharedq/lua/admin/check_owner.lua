@@ -3,15 +3,9 @@ admin/check_owner.lua - is this owner still alive for the group? Asked after it 
 not known there any more.
 
 KEYS
-  1  fence     hash  dead incarnations, processes and connections
-  2  failures  hash  structure -> how it has failed (admin/structure_state)
-  3  own       hash  registered connections
+  1 fence, 2 failures, 3 own
 ARGV
-  1  owner
-  2  qmgr
-  3  incarnation
-  4  process
-  5  structure
+  1 owner, 2 qmgr, 3 incarnation, 4 process, 5 structure
 REPLY       { 0, what was told of the structure, or "" } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing

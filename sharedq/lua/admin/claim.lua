@@ -7,11 +7,7 @@ A claim belongs to one connection: when its manager claims again over another on
 targets is won or refused by itself.
 
 KEYS
-  1  leases      zset  incarnation, process or connection -> deadline; "!"+target -> deadline of a claim
-  2  fence       hash  dead incarnations, processes and connections
-  3  recoveries  hash  target -> JSON
-  4  members     hash  manager -> JSON
-  5  own         hash  registered connections
+  1 leases, 2 fence, 3 recoveries, 4 members, 5 own
 ARGV
   1  by          recovering manager
   2  claim_ms

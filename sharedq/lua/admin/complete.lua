@@ -4,9 +4,7 @@ admin/complete.lua - every structure has applied what was decided about a prepar
 That it ended, and how, is kept for the coordinator, which may ask again; of the latest only.
 
 KEYS
-  1  prepared   hash  manager or group, blank, external id -> JSON
-  2  completed  zset  how it ended, blank, manager or group, blank, external id -> when
-  3  tags       hash  tag -> who uses it
+  1 prepared, 2 completed, 3 tags
 ARGV
   1  field    of prepared: manager or group, blank, external id
   2  unit_id

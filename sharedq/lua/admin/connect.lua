@@ -5,18 +5,9 @@ One script, because "nobody holds the tag" and "now I do" must be one moment. A 
 the recovery of its units of work has ended: the next holder could otherwise overtake messages on their way back.
 
 KEYS
-  1  own      hash  registered connections -> JSON
-  2  fence    hash  dead incarnations, processes and connections
-  3  tags     hash  tag -> who uses it
-  4  members  hash  manager -> JSON
-  5  leases   zset  incarnation or process -> deadline
-  6  qmgr     hash  manager -> JSON with its attributes
-  7  recoveries  hash  target -> JSON
+  1 own, 2 fence, 3 tags, 4 members, 5 leases, 6 qmgr, 7 recoveries
 ARGV
-  1  owner
-  2  qmgr
-  3  incarnation
-  4  process
+  1 owner, 2 qmgr, 3 incarnation, 4 process
   5  info     JSON, for DISPLAY CONN
   6  tag      "" or what is asked for (a letter) and tag
   7  internal 1: the manager's own connection, in any state

@@ -5,15 +5,9 @@ Every operation of the unit of work stands in its structure already. A recoverer
 looks for the decision, so none can appear after it looked.
 
 KEYS
-  1  fence      hash  dead incarnations, processes and connections
-  2  decisions  hash  unit of work -> structures that must apply its commit
-  3  own        hash  registered connections
+  1 fence, 2 decisions, 3 own
 ARGV
-  1  owner
-  2  qmgr
-  3  incarnation
-  4  process
-  5  unit_id
+  1 owner, 2 qmgr, 3 incarnation, 4 process, 5 unit_id
   6  structures  names, separated by blanks
 REPLY       { 0 } | { reason }
 REASONS     2009 CONNECTION_BROKEN

@@ -5,17 +5,11 @@ The caller is noted: if it dies before every structure has applied the decision,
 caller tells the same decision again, that one is noted.
 
 KEYS
-  1  fence      hash  dead incarnations, processes and connections
-  2  prepared   hash  manager or group, blank, external id -> JSON
-  3  completed  zset  how it ended, blank, manager or group, blank, external id -> when
-  4  members    hash  manager -> JSON
-  5  leases     zset  incarnation, process or connection -> deadline
-  6  own        hash  registered connections
+  1 fence, 2 prepared, 3 completed, 4 members, 5 leases, 6 own
 ARGV
   1  caller
   2  qmgr         of the caller
-  3  incarnation
-  4  process
+  3 incarnation, 4 process
   5  unit_qmgr    whose it is: the manager at which it was prepared, or the group, which any member speaks for
   6  field        of prepared: manager or group, blank, external id
   7  outcome      C commit, B back out

@@ -10,16 +10,13 @@ Of units of work that have to be read before they are committed (see admin/note_
 As in admin/decide_prepared, who decides is noted, and its recovery has every structure apply that.
 
 KEYS
-  1  fence      hash  dead incarnations, processes and connections
-  2  prepared   hash  manager or group, blank, external id -> JSON
-  3  completed  zset  how it ended, blank, manager or group, blank, external id -> when
+  1 fence, 2 prepared, 3 completed
   4  series     string  number of the latest batch that was decided
-  5  own        hash  registered connections
+  5 own
 ARGV
   1  caller
   2  qmgr         of the caller
-  3  incarnation
-  4  process
+  3 incarnation, 4 process
   5  batch        its number, from 0; "" the units of work belong to no series
   6  kept         seconds for which the number is remembered; 0 for ever
   7.. fields of prepared: manager or group, blank, external id

@@ -5,12 +5,9 @@ A name is shared, or it belongs to managers one by one, never both: which of the
 The version that an entry gets is never used again in this group, whatever happens to the object.
 
 KEYS
-  1  group       hash  counters
-  2  directory   hash  object directory
-  3  structures  hash  structure -> JSON
-  4  members     hash  manager -> JSON
+  1 group, 2 directory, 3 structures, 4 members
   5  fence       hash  dead incarnations, processes and connections; this and what follows only with a caller
-  6  own         hash  registered connections
+  6 own
 ARGV
   1  scope      S shared, G group, P private
   2  qmgr       "" or the manager of a private object

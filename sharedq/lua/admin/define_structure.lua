@@ -2,9 +2,7 @@
 admin/define_structure.lua - define or alter a structure; a new one gets a number that no other ever has.
 
 KEYS
-  1  group       hash  counters
-  2  structures  hash  structure -> JSON
-  3  deleted     set   structures that were deleted
+  1 group, 2 structures, 3 deleted
 ARGV
   1  structure
   2  mode        new: must not exist | replace: may exist | alter: must exist as `expected` | keep: change nothing

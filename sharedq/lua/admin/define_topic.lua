@@ -2,8 +2,7 @@
 admin/define_topic.lua - define, alter or delete an administrative topic. Its topic string belongs to no other one.
 
 KEYS
-  1  group   hash  counters
-  2  topics  hash  name -> JSON
+  1 group, 2 topics
 ARGV
   1  name
   2  mode      new: must not exist | replace: may exist | alter, delete: must exist in version `expected`

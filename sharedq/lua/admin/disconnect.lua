@@ -4,8 +4,7 @@ admin/disconnect.lua - MQDISC: the connection has ended its work; give back its 
 Units of work that it has prepared, and that nobody has ended yet, go on using the tag.
 
 KEYS
-  1  own   hash  registered connections
-  2  tags  hash  tag -> who uses it
+  1 own, 2 tags
 ARGV
   1  owner
   2  tag    "" or what was asked for (a letter) and tag

@@ -2,9 +2,7 @@
 admin/end_process.lua - a process ends in good order: its connections are gone already.
 
 KEYS
-  1  leases     zset
-  2  processes  hash
-  3  fence      hash  dead incarnations, processes and connections
+  1 leases, 2 processes, 3 fence
 ARGV
   1  process
   2.. fields of fence: connections that it lost; none of them can come back without its lease

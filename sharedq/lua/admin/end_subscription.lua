@@ -5,16 +5,7 @@ The managed queue of a subscription that ends is noted in the same moment. It is
 manager's sweep, so a crash in between loses track of nothing.
 
 KEYS
-  1  group     hash  counters
-  2  subs      hash  subscription -> JSON
-  3  names     hash  name of a subscription -> subscription
-  4  tree      hash  place -> subscriptions at it and below it
-  5  at_base   base  sorted sets of the subscriptions at a place
-  6  holders   hash  subscription -> the connection that has it open
-  7  orphans   hash  managed queue without its subscription -> the manager that made it
-  8  own       hash  registered connections
-  9  fence     hash  dead incarnations, processes and connections
-  10 delivered  hash  subscription -> what was put for it
+  1 group, 2 subs, 3 names, 4 tree, 5 at_base, 6 holders, 7 orphans, 8 own, 9 fence, 10 delivered
 ARGV
   1  caller  owner token of the caller: the holder, or its recoverer; "" for a command
   2  id

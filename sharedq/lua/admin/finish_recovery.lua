@@ -4,13 +4,7 @@ admin/finish_recovery.lua - everything that some dead ones left is resolved: fre
 Called as often as it takes, with some of what there is to forget each time; a target's last part ends the claim on it.
 
 KEYS
-  1  leases      zset
-  2  recoveries  hash  target -> JSON
-  3  fence       hash  dead incarnations, processes and connections
-  4  tags        hash  tag -> who uses it
-  5  own         hash  registered connections
-  6  processes   hash  process -> JSON
-  7  decisions   hash  unit of work -> structures
+  1 leases, 2 recoveries, 3 fence, 4 tags, 5 own, 6 processes, 7 decisions
 ARGV
   1  caller    owner token of the recoverer
   2  claim_ms

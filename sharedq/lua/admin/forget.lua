@@ -2,7 +2,7 @@
 admin/forget.lua - every structure has applied a decision, or set the prepared unit of work apart: it is needed no more.
 
 KEYS
-  1  decisions  hash  unit of work -> what was decided
+  1 decisions
 ARGV
   1.. units of work
 REPLY       { 0 }

@@ -2,10 +2,7 @@
 admin/hold_subscription.lua - a connection opens a subscription that exists (MQSO_RESUME, MQSO_ALTER).
 
 KEYS
-  1  subs     hash  subscription -> JSON
-  2  holders  hash  subscription -> the connection that has it open
-  3  own      hash  registered connections
-  4  fence    hash  dead incarnations, processes and connections
+  1 subs, 2 holders, 3 own, 4 fence
 ARGV
   1  caller  owner token
   2  id

@@ -6,9 +6,7 @@ it. Nobody can renew it any more (admin/renew), however late its manager wakes u
 
 KEYS
   1  group    hash  counters; "settings": JSON of those that belong to the group; "format" of the key space; "born": when it began
-  2  members  hash  manager -> JSON
-  3  leases   zset  incarnation or process -> deadline
-  4  fence    hash  dead incarnations and processes
+  2 members, 3 leases, 4 fence
 ARGV
   1  qmgr
   2  lease_ms  where the group has none recorded

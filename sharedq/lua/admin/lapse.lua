@@ -2,15 +2,11 @@
 admin/lapse.lua - igq fsck: what nobody owns here gets a lease that has run out, so that a recovery finds and ends it.
 
 KEYS
-  1  own      hash  registered connections
-  2  fence    hash  dead incarnations, processes and connections
-  3  leases   zset  incarnation, process or connection -> deadline; "!"+target -> deadline of a claim
-  4  tags     hash  tag -> who uses it
+  1 own, 2 fence, 3 leases, 4 tags
 ARGV
   1  caller       owner token of the one who repairs
   2  qmgr         of the caller
-  3  incarnation
-  4  process
+  3 incarnation, 4 process
   5.. for each: kind (lease: the token of a process or a connection; fence: a field of fence; tag: who uses a tag, what it
       did in the structures is resolved), token, its manager, its incarnation, its process, the tag
 REPLY       { 0, how many were given a lease or forgotten } | { reason }

@@ -4,13 +4,9 @@ admin/leave.lua - a queue manager that nobody uses any more gives up its lease a
 Only with nothing left under its incarnation: what is left must be recovered. The manager's own processes go with it.
 
 KEYS
-  1  leases     zset  incarnation, process or connection -> deadline
-  2  members    hash  manager -> JSON
-  3  fence      hash  dead incarnations, processes and connections
-  4  processes  hash  process -> JSON
+  1 leases, 2 members, 3 fence, 4 processes
 ARGV
-  1  qmgr
-  2  incarnation
+  1 qmgr, 2 incarnation
   3.. tokens of its own processes; their connections have ended
 REPLY       { 0 } | { 1 } something is left: recover it | { reason }
 REASONS     2009 CONNECTION_BROKEN (another incarnation holds the name, or a peer recovers this one)

@@ -2,11 +2,9 @@
 admin/lookup.lua - name resolution of MQOPEN: a name's private and shared entries, and the manager's attributes.
 
 KEYS
-  1  directory  hash  object directory
-  2  qmgr       hash  manager -> JSON
+  1 directory, 2 qmgr
 ARGV
-  1  qmgr
-  2  name
+  1 qmgr, 2 name
 REPLY       { private entry or "", shared entry or "", manager's attributes or "" }
 REASONS     none
 INVARIANTS  none

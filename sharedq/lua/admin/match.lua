@@ -8,11 +8,7 @@ A place is passed over once another one that its subscriptions are all below is 
 the same levels from there on.
 
 KEYS
-  1  group    hash  counters
-  2  subs     hash  subscription -> JSON
-  3  tree     hash  place -> subscriptions at it and below it
-  4  at_base  base  sorted sets of the subscriptions at a place
-  5  holders  hash  subscription -> the connection that has it open
+  1 group, 2 subs, 3 tree, 4 at_base, 5 holders
 ARGV
   1  known    version of the subscriptions that the caller knows; "" for none
   2  count    subscriptions are returned, at most

@@ -2,11 +2,9 @@
 admin/member_state.lua - a manager's state or details change, told by the incarnation that holds the name, or to it.
 
 KEYS
-  1  members  hash  manager -> JSON
-  2  fence    hash  manager -> its latest dead incarnation
+  1 members, 2 fence
 ARGV
-  1  qmgr
-  2  incarnation
+  1 qmgr, 2 incarnation
   3  changes    JSON object, merged into the member's
 REPLY       { 0, JSON } | { reason }
 REASONS     2009 CONNECTION_BROKEN (another incarnation holds the name, or a peer recovers this one)

@@ -2,13 +2,9 @@
 admin/note_connection.lua - what a connection tells of itself, as others are shown it. It goes with the connection.
 
 KEYS
-  1  own    hash  registered connections -> JSON
-  2  fence  hash  dead incarnations, processes and connections
+  1 own, 2 fence
 ARGV
-  1  owner
-  2  qmgr
-  3  incarnation
-  4  process
+  1 owner, 2 qmgr, 3 incarnation, 4 process
   5  info     JSON
 REPLY       { 0 } | { reason }
 REASONS     2009 CONNECTION_BROKEN

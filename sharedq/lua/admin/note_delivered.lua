@@ -2,10 +2,7 @@
 admin/note_delivered.lua - how many publications a connection has put for subscriptions, for DISPLAY SBSTATUS.
 
 KEYS
-  1  own        hash  registered connections
-  2  fence      hash  dead incarnations, processes and connections
-  3  subs       hash  subscription -> JSON
-  4  delivered  hash  subscription -> number of publications, blank, when the last one was put (ms since 1970)
+  1 own, 2 fence, 3 subs, 4 delivered
 ARGV
   1  caller  owner token
   2.. for each subscription: its id, how many more, when the last of them was put

@@ -4,8 +4,7 @@ admin/note_figures.lua - note the figures of the group of one minute, in the pla
 KEYS
   1  history  hash  "queues", "group" -> their figures in that minute
 ARGV
-  1  queues
-  2  group
+  1 queues, 2 group
   3  kept_s  seconds after which they are forgotten
 REPLY       { 0 }
 REASONS     none

@@ -4,7 +4,7 @@ admin/note_read.lua - somebody reads what a prepared unit of work got, which has
 How often is noted, of a unit of work that has to be read. See admin/decide_together for what it is good for.
 
 KEYS
-  1  prepared   hash  manager or group, blank, external id -> JSON
+  1 prepared
 ARGV
   1  field    of prepared: manager or group, blank, external id
 REPLY       { 0 }, also where it has ended, or nobody has to read it

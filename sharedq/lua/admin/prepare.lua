@@ -7,20 +7,11 @@ alone ends it, or an operator in its place (admin/decide_prepared): the recovere
 A connection tag stays in use until the unit of work has ended: its users are then the owner and the unit of work.
 
 KEYS
-  1  fence      hash  dead incarnations, processes and connections
-  2  decisions  hash  unit of work -> what was decided
-  3  prepared   hash  manager or group, blank, external id -> JSON
-  4  completed  zset  how it ended, blank, manager or group, blank, external id -> when
-  5  tags       hash  tag -> who uses it
-  6  group      hash  counters
+  1 fence, 2 decisions, 3 prepared, 4 completed, 5 tags, 6 group
   7  series     string  number of the latest batch of its series that was decided (see admin/decide_together)
-  8  own        hash  registered connections
+  8 own
 ARGV
-  1  owner
-  2  qmgr
-  3  incarnation
-  4  process
-  5  unit_id
+  1 owner, 2 qmgr, 3 incarnation, 4 process, 5 unit_id
   6  field      of prepared: manager or group, blank, external id
   7  info       JSON object: the unit of work
   8  tag        "" or what the owner asked for (a letter) and tag

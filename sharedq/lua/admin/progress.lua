@@ -2,10 +2,7 @@
 admin/progress.lua - a recoverer reports how far it is with some of its targets, and keeps its claims on them.
 
 KEYS
-  1  leases      zset
-  2  recoveries  hash  target -> JSON
-  3  fence       hash  dead incarnations, processes and connections
-  4  own         hash  registered connections
+  1 leases, 2 recoveries, 3 fence, 4 own
 ARGV
   1  caller      owner token of the recoverer
   2  claim_ms

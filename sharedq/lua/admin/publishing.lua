@@ -5,9 +5,7 @@ The topic strings stand with the connection, and go with it, however its program
 read and written together, so a connection has 250 KB of them at most; what it opens beyond that is not counted.
 
 KEYS
-  1  own    hash  registered connections -> JSON
-  2  fence  hash  dead incarnations, processes and connections
-  3  authorities  hash  authority records for topics
+  1 own, 2 fence, 3 authorities
 ARGV
   1  caller  owner token
   2  topic_string

@@ -3,9 +3,7 @@ admin/register_process.lua - a program becomes a process of a running manager, w
 
 KEYS
   1  group      hash  counters; "settings": JSON of those that belong to the group
-  2  members    hash  manager -> JSON
-  3  leases     zset  incarnation or process -> deadline
-  4  processes  hash  process -> JSON
+  2 members, 3 leases, 4 processes
 ARGV
   1  qmgr
   2  lease_ms    where the group has none recorded, and for the manager's own process

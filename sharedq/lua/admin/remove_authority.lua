@@ -2,8 +2,7 @@
 admin/remove_authority.lua - forget what authorities a user has to the queues of a profile.
 
 KEYS
-  1  group        hash  counters
-  2  authorities  hash  profile, newline, user -> authorities
+  1 group, 2 authorities
 ARGV
   1  field  profile, newline, user
 REPLY       { 0, version } as of admin/set_authority | { reason }

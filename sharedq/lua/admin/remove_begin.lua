@@ -14,10 +14,7 @@ Everything that an earlier attempt has shut is opened then; what is decided (DRO
 
 KEYS
   1  group       hash  counters; "queues" and a structure: how many are defined there
-  2  members     hash  manager -> JSON
-  3  leases      zset  incarnation, process or connection -> deadline; "!"+target -> deadline of a claim
-  4  structures  hash  structure -> JSON
-  5  failures    hash  structure -> how it has failed (admin/structure_state)
+  2 members, 3 leases, 4 structures, 5 failures
 ARGV
   1  qmgr
 REPLY       { 0, number of this attempt, stage: SHUTTING, OPENING or DROPPING } | { 1 } there is no such member

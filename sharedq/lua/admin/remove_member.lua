@@ -5,18 +5,8 @@ Three numbers stay, so that nothing of before can pass for the next manager of t
 incarnations, the last of them as dead, and one failure more of its structure, by which those that had entered that go.
 
 KEYS
-  1  group       hash  counters
-  2  members     hash  manager -> JSON
-  3  fence       hash  dead incarnations, processes and connections
-  4  structures  hash  structure -> JSON
-  5  failures    hash  structure -> how it has failed (admin/structure_state)
-  6  qmgr        hash  manager -> JSON with its attributes
-  7  agents      hash  manager -> JSON
-  8  directory   hash  object directory
-  9  own         hash  registered connections
-  10 processes   hash  process -> JSON
-  11 recoveries  hash  target -> JSON
-  12 completed   zset  how it ended, blank, manager, blank, external id -> when
+  1 group, 2 members, 3 fence, 4 structures, 5 failures, 6 qmgr, 7 agents, 8 directory, 9 own, 10 processes,
+  11 recoveries, 12 completed
 ARGV
   1  qmgr
   2  attempt    its number

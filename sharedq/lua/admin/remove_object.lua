@@ -2,8 +2,7 @@
 admin/remove_object.lua - take an object out of the directory, if it is still the one that the caller means.
 
 KEYS
-  1  group      hash  counters
-  2  directory  hash  object directory
+  1 group, 2 directory
 ARGV
   1  field      of the directory
   2  expected   version of the entry

@@ -5,9 +5,7 @@ Connections that entered it stay registered in it until they end. So its name is
 die, until one finds that nobody is registered there any more.
 
 KEYS
-  1  group       hash  counters
-  2  structures  hash  structure -> JSON
-  3  deleted     set   structures that were deleted
+  1 group, 2 structures, 3 deleted
 ARGV
   1  structure
   2  mode        delete | forget: nobody is registered there

@@ -7,7 +7,7 @@ run out, and stays so until it is recovered. Two managers of one name would be a
 no lease at all has run out, the caller need not be looked up: this call is what an idle group does all day.
 
 KEYS
-  1  leases   zset  incarnation or process -> deadline
+  1 leases
   2  members  hash  manager -> JSON; "!structures": how many changes of structures were told
 ARGV
   1  token     incarnation or process

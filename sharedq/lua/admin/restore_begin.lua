@@ -6,7 +6,7 @@ found by the next manager of its name. Until the structure can be used again, ad
 
 KEYS
   1  members   hash  manager -> JSON; "!structures": how many changes were told, which every renewal of a lease learns
-  2  failures  hash  structure -> how it has failed (admin/structure_state)
+  2 failures
 ARGV
   1  structure
 REPLY       { 0 } | { 1, manager } that is being removed

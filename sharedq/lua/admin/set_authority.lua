@@ -2,8 +2,7 @@
 admin/set_authority.lua - give a user authorities to the queues of a profile, or take some away.
 
 KEYS
-  1  group        hash  counters
-  2  authorities  hash  profile, newline, user -> authorities, separated by blanks
+  1 group, 2 authorities
 ARGV
   1  field    profile, newline, user
   2  added    authorities separated by blanks

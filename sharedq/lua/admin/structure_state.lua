@@ -6,7 +6,7 @@ something meanwhile, nothing is changed: what was seen may be older than that.
 
 KEYS
   1  members   hash  "!structures": how many changes, of structures and settings, were told, which every renewal of a lease learns
-  2  failures  hash  structure -> "FAILED" or "ACTIVE", since when (ms), how many times it has failed; blanks between
+  2 failures
 ARGV
   1  structure
   2  state     FAILED or ACTIVE

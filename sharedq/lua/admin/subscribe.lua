@@ -5,14 +5,7 @@ It stands in the tree of places: each node that has subscriptions at it or below
 publication finds them level by level (admin/match).
 
 KEYS
-  1  group     hash  counters
-  2  subs      hash  subscription -> JSON
-  3  names     hash  name of a subscription -> subscription
-  4  tree      hash  place -> subscriptions at it and below it
-  5  at_base   base  sorted sets of the subscriptions at a place
-  6  holders   hash  subscription -> the connection that has it open
-  7  own       hash  registered connections
-  8  fence     hash  dead incarnations, processes and connections
+  1 group, 2 subs, 3 names, 4 tree, 5 at_base, 6 holders, 7 own, 8 fence
 ARGV
   1  caller    owner token of the connection that has it open from now on; "" for a command
   2  mode      new | alter

@@ -5,7 +5,7 @@ A manager that lives hears the news and renews at once, which gives its lease th
 one runs out when the time for an answer is over; then the looks at the leases find it, as they find any other.
 
 KEYS
-  1  leases  zset  incarnation or process -> deadline
+  1 leases
   2  news    base  lists that processes block on
 ARGV
   1  caller     the incarnation that has lost the links

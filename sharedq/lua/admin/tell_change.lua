@@ -5,6 +5,7 @@ its lease.
 KEYS
   1  members  hash  "!structures": how many changes were told
 ARGV
+
 REPLY       how many changes were told
 REASONS     none
 INVARIANTS  none

@@ -3,9 +3,7 @@ admin/upgrade.lua - record a later format of the key space, unless somebody is r
 
 KEYS
   1  group      hash  "format"
-  2  members    hash  manager -> JSON
-  3  leases     zset  incarnation or process -> deadline
-  4  processes  hash  process -> JSON
+  2 members, 3 leases, 4 processes
 ARGV
   1  expected  the format that the change was made from, "" for none recorded
   2  format    the later one

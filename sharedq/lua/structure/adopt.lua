@@ -2,14 +2,7 @@
 structure/adopt.lua - igq fsck: what nobody owns here becomes a dead owner's, so that a recovery finds and ends it.
 
 KEYS
-  1  own           hash  registered owners
-  2  dead          hash  fenced owners whose work is still to be resolved
-  3  holdings      set   the handles of this owner
-  4  wake          list  its wake key
-  5  queue_base    base  queues
-  6  handles_base  base  open handles
-  7  locks_base    base  what browsing handles have locked
-  8  waiters_base  base  waiting gets
+  1 own, 2 dead, 3 holdings, 4 wake, 5 queue_base, 6 handles_base, 7 locks_base, 8 waiters_base
 ARGV
   1  caller    owner token of the one who repairs
   2  owner     whose it was

@@ -2,11 +2,7 @@
 structure/alter_queue.lua - change a local queue's definition, if it is still the one the change was made from.
 
 KEYS
-  1  sequence   string  counter; versions come from it
-  2  queue      hash    version, definition, counters
-  3  available  zset    ids by score
-  4  handles    hash    open handles
-  5  own        hash    registered owners (the fence)
+  1 sequence, 2 queue, 3 available, 4 handles, 5 own
 ARGV
   1  expected    version the change was made from
   2  definition  JSON

@@ -8,8 +8,7 @@ The text that the loader puts in front of it (sharedq/redis/script_source.py) al
 that run for every message.
 
 KEYS
-  1  own    hash  registered owners
-  2  fence  hash  dead incarnations, processes and connections
+  1 own, 2 fence
 ARGV
   1  owner        owner token
   2  qmgr         manager's name

@@ -6,15 +6,8 @@ Where that goes up to the journal's end, messages and units of work that the ent
 backup of a structure that is never at rest comes to its end.
 
 KEYS
-  1  journal         stream
-  2  messages        hash    message id -> record
-  3  sequence        string  counter of message numbers
-  4  trash           hash    what was cleared and is not discarded yet
-  5  unit_base       base    units of work, by connection or their own id
-  6  available_base  base    available messages, by queue
-  7  members_base    base    available members of groups, by queue
-  8  locks_base      base    what browsing handles have locked, by queue
-  9  expiry          zset    expiry times; of what waits to be reported its place, less 2^52
+  1 journal, 2 messages, 3 sequence, 4 trash, 5 unit_base, 6 available_base, 7 members_base, 8 locks_base,
+  9 expiry
 ARGV
   1  last    id of the last journal entry that the caller knows
   2  count   entries to return, at most

@@ -6,8 +6,7 @@ is either available or locked.
 
 KEYS
   1  set       zset  ids by score: available ones, or members of groups
-  2  locks     hash  what browsing handles have locked
-  3  messages  hash  message id -> record
+  2 locks, 3 messages
 ARGV
   1  after    score after which to read
   2  arrival  the last arrival to read: the journal tells of later ones, and a busy queue has no end

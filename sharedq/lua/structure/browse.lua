@@ -2,15 +2,7 @@
 structure/browse.lua - MQGET that leaves the message: the next one after the cursor that fits.
 
 KEYS
-  1  own        hash  registered owners (the fence); value: the owner's waiting state
-  2  messages   hash  message id -> record
-  3  queue      hash  version, definition, counters
-  4  available  zset  ids by score
-  5  index      zset  selection index
-  6  waiters    zset  waiting gets
-  7  expiry     zset  expiry times
-  8  wake       list  the caller's own wake key
-  9  journal    stream
+  1 own, 2 messages, 3 queue, 4 available, 5 index, 6 waiters, 7 expiry, 8 wake, 9 journal
 ARGV
   1  owner        owner token of the caller
   2  queue_name

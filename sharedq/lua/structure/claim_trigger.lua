@@ -6,11 +6,9 @@ not undone by the message that started it.
 The definition gets no new version, because nothing that a put or a get decides depends on it.
 
 KEYS
-  1  own        hash  registered owners (the fence)
+  1 own
   2  versions   hash  "TRIGGER": the connection that writes the trigger messages of this structure
-  3  owed       hash  what a manager has to look at
-  4  queue      hash  definition, counters
-  5  available  zset  ids by score
+  3 owed, 4 queue, 5 available
 ARGV
   1  caller     owner token
   2  found      the field of owed that was looked at

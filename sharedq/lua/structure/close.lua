@@ -2,26 +2,13 @@
 structure/close.lua - MQCLOSE of a local queue: the handle goes with its lock and its marks.
 
 KEYS
-  1  own       hash  registered owners (the fence)
-  2  queue     hash  counters
-  3  handles   hash  open handles
-  4  holdings  set   what the caller holds
-  5  made      set   queues that go with the caller
+  1 own, 2 queue, 3 handles, 4 holdings, 5 made
   6  available  zset  ids by score; this and what follows only for a handle that may have marked or locked something
-  7  marks      hash  message id -> holders of marks
-  8  marks_base base  marks by holder
+  7 marks, 8 marks_base
   9  messages   hash  message id -> record; this and what follows only for a handle that may have locked something
-  10 index      zset  selection index
-  11 waiters    zset  waiting gets
-  12 expiry     zset  expiry times
-  13 wake_base  base  keys that waiting connections block on
-  14 groups     hash  what is there of groups
-  15 members    zset  members of groups, by score
-  16 locks      hash  what handles have locked
+  10 index, 11 waiters, 12 expiry, 13 wake_base, 14 groups, 15 members, 16 locks
 ARGV
-  1  owner
-  2  queue_name
-  3  handle
+  1 owner, 2 queue_name, 3 handle
 REPLY       { 0 } | { 1 } it was the last handle of a queue that is deleted logically: the caller deletes that | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing, 5 position

@@ -8,13 +8,9 @@ A retained publication takes the place of its predecessor here, in the moment in
 predecessor is what new subscribers get, whatever becomes of the publisher.
 
 KEYS
-  1  own        hash  registered owners (the fence)
-  2  dead       hash  fenced owners whose work is still to be resolved
+  1 own, 2 dead
   3  unit       list  the unit of work; a prepared one stands under its own id
-  4  messages   hash  message id -> record
-  5  expiry     zset  expiry times
-  6  wake_base  base  keys that waiting connections block on
-  7  journal    stream
+  4 messages, 5 expiry, 6 wake_base, 7 journal
   8.. for each queue of the unit of work: queue, available, index, waiters; where messages put are members of groups,
       for each of them also groups, members
 ARGV

@@ -10,15 +10,11 @@ group, from the front of a queue or by the index. Where nothing is there it wait
 else must be looked at, nothing is got, and the caller asks again.
 
 KEYS
-  1  own        hash    registered owners (the fence)
-  2  sequence   string  counter of message numbers
-  3  messages   hash    message id -> record
+  1 own, 2 sequence, 3 messages
   4  queue      hash    the queue put to: version, definition, counters
-  5  available  zset    its ids by score
-  6  waiters    zset    its waiting gets
-  7  wake_base  base    keys that waiting connections block on
+  5 available, 6 waiters, 7 wake_base
   8  unit       list    the unit of work
-  9  journal    stream
+  9 journal
   10 index      zset    selection index of the queue put to
   11.. for each queue got from: queue; then, where a get rides, of its queue: queue, available, waiters, index
 ARGV

@@ -3,11 +3,9 @@ structure/define_queue.lua - create a local queue in its structure, or give it a
 
 KEYS
   1  sequence   string  counter; versions come from it, so that none returns after a delete
-  2  queue      hash    version, definition, counters
-  3  available  zset    ids by score
-  4  handles    hash    open handles
+  2 queue, 3 available, 4 handles
   5  own        hash    registered owners (the fence); this and what follows only where an MQOPEN makes the queue
-  6  made       set     queues that go with the caller
+  6 made
 ARGV
   1  mode        new: must not exist | replace: may exist
   2  definition  JSON

@@ -9,19 +9,11 @@ every call through their handles is refused, and it goes with what is on it when
 nothing is defined in its place.
 
 KEYS
-  1  sequence   string  counter
-  2  queue      hash    version, definition, counters
-  3  available  zset    ids by score
-  4  index      zset    selection index
-  5  groups     hash    groups on the queue
-  6  waiters    zset    waiting gets
-  7  handles    hash    open handles
-  8  trash      hash    what is set aside -> the queue it was on
+  1 sequence, 2 queue, 3 available, 4 index, 5 groups, 6 waiters, 7 handles, 8 trash
   9  set_aside  base    sets of what is set aside
-  10 members    zset    members of groups, by score
+  10 members
   11 marks      hash    what is left of marks; and base of what a mover has marked
-  12 own        hash    registered owners (the fence)
-  13 wake_base  base    keys that waiting connections block on
+  12 own, 13 wake_base
 ARGV
   1  queue_name
   2  mode      delete: refused unless empty | purge: delete with what is on it | clear: empty it

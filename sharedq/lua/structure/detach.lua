@@ -5,11 +5,7 @@ Anything that the connection does not know of (a call was cut short), or could n
 its recovery.
 
 KEYS
-  1  own       hash  registered owners
-  2  unit      list  the caller's unit of work
-  3  wake      list  the caller's wake key
-  4  holdings  set   its handles
-  5  made      set   queues that go with it
+  1 own, 2 unit, 3 wake, 4 holdings, 5 made
 ARGV
   1  owner
 REPLY       { 0 } | { reason }

@@ -2,11 +2,9 @@
 structure/discard.lua - drop the next messages of a queue that was cleared or deleted.
 
 KEYS
-  1  trash      hash    what is set aside -> the queue it was on
+  1 trash
   2  set_aside  zset    one set of it
-  3  messages   hash    message id -> record
-  4  expiry     zset    expiry times
-  5  journal    stream
+  3 messages, 4 expiry, 5 journal
 ARGV
   1  number       which set
   2  budget       messages to drop in this call, at most

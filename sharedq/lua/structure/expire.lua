@@ -7,24 +7,12 @@ report is made, and none is lost with a caller that dies. Such a message is stil
 somebody else, who noted its place in `expiry` (prelude/place).
 
 KEYS
-  1  own       hash    registered owners (the fence)
-  2  messages  hash    message id -> record
-  3  expiry    zset    expiry times; of what waits to be reported its place, less 2^52
+  1 own, 2 messages, 3 expiry
   4  available zset    of the one queue this call is for
-  5  index     zset    selection index of that queue
-  6  journal   stream
-  7  queue     hash    counters
-  8  groups    hash    what is there of groups on that queue
-  9  members   zset    its members of groups, by score
-  10 marks     hash    message id -> holders of marks
-  11 marks_base base   marks by holder
-  12 unit      list    the caller's unit of work
-  13 waiters   zset    waiting gets of that queue
-  14 wake_base base    keys that waiting connections block on
+  5 index, 6 journal, 7 queue, 8 groups, 9 members, 10 marks, 11 marks_base, 12 unit, 13 waiters,
+  14 wake_base
 ARGV
-  1  caller
-  2  queue_name
-  3  journal_max
+  1 caller, 2 queue_name, 3 journal_max
   4  unit_id      of the caller's unit of work
   5  bytes_max    stop after this many bytes of messages that were looked at
   6  takes        1: take what asks for a report; 0: leave it

@@ -7,11 +7,9 @@ in one call. One that waits leaves the waiters in the same moment: a put that wo
 wake-up would be lost.
 
 KEYS
-  1  own           hash  registered owners (value: waiting state)
-  2  fence         hash  dead incarnations, processes and connections
+  1 own, 2 fence
   3  dead          hash  fenced owners whose work is still to be resolved (value: "", or as prelude/waiting has it "K" or "H")
-  4  queue_base    base  queues
-  5  waiters_base  base  waiting gets
+  4 queue_base, 5 waiters_base
 ARGV
   1  caller       owner token of the recoverer
   2  marks        how many

@@ -6,9 +6,7 @@ where all parts of this structure are empty, a code is needed only by a queue th
 code anew right afterwards gets another one: codes that were forgotten do not return until all numbers were given.
 
 KEYS
-  1  own           hash  registered owners (the fence)
-  2  destinations  hash  destination codes
-  3  queue_base    base  queues
+  1 own, 2 destinations, 3 queue_base
   4.. for each part: queue, available
 ARGV
   1  caller  owner token of the agent

@@ -4,9 +4,7 @@ structure/forget_made.lua - queues that an MQOPEN of a model made are gone, or g
 An orphan (admin/add_orphan) keeps the name of its maker, so that nothing else is deleted in its place.
 
 KEYS
-  1  own   hash  registered owners (the fence)
-  2  made  set   queues that go with their maker
-  3  queue_base  base  queues
+  1 own, 2 made, 3 queue_base
 ARGV
   1  caller  owner token: the maker itself, or its recoverer; "" for a manager that deletes an orphan
   2  maker

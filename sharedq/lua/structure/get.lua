@@ -8,17 +8,8 @@ A caller that goes on from one unit of work of gets to the next ends the one bef
 whatever the get finds.
 
 KEYS
-  1  own        hash    registered owners (the fence); value: the owner's waiting state
-  2  messages   hash    message id -> record
-  3  queue      hash    version, definition, counters
-  4  available  zset    ids by score
-  5  index      zset    selection index
-  6  waiters    zset    waiting gets
-  7  unit       list    the caller's unit of work
-  8  expiry     zset    expiry times
-  9  wake       list    the caller's own wake key
-  10 journal    stream
-  11 wake_base  base    keys that waiting connections block on
+  1 own, 2 messages, 3 queue, 4 available, 5 index, 6 waiters, 7 unit, 8 expiry, 9 wake, 10 journal,
+  11 wake_base
   12.. where a unit of work is ended: for each queue it got from: queue
 ARGV
   1  owner        owner token of the caller

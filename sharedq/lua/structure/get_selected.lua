@@ -7,23 +7,8 @@ so long ones, says from where on to look again.
 
 EXTENDS structure/get_grouped
 KEYS
-  1  own        hash    registered owners (the fence); value: the owner's waiting state
-  2  messages   hash    message id -> record
-  3  queue      hash    version, definition, counters
-  4  available  zset    ids by score
-  5  index      zset    selection index
-  6  waiters    zset    waiting gets
-  7  unit       list    the caller's unit of work
-  8  expiry     zset    expiry times
-  9  wake       list    the caller's own wake key
-  10 journal    stream
-  11 wake_base  base    keys that waiting connections block on
-  12 groups     hash    what is there of groups
-  13 members    zset    members of groups, by score
-  14 locks      hash    what handles have locked
-  15 marks      hash    message id -> holders of marks
-  16 marks_base base    marks by holder
-  17 handles    hash    open handles
+  1 own, 2 messages, 3 queue, 4 available, 5 index, 6 waiters, 7 unit, 8 expiry, 9 wake, 10 journal,
+  11 wake_base, 12 groups, 13 members, 14 locks, 15 marks, 16 marks_base, 17 handles
 ARGV
   1  owner, 2 queue_name, 3 version, 4 count, 5 unit_id, 6 mode, 7 length_max, 8 truncate, 9 bytes_max, 10 wait
   11 journal_max, 12 cursor, 13 horizon

@@ -4,12 +4,7 @@ structure/look_again.lua - a mover has to look again at what it has passed over,
 They stand on the queue from now on: a call that was made before looks by these.
 
 KEYS
-  1  own        hash  registered owners (the fence)
-  2  queue      hash  counters
-  3  waiters    zset  waiting gets
-  4  wake_base  base  keys that waiting connections block on
-  5  marks      hash  message id -> holders of marks
-  6  marks_base base  marks by holder
+  1 own, 2 queue, 3 waiters, 4 wake_base, 5 marks, 6 marks_base
 ARGV
   1  queue_name
   2  members     as structure/get_grouped takes them; "" where nothing is to be passed over

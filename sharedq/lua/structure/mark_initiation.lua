@@ -3,8 +3,7 @@ structure/mark_initiation.lua - note that a queue is an initiation queue: from n
 
 KEYS
   1  versions  hash  "TRIGGER": there are notes for trigger messages, or may be
-  2  queue     hash  definition, counters
-  3  owed      hash  what a manager has to look at
+  2 queue, 3 owed
 ARGV
   1  queue_name
 REPLY       { 1 the managers do not know yet that this structure has such notes | 0, 1 an MQOPEN was not looked at yet | 0 }

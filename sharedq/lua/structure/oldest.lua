@@ -5,7 +5,7 @@ Within a priority messages stand in the order of their arrival, so only the firs
 record is read whole, so that few large ones end the call; the caller goes on with the queues that are left.
 
 KEYS
-  1  messages  hash  message id -> record
+  1 messages
   2.. for each queue: available, members
 ARGV
   1  bytes     of records after which no further queue is begun

@@ -4,15 +4,11 @@ structure/open.lua - MQOPEN of a local queue: register the handle, hand out the 
 The definitions that the name led through are compared in the same moment: the program has every registered handle.
 
 KEYS
-  1  own       hash  registered owners (the fence)
-  2  queue     hash  definition, counters
-  3  handles   hash  open handles
-  4  holdings  set   what the caller holds
+  1 own, 2 queue, 3 handles, 4 holdings
   5  versions  hash  what the handle checks
   6  made      set   queues that go with the caller; only where this MQOPEN made the queue, for good
 ARGV
-  1  owner
-  2  queue_name
+  1 owner, 2 queue_name
   3  handle     number of the handle, unique for the owner
   4  mode       letters of prelude/handles; lower-case "i": input as the queue's definition says
   5  detail     what DISPLAY QSTATUS TYPE(HANDLE) shows (JSON)

@@ -3,8 +3,7 @@ structure/owe_trigger.lua - a manager has found that the one that writes a struc
 
 KEYS
   1  versions  hash    "TRIGGER": there is something to look at for trigger messages, or may be
-  2  owed      hash    what a manager has to look at
-  3  triggers  stream  its one entry ends the wait of that manager
+  2 owed, 3 triggers
 ARGV
   1  field     of owed
   2  count     how often it came; "" for what stands there once, however often it comes

@@ -5,21 +5,12 @@ All of a batch or none: a full queue refuses the whole call. The caller has deci
 definition of version `version`; another version in force stops the call before it did anything.
 
 KEYS
-  1  own           hash    registered owners (the fence)
-  2  sequence      string  counter of message numbers
-  3  messages      hash    message id -> record
-  4  queue         hash    version, definition, counters
-  5  available     zset    ids by score
-  6  index         zset    selection index
-  7  waiters       zset    waiting gets
-  8  unit          list    the caller's unit of work
+  1 own, 2 sequence, 3 messages, 4 queue, 5 available, 6 index, 7 waiters, 8 unit
   9  versions      hash    what handles check: IGQ state, alias and remote definitions
-  10 destinations  hash    destination codes
-  11 expiry        zset    expiry times
-  12 journal       stream
+  10 destinations, 11 expiry, 12 journal
   13 wake          base    keys that waiting connections block on
   14 groups        hash    what is there of groups; this and the next only where members of groups are put
-  15 members       zset    members of groups, by score
+  15 members
 ARGV
   1  owner         owner token of the caller
   2  queue_name

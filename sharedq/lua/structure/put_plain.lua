@@ -8,13 +8,7 @@ A lone message for another manager whose agent waits, and for whose destination 
 moved and got in one moment, by what the agent said when it began to wait (see structure/transfer). The agent sleeps on.
 
 KEYS
-  1  own        hash    registered owners (the fence)
-  2  sequence   string  counter of message numbers
-  3  messages   hash    message id -> record
-  4  queue      hash    version, definition, counters
-  5  available  zset    ids by score
-  6  waiters    zset    waiting gets
-  7  wake_base  base    keys that waiting connections block on
+  1 own, 2 sequence, 3 messages, 4 queue, 5 available, 6 waiters, 7 wake_base
   8  journal    stream  only where the journal is on, or there is a next key
   9  versions      hash  what the handle checks; only where it checks anything
   10 destinations  hash  destination codes; only for another manager

@@ -4,6 +4,7 @@ structure/queue_states.lua - definitions and counts of some queues, for displays
 KEYS
   1.. for each queue: queue, available, handles
 ARGV
+
 REPLY       for each queue: { version or "", definition, available, put uncommitted, got uncommitted, locked,
             waiters, open for input, open for output, handles }
 REASONS     none

@@ -9,11 +9,7 @@ that is asked for is compared with each record that was looked at, and last the 
 has much work.
 
 KEYS
-  1  messages   hash  message id -> record
-  2  queue      hash  counters
-  3  available  zset  ids by score
-  4  members    zset  ids of members of groups, by score
-  5  index      zset  selection index
+  1 messages, 2 queue, 3 available, 4 members, 5 index
 ARGV
   1  after       score after which to look
   2  until       last score to look at

@@ -6,7 +6,7 @@ as often as it takes. Plain commands read whole messages (``sharedq.reading``).
 
 KEYS
   1  unit      list  the unit of work, under its own id
-  2  messages  hash  message id -> record
+  2 messages
 ARGV
   1  position  of the first operation, from 1
   2  count     messages after which no further operation is begun

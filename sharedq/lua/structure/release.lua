@@ -5,16 +5,9 @@ A wake-up that it got and never used is passed on to those who wait on that queu
 never reached it goes back there.
 
 KEYS
-  1  own        hash  registered owners (the fence)
-  2  dead       hash  fenced owners whose work is still to be resolved
+  1 own, 2 dead
   3  unit       list  the dead owner's unit of work
-  4  holdings   set   its handles
-  5  wake       list  its wake key
-  6  wake_base  base
-  7  messages   hash  message id -> record
-  8  expiry     zset  expiry times
-  9  journal    stream
-  10 made       set   queues that go with it
+  4 holdings, 5 wake, 6 wake_base, 7 messages, 8 expiry, 9 journal, 10 made
   11.. for each queue it holds something of: queue, available, index, waiters, handles, groups, members, locks, marks,
       and the base of its marks by holder
 ARGV

@@ -4,6 +4,7 @@ structure/reset_counts.lua - RESET QSTATS: take the counts of some queues, and b
 KEYS
   1.. for each queue: queue, available
 ARGV
+
 REPLY       for each queue: { seconds counted, highest depth, messages put, messages got }, or {} where nothing is counted
 REASONS     none
 INVARIANTS  4 bounded (the caller gives at most 100 queues)

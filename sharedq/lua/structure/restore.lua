@@ -3,16 +3,7 @@ structure/restore.lua - messages of a backup return to the places they had, on a
 
 KEYS
   1  versions   hash  "RECOVER": the recovery that is under way
-  2  own        hash  registered owners
-  3  messages   hash  message id -> record
-  4  expiry     zset  expiry times
-  5  wake_base  base  keys that waiting connections block on
-  6  queue      hash  counters
-  7  available  zset  ids by score
-  8  index      zset  selection index
-  9  waiters    zset  waiting gets
-  10 groups     hash  what is there of groups
-  11 members    zset  members of groups, by score
+  2 own, 3 messages, 4 expiry, 5 wake_base, 6 queue, 7 available, 8 index, 9 waiters, 10 groups, 11 members
 ARGV
   1  recovery    id of the caller's
   2  queue_name

@@ -5,11 +5,9 @@ structure/restore_end, and no handle or unit of work of before is known any more
 
 KEYS
   1  versions  hash    "RECOVER": the recovery that is under way
-  2  sequence  string  counter of message numbers and arrivals
-  3  messages  hash    message id -> record
-  4  expiry    zset    expiry times
+  2 sequence, 3 messages, 4 expiry
   5  own       hash    registered owners: all must enter anew
-  6  dead      hash    fenced owners whose work was still to be resolved
+  6 dead
   7.. for each queue: queue, available, index, groups, members, waiters, locks, marks, handles; after them units of work
       and holdings of owners
 ARGV

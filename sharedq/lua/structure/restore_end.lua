@@ -3,7 +3,7 @@ structure/restore_end.lua - RECOVER CFSTRUCT ends: all queues of the structure c
 
 KEYS
   1  versions  hash    "RECOVER": the recovery that is under way
-  2  sequence  string  counter; versions come from it
+  2 sequence
   3  destinations  hash  destination codes: those in the ids of the messages
   4.. queue    hash    definition and counters of each
 ARGV

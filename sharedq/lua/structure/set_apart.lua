@@ -5,14 +5,13 @@ That it is prepared was decided in the administration structure (admin/prepare),
 So any registered caller may do this: its owner, the recoverer of that, or one that completes it.
 
 KEYS
-  1  own       hash  registered owners (the fence)
+  1 own
   2  unit      list  the unit of work of its connection
   3  prepared  list  the same under its own id
-  4  journal   stream
+  4 journal
 ARGV
   1  caller       owner token of the caller
-  2  unit_id
-  3  journal_max
+  2 unit_id, 3 journal_max
 REPLY       { 0, 1 set apart or 0 that was done before } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 3 one decision

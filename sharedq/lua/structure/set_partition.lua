@@ -6,7 +6,7 @@ up to that at which the part was deleted: an alter that a delete has overtaken d
 (structure/shut_queue) has no definition until it is opened again.
 
 KEYS
-  1  queue     hash    version, definition, counters
+  1 queue
   2  sequence  string  counter; only of an application structure: one that has none has lost its queues, or never had any,
                        and gets no part
   3  versions  hash    "RECOVER": nor does one that is being recovered; only with the key before it

@@ -2,9 +2,9 @@
 structure/settle_trigger.lua - a manager has done a mark for trigger messages. A mark that has come meanwhile stays.
 
 KEYS
-  1  own        hash  registered owners (the fence)
+  1 own
   2  versions   hash  "TRIGGER": the connection that writes the trigger messages of this structure
-  3  owed       hash  what a manager has to look at
+  3 owed
 ARGV
   1  caller  owner token
   2  found   the field of owed

@@ -6,9 +6,7 @@ gets none before it is opened again.
 
 KEYS
   1  versions   hash  "QMGR" and a manager: the latest number, of a start or of a removal, that this structure knows
-  2  queue      hash  version, definition, counters
-  3  available  zset  ids by score
-  4  handles    hash  open handles
+  2 queue, 3 available, 4 handles
   5  sequence   string  counter, which a structure has from its first definition on, until it loses its keys
 ARGV
   1  field      of versions

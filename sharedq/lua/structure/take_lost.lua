@@ -3,18 +3,11 @@ structure/take_lost.lua - igq fsck: a message that is on no queue becomes one th
 that its backout, or the recovery of the caller, puts it on a queue.
 
 KEYS
-  1  own             hash    registered owners (the fence)
-  2  dead            hash    fenced owners whose work is still to be resolved
-  3  unit_base       base    units of work, by connection or their own id
-  4  messages        hash    message id -> record
-  5  expiry          zset    expiry times; of what waits to be reported its place, less 2^52
-  6  trash           hash    what was cleared and is not discarded yet
+  1 own, 2 dead, 3 unit_base, 4 messages, 5 expiry, 6 trash
   7  set_aside_base  base    those messages
-  8  available_base  base    available messages, by queue
-  9  members_base    base    available members of groups, by queue
-  10 locks_base      base    what browsing handles have locked, by queue
+  8 available_base, 9 members_base, 10 locks_base
   11 queue           hash    the queue that the message goes to
-  12 journal         stream
+  12 journal
 ARGV
   1  caller       owner token of the one who repairs
   2  unit_id      of its unit of work, which is empty

@@ -5,10 +5,9 @@ One connection does that for a structure, that of a manager. If it is shut out, 
 not finished: a trigger message may then be written twice, and none is lost.
 
 KEYS
-  1  own       hash    registered owners (the fence)
+  1 own
   2  versions  hash    "TRIGGER": the connection that writes the trigger messages of this structure
-  3  owed      hash    what a manager has to look at -> how often it came
-  4  triggers  stream  its one entry ends a wait
+  3 owed, 4 triggers
 ARGV
   1  caller    owner token
   2  cursor    of the page before; 0 the first

@@ -2,19 +2,8 @@
 structure/tidy.lua - igq fsck: remove an entry about a message or a handle that is not there, or recount a queue.
 
 KEYS
-  1  own        hash  registered owners (the fence)
-  2  queue      hash  counters
-  3  available  zset  ids by score
-  4  members    zset  members of groups, by score
-  5  index      zset  selection index
-  6  groups     hash  groups on the queue
-  7  waiters    zset  waiting gets
-  8  handles    hash  open handles
-  9  locks      hash  what browsing handles have locked
-  10 marks      hash  what is left of marks
-  11 messages   hash  message id -> record
-  12 expiry     zset  expiry times
-  13 dead       hash  fenced owners whose work is still to be resolved
+  1 own, 2 queue, 3 available, 4 members, 5 index, 6 groups, 7 waiters, 8 handles, 9 locks, 10 marks,
+  11 messages, 12 expiry, 13 dead
   14.. with counter: units of work, those of each owner here and those that are prepared; with marks: the holder's set
 ARGV
   1  caller  owner token of the one who repairs

@@ -9,18 +9,12 @@ An agent that finds nothing waits for a message as a get does, and moves it in t
 it moves without reading it (`mv`): a put of a message that a get waits for moves that for it (structure/put_plain).
 
 KEYS
-  1  own        hash    registered owners (the fence); value: the owner's waiting state
-  2  sequence   string  counter of arrivals
-  3  messages   hash    message id -> record
+  1 own, 2 sequence, 3 messages
   4  queue      hash    the transmit queue
-  5  available  zset    its ids by score
-  6  index      zset    its selection index
-  7  expiry     zset    expiry times
-  8  wake_base  base    keys that waiting connections block on
-  9  journal    stream
+  5 available, 6 index, 7 expiry, 8 wake_base, 9 journal
   10 versions   hash    that of the authority records
   11 waiters    zset    who waits on the transmit queue
-  12 wake       list    the caller's own wake key
+  12 wake
   13.. for each destination: queue, available, index, waiters, groups, members
 ARGV
   1  caller       owner token of the agent

@@ -6,16 +6,12 @@ Nobody has seen these messages: they are in none of the sets of what is availabl
 a unit of work that is backed out, so the call can also be made again.
 
 KEYS
-  1  own       hash    registered owners (the fence)
-  2  unit      list    the caller's unit of work
-  3  messages  hash    message id -> record
+  1 own, 2 unit, 3 messages
   4  queue     hash    that was put to
-  5  journal   stream
-  6  available zset    ids by score
+  5 journal, 6 available
 ARGV
   1  owner        owner token of the caller
-  2  unit_id
-  3  queue_name
+  2 unit_id, 3 queue_name
   4  first        number of the first message that the MQPUT stored
   5  journal_max
 REPLY       { 0, 1 where there may be more to undo }

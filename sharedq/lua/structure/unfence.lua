@@ -5,8 +5,7 @@ A fence keeps the dead from entering a structure after the recoverer. Once that 
 administration structure knows them no more, admin/check_owner refuses one that enters before it does anything.
 
 KEYS
-  1  own    hash  registered owners (the fence)
-  2  fence  hash  dead incarnations, processes and connections
+  1 own, 2 fence
 ARGV
   1  caller  owner token of the recoverer
   2.. tokens of processes and connections

@@ -2,24 +2,10 @@
 structure/unlock.lua - MQGET with MQGMO_UNLOCK.
 
 KEYS
-  1  own        hash  registered owners (the fence)
-  2  messages   hash  message id -> record
-  3  queue      hash  counters
-  4  available  zset  ids by score
-  5  index      zset  selection index
-  6  waiters    zset  waiting gets
-  7  expiry     zset  expiry times
-  8  wake_base  base  keys that waiting connections block on
-  9  groups     hash  what is there of groups
-  10 members    zset  members of groups, by score
-  11 locks      hash  what handles have locked
-  12 marks      hash  message id -> holders of marks
-  13 marks_base base  marks by holder
-  14 handles    hash  open handles
+  1 own, 2 messages, 3 queue, 4 available, 5 index, 6 waiters, 7 expiry, 8 wake_base, 9 groups, 10 members,
+  11 locks, 12 marks, 13 marks_base, 14 handles
 ARGV
-  1  owner
-  2  queue_name
-  3  handle
+  1 owner, 2 queue_name, 3 handle
 REPLY       { 0 } | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2209 NO_MSG_LOCKED
 INVARIANTS  1 one state, 2 fencing, 5 position

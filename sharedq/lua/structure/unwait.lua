@@ -4,19 +4,9 @@ structure/unwait.lua - a waiting get gives up: its interval ended, or the manage
 When it had been woken already and takes nothing, the wake-up is passed on: another waiter may want the message.
 
 KEYS
-  1  own        hash  registered owners (the fence); value: the owner's waiting state
-  2  queue      hash  counters
-  3  available  zset  ids by score
-  4  waiters    zset  waiting gets
-  5  wake       list  the caller's own wake key
-  6  wake_base  base  keys that waiting connections block on
-  7  messages   hash  message id -> record
-  8  journal    stream
-  9  index      zset  selection index
+  1 own, 2 queue, 3 available, 4 waiters, 5 wake, 6 wake_base, 7 messages, 8 journal, 9 index
 ARGV
-  1  owner
-  2  queue_name
-  3  journal_max
+  1 owner, 2 queue_name, 3 journal_max
 REPLY       { 0 [, the message that it was handed in its unit of work: id, newline, record] } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing

@@ -2,10 +2,7 @@
 structure/wake_all.lua - wake waiting gets of a queue, so that they look at it again (it was altered).
 
 KEYS
-  1  own        hash  registered owners (the fence)
-  2  queue      hash  counters
-  3  waiters    zset  waiting gets
-  4  wake_base  base  keys that waiting connections block on
+  1 own, 2 queue, 3 waiters, 4 wake_base
 ARGV
   1  queue_name
   2  limit      how many to wake in this call
