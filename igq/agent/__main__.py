@@ -9,7 +9,6 @@ from igq.processes.child import die_with_parent, take_hangups
 
 
 def main(arguments: list[str]) -> int:
-    """Run the agent. Returns the exit status."""
     _, parent_pid = arguments
     # Do this first: the imports below take half a second, and the manager may be killed in that time.
     die_with_parent(int(parent_pid))

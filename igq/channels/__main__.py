@@ -14,7 +14,6 @@ from igq.processes.child import die_with_parent, take_hangups
 
 
 def main(arguments: list[str]) -> int:
-    """Serve. Returns the exit status."""
     qmgr, parent_pid, listener, number = arguments
     # Do this first: the imports below take a while, and the manager may be killed in that time.
     die_with_parent(int(parent_pid))

@@ -78,11 +78,9 @@ class Arguments:
         self._blobs = chain(blobs, repeat(b""))
 
     def number(self) -> int:
-        """The next number."""
         return next(self._numbers)
 
     def blob(self) -> bytes:
-        """The next blob."""
         return next(self._blobs)
 
     def message_handle(self) -> int:
@@ -120,7 +118,6 @@ class _PutOptions:
         self.pmo = self._given.value
 
     def take_records(self, data: bytes) -> None:
-        """Read the put message records."""
         pmo = self.pmo
         if pmo.recs_present:
             pmo.put_msg_records = put_records(data, pmo.put_msg_rec_fields)

@@ -100,11 +100,7 @@ def packed(id_: int, verb: int, numbers: Sequence[int] = (), blobs: Sequence[byt
 
 
 def parsed(rest: bytes) -> Frame:
-    """Return the frame that the bytes after its length are.
-
-    Raises:
-        FrameError: they are none.
-    """
+    """Return the frame that the bytes after its length are. Raises FrameError: they are none."""
     id_, verb, count = _REST_OF_HEAD.unpack_from(rest)
     if verb not in _VERBS:
         raise FrameError(f"there is no verb {verb}")
@@ -169,11 +165,7 @@ class FrameReader:
         return True
 
     def next(self) -> Frame | None:
-        """Take the next frame, or None while it is not all there.
-
-        Raises:
-            FrameError: it breaks a rule.
-        """
+        """Take the next frame, or None while it is not all there. Raises FrameError: it breaks a rule."""
         received = self._received
         if len(received) < _LENGTH.size:
             return None

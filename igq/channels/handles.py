@@ -37,7 +37,6 @@ class Handles:
         return self._last
 
     def forget(self, number: int) -> None:
-        """Forget a handle that is closed."""
         self._by_number.pop(number, None)
 
     def any(self, number: int) -> AnyHandle | SubscriptionHandle:

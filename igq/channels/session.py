@@ -64,7 +64,6 @@ class Session:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection."""
         return self.connection is not None
 
     # -- from any thread -----------------------------------------------------------------------------------------------

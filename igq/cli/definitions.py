@@ -24,7 +24,6 @@ Lenient = Annotated[
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("export", short_help="Write the definitions of the group as MQSC commands.")(export)
     app.command("diff", short_help="Compare the definitions with a file of MQSC commands.")(diff)
 

@@ -11,7 +11,6 @@ from igq.errors import CommandError
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("demo", short_help="Run the demo: three queue managers, one of them killed.")(demo)
 
 

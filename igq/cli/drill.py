@@ -8,7 +8,6 @@ import typer
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("drill", short_help="Rehearse a failure, and check that nothing was lost.")(drill)
 
 

@@ -8,7 +8,6 @@ import typer
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("fsck", short_help="Check the keys of the group in Redis, and repair them.")(fsck)
 
 

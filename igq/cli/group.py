@@ -11,7 +11,6 @@ from sharedq.display.lines import say, tell
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     group = typer.Typer(
         help="Start several queue managers, remove a member, show and change the settings of the group.",
         callback=show_help_alone,

@@ -46,7 +46,6 @@ class ReportKind(StrEnum):
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("put", short_help="Put messages on a queue.")(put)
     app.command("get", short_help="Get messages from a queue and print their bodies.")(get)
 

@@ -14,7 +14,6 @@ _LEAST_S, _MOST_S = 0.1, 86_400.0
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("status", short_help="Show managers, agents, recoveries and structures.")(status)
     app.command("doctor", short_help="Look at everything an operator would, and say what to do.")(doctor)
     health = typer.Typer(

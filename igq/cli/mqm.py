@@ -11,7 +11,6 @@ from igq.cli.help import show_help_alone
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     commands = typer.Typer(help="The C library for programs in other languages.", rich_markup_mode=None)
     commands.callback(invoke_without_command=True)(show_help_alone)
     commands.command("build", short_help="Compile the C library and write its headers.")(build)

@@ -33,7 +33,6 @@ class _Mqsc(TyperCommand):
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("mqsc", short_help="Run MQSC commands, for example DEFINE and DISPLAY.", cls=_Mqsc)(mqsc)
 
 

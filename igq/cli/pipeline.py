@@ -11,7 +11,6 @@ from igq.processes.interpreter import python_command
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command(
         "pipeline",
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},

@@ -15,7 +15,6 @@ _NAME = typer.Argument(metavar="QMGR", help="Name of the queue manager.")
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     qmgr = typer.Typer(help="Start or stop one queue manager.", callback=show_help_alone, invoke_without_command=True)
     qmgr.command("start")(start)
     qmgr.command("stop")(stop)

@@ -65,7 +65,6 @@ class AgentChild:
 
     @property
     def pid(self) -> int:
-        """The agent's process id."""
         return self._popen.pid
 
     def renewed(self, at_s: float) -> None:

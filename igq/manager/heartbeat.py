@@ -75,5 +75,4 @@ class Heartbeat:
             self.next_s = self._look_at_s = 0.0
 
     def stop(self) -> None:
-        """Stop renewing."""
         self.next_s = math.inf

@@ -160,5 +160,4 @@ def _runs_already(group: Group, qmgr: str, incarnation: int) -> str:
 
 
 def host_name() -> str:
-    """Return this machine's name."""
     return socket.gethostname()

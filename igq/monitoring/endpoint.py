@@ -52,7 +52,6 @@ class MetricsEndpoint:
         return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{self.port}/metrics"
 
     def close(self) -> None:
-        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

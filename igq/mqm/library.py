@@ -25,16 +25,11 @@ def installed(env: Mapping[str, str] | None = None) -> Path:
 
 
 def is_built(folder: Path) -> bool:
-    """Whether a folder has the library."""
     return all((folder / "lib64" / name).exists() for name in LIBRARIES)
 
 
 def build(folder: Path, *, compiler: str = "gcc", flags: Sequence[str] = ("-O2",)) -> None:
-    """Compile the library and write its headers.
-
-    Raises:
-        CommandError: there is no compiler, or it fails.
-    """
+    """Compile the library and write its headers. Raises CommandError: there is no compiler, or it fails."""
     if shutil.which(compiler) is None:
         raise CommandError(f"{compiler} is not installed: the C library is compiled with it")
     write_headers(folder / "inc")

@@ -76,11 +76,7 @@ def has_lease(group: Group, member: Member) -> bool:
 
 
 def ask_to_stop(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
-    """Ask a running manager to stop, and do not wait.
-
-    Raises:
-        CommandError: it has meanwhile ended.
-    """
+    """Ask a running manager to stop, and do not wait. Raises CommandError: it has meanwhile ended."""
     # Separate fields: a request to quiesce must not take back an earlier one to stop at once.
     changes: dict[str, object] = {"stop_at_once": True} if is_immediate else {"stop_timeout_s": timeout_s}
     reply = group.call(*member_state_call(group.keys, member.name, member.incarnation, json.dumps(changes)))

@@ -148,11 +148,7 @@ def _giver(md: MQMD) -> Giver:
 
 
 def _message(md: MQMD, body: bytes) -> PCFMessage:
-    """Read a request.
-
-    Raises:
-        PCFError: it is none.
-    """
+    """Read a request. Raises PCFError: it is none."""
     if md.format.rstrip(b" \0") != Format.ADMIN.rstrip():
         raise PCFError(MQRCCF.MD_FORMAT_ERROR, f"format {_text(md.format)}")
     message = read(body, Representation(md.coded_char_set_id, md.encoding))

@@ -101,11 +101,7 @@ class CommandServer:
         self._trouble = error
 
     def _serve(self) -> None:
-        """Connect, open, and answer requests.
-
-        Raises:
-            MQIError: why that cannot go on.
-        """
+        """Connect, open, and answer requests. Raises MQIError: why that cannot go on."""
         self._process.tell_abandoned()
         self._commands.adopt(self._group.read_record(), is_running=True)
         connection = Connection(self._group, self._process, appl_name="command server", is_internal=True)

@@ -237,11 +237,7 @@ class QueueManagerConnection:
             return Subscription(self.connection, handle, queue)
 
     def commit(self) -> None:
-        """MQCMIT.
-
-        Raises:
-            MQIError: 2003 backed out instead; 2009 unknown.
-        """
+        """MQCMIT. Raises MQIError: 2003 backed out instead; 2009 unknown."""
         with self.connection.lock:
             self.connection.check()
             commit(self.connection)

@@ -87,11 +87,7 @@ def leave_together(group: Group, calls: Sequence[ScriptCall]) -> None:
 
 
 def take_notes(group: Group, structure: str, count: int) -> list[Note]:
-    """Take the oldest notes of a structure.
-
-    Raises:
-        MQIError: the structure cannot be reached.
-    """
+    """Take the oldest notes of a structure. Raises MQIError: the structure cannot be reached."""
     found = []
     for id_, flat in group.call(*take_events_call(group.structure(structure), count)):
         words = [part.decode("utf-8", "backslashreplace") for part in flat]

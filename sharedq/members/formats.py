@@ -34,11 +34,7 @@ def versions() -> dict[str, Any]:
 
 
 def recorded_format(group: Group) -> int:
-    """Return the format that is recorded in the group; 0 if none is.
-
-    Raises:
-        MQIError: 2009, Redis cannot be reached.
-    """
+    """Return the format that is recorded in the group; 0 if none is. Raises MQIError: 2009, Redis cannot be reached."""
     return int(group.command(group.keys.group, "HGET", group.keys.group, FIELD) or 0)
 
 

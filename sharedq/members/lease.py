@@ -135,11 +135,7 @@ class Lease:
         )
 
     def call(self, call: ScriptCall) -> Reply:
-        """Call a script for the holder, over links of its own.
-
-        Raises:
-            MQIError: 2009, Redis cannot be reached.
-        """
+        """Call a script for the holder, over links of its own. Raises MQIError: 2009, Redis cannot be reached."""
         try:
             return self.links.call(*call)
         except MQIError as error:

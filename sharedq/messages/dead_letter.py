@@ -79,11 +79,7 @@ def header_of(format_: bytes, data: bytes) -> MQDLH | None:
 
 
 def without_header(md: MQMD, data: bytes) -> tuple[MQMD, bytes]:
-    """A message as it was before it became a dead letter.
-
-    Raises:
-        MQIError: 2141, it has no dead-letter header.
-    """
+    """A message as it was before it became a dead letter. Raises MQIError: 2141, it has no dead-letter header."""
     header = wire.DLH.unpack(data, may_be_foreign=True)
     before = replace(
         md,

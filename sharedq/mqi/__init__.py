@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-# ``constants.__all__`` is the one list of them.
 from sharedq.mqi.constants import *  # noqa: F403
 from sharedq.mqi.errors import MQIError as MQIError
 from sharedq.mqi.errors import error_for as error_for

@@ -126,11 +126,7 @@ class CharacterSet:
         return codecs.getincrementaldecoder(self.codec)().decode(data, final=not is_cut)
 
     def data(self, text: str) -> bytes:
-        """The bytes of *text*.
-
-        Raises:
-            UnicodeEncodeError: a character of it is not in this character set.
-        """
+        """The bytes of *text*. Raises UnicodeEncodeError: a character of it is not in this character set."""
         if self._table is not None:
             return codecs.charmap_encode(text, "strict", self._table[1])[0]
         return text.encode(self.codec)

@@ -92,11 +92,7 @@ class Element:
 
 
 def folder_name(text: str) -> str:
-    """The name of a folder, whatever else is in it.
-
-    Raises:
-        FolderError: it has none.
-    """
+    """The name of a folder, whatever else is in it. Raises FolderError: it has none."""
     return _root(text).name
 
 
@@ -123,11 +119,7 @@ def _root(text: str) -> Element:
 
 
 def parse_folder(text: str) -> Element:
-    """The element that a folder is.
-
-    Raises:
-        FolderError: it is not in the syntax above.
-    """
+    """The element that a folder is. Raises FolderError: it is not in the syntax above."""
     text = text.strip(_BLANKS)
     outside = Element("")
     stack, at = [outside], 0

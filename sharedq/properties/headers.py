@@ -71,11 +71,7 @@ class ChainedHeader:
     length: int
 
     def text(self, folder: bytes) -> str:
-        """The text of a folder.
-
-        Raises:
-            FolderError: it is none of its character set, or nobody knows that.
-        """
+        """The text of a folder. Raises FolderError: it is none of its character set, or nobody knows that."""
         try:
             return self._set().text(folder)
         except UnicodeError as error:
@@ -139,11 +135,7 @@ class Chain:
 
 
 def read_chain(md: MQMD, body: bytes) -> Chain:
-    """The headers that the descriptor announces.
-
-    Raises:
-        MQIError: 2334 one is not valid.
-    """
+    """The headers that the descriptor announces. Raises MQIError: 2334 one is not valid."""
     headers: list[ChainedHeader] = []
     described: list[Described] = [(md.encoding, md.coded_char_set_id, md.format.rstrip(b" \0"))]
     at = 0

@@ -129,11 +129,7 @@ def _float_text(type_: PropertyType, value: float) -> str:
 
 
 def value_of(type_: PropertyType, text: str) -> Value:
-    """The value that a text in a folder is.
-
-    Raises:
-        ValueError: it is no value of this type.
-    """
+    """The value that a text in a folder is. Raises ValueError: it is no value of this type."""
     if type_ == _T.STRING:
         return text
     if type_ == _T.BYTE_STRING:

@@ -36,11 +36,7 @@ def is_unicode(s: object) -> bool:
 
 
 def ensure_not_unicode(value: object) -> None:
-    """Refuse text where only bytes have a meaning.
-
-    Raises:
-        WrongTypeError: *value* is a ``str``.
-    """
+    """Refuse text where only bytes have a meaning. Raises WrongTypeError: *value* is a ``str``."""
     if isinstance(value, str):
         raise WrongTypeError(f"{value!r} is text where bytes are needed; encode it first")
 

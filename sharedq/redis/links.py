@@ -44,11 +44,7 @@ class Links:
         self._lock = threading.RLock()
 
     def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
-        """Run a script.
-
-        Raises:
-            MQIError: 2009, the outcome is unknown; others as for ``Link.call``.
-        """
+        """Run a script. Raises MQIError: 2009, the outcome is unknown; others as for ``Link.call``."""
         return self._over(keys[0], lambda link: link.call(name, keys, args))
 
     def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:

@@ -62,11 +62,7 @@ def remove_structure_call(keys: AdminKeys, name: str, mode: Literal["delete", "f
 
 
 def alter_qmgr_call(keys: AdminKeys, qmgr: str, known: bytes, attributes: str, *, is_igq: bool) -> ScriptCall:
-    """Write the attributes of *qmgr*, if *known* is the record in force.
-
-    Args:
-        is_igq: IGQ is among what changes.
-    """
+    """Write the attributes of *qmgr*, if *known* is the record in force. *is_igq*: IGQ is among what changes."""
     return "admin/alter_qmgr", (keys.group, keys.qmgr, keys.members), (qmgr, known, attributes, int(is_igq))
 
 
@@ -98,11 +94,7 @@ def set_versions_call(keys: StructureKeys, field: str, value: str) -> ScriptCall
 def define_topic_call(
     keys: AdminKeys, name: str, mode: Literal["new", "replace", "alter", "delete"], version: int, body: str
 ) -> ScriptCall:
-    """Define, alter or delete an administrative topic.
-
-    Args:
-        version: of the topic that is altered or deleted.
-    """
+    """Define, alter or delete an administrative topic. *version*: of the topic that is altered or deleted."""
     return "admin/define_topic", (keys.group, keys.topics), (name, mode, version, body)
 
 

@@ -42,11 +42,7 @@ _OF_JMS: Final[dict[str, Node]] = {
 
 
 def parse(text: str) -> Node:
-    """The condition that a selection string is.
-
-    Raises:
-        SelectorError: it is none.
-    """
+    """The condition that a selection string is. Raises SelectorError: it is none."""
     parser = _Parser(list(tokens(text)))
     tree = parser.condition(parser.either())
     parser.expect(TokenKind.END)

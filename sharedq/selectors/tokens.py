@@ -78,11 +78,7 @@ def in_one_line(text: str) -> str:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of a selection string; the last is its end.
-
-    Raises:
-        SelectorError: something in it is none.
-    """
+    """The tokens of a selection string; the last is its end. Raises SelectorError: something in it is none."""
     at = 0
     while True:
         match = _TOKEN.match(text, at)

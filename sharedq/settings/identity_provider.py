@@ -26,32 +26,20 @@ def check_issuer(text: str) -> str:
 
 
 def check_scopes(text: str) -> str:
-    """Return *text* if it is a list of scopes with openid.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """Return *text* if it is a list of scopes with openid. Raises ValueError: it is not."""
     if "openid" not in text.split() or not text.isprintable():
         raise ValueError("allowed: scopes with blanks between, openid among them")
     return text
 
 
 def check_roles(text: str) -> str:
-    """Return *text* if it says which role a group has.
-
-    Raises:
-        ValueError: it does not.
-    """
+    """Return *text* if it says which role a group has. Raises ValueError: it does not."""
     roles_of_groups(text)
     return text
 
 
 def roles_of_groups(text: str) -> dict[str, str]:
-    """Return the role of each group that *text* names.
-
-    Raises:
-        ValueError: it is not as `ROLES_DESCRIPTION` says.
-    """
+    """Return the role of each group that *text* names. Raises ValueError: it is not as `ROLES_DESCRIPTION` says."""
     found: dict[str, str] = {}
     for each in filter(str.strip, text.split(";")):
         # The name of a group may have an equals sign, as in a directory: CN=operators,OU=mq

@@ -96,11 +96,7 @@ def with_place(settings: Settings, group: str, redis_url: str, given_as: Mapping
 
 
 def with_changes(settings: Settings, changes: Mapping[str, str]) -> Settings:
-    """The settings with some changed, as text gives them.
-
-    Raises:
-        ConfigError: one of them cannot be so.
-    """
+    """The settings with some changed, as text gives them. Raises ConfigError: one of them cannot be so."""
     return _made(settings.model_dump(exclude_unset=True) | dict(changes), lambda name: name)
 
 

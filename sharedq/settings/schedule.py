@@ -10,22 +10,14 @@ DESCRIPTION = "the five fields of a line of cron, or six with seconds first; bla
 
 
 def check_schedule(text: str) -> str:
-    """Return *text* if it is blank or a schedule.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """Return *text* if it is blank or a schedule. Raises ValueError: it is neither."""
     if text.strip():
         trigger_of(text)
     return text.strip()
 
 
 def trigger_of(text: str) -> Any:
-    """Return the trigger of apscheduler for a schedule, in UTC.
-
-    Raises:
-        ValueError: it is no schedule.
-    """
+    """Return the trigger of apscheduler for a schedule, in UTC. Raises ValueError: it is no schedule."""
     # Imported here: most commands have no schedule.
     from apscheduler.triggers.cron import CronTrigger
 

@@ -105,7 +105,6 @@ class TracedConnection(api.QueueManagerConnection):
     def open_topic(
         self, topic_string: str = "", *, name: str = "", options: OpenOption | int = OpenOption.OUTPUT
     ) -> api.Topic:
-        """See ``QueueManagerConnection``."""
         opened = super().open_topic(topic_string, name=name, options=options)
         return TracedTopic(self._spans, self.connection, opened.handle)
 
@@ -119,22 +118,18 @@ class TracedConnection(api.QueueManagerConnection):
         queue: api.Queue | None = None,
         descriptor: MQSD | None = None,
     ) -> api.Subscription:
-        """See ``QueueManagerConnection``."""
         made = super().subscribe(
             topic_string, topic=topic, name=name, options=options, queue=queue, descriptor=descriptor
         )
         return TracedSubscription(self._spans, self.connection, made.handle, queue)
 
     def commit(self) -> None:
-        """See ``QueueManagerConnection``."""
         _with_event("commit", self.qmgr_name, super().commit)
 
     def backout(self) -> None:
-        """See ``QueueManagerConnection``."""
         _with_event("backout", self.qmgr_name, super().backout)
 
     def disconnect(self) -> MQRC:
-        """See ``QueueManagerConnection``."""
         if not self.connection.has_unit:
             return super().disconnect()
         return _with_event("commit", self.qmgr_name, super().disconnect)
@@ -167,7 +162,6 @@ class TracedQueue(api.Queue):
         original: MessageHandle | None = None,
         action: PutAction | int = PutAction.NEW,
     ) -> MQMD:
-        """See ``Queue``."""
         md = MQMD() if md is None else md
         put = partial(super().put, body, md, options=options, context=context, original=original, action=action)
         with self._spans.sending(self.name, self.connection.qmgr_name) as span:
@@ -198,7 +192,6 @@ class TracedQueue(api.Queue):
         options: PutOption | int = 0,
         context: api.Queue | None = None,
     ) -> list[MQMD]:
-        """See ``Queue``."""
         batch = list(messages)
         with self._spans.sending(self.name, self.connection.qmgr_name, len(batch)) as span:
             sent = _carrying(span, batch, int(options))
@@ -206,7 +199,6 @@ class TracedQueue(api.Queue):
             return _returned(batch, sent)
 
     def get(self, options: GetOption | int = 0, **arguments: Any) -> Message:
-        """See ``Queue``."""
         get = super().get
         (message,) = self._got(int(options), lambda: [get(options, **arguments)])
         if arguments.get("properties") is None:
@@ -214,17 +206,14 @@ class TracedQueue(api.Queue):
         return message
 
     def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
-        """See ``Queue``."""
         return self._shown(int(options), partial(super().get_many, count, options, wait_ms=wait_ms))
 
     def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0, match: MQMD | None = None) -> Message:
-        """See ``Queue``."""
         get = partial(super().commit_and_get, options, wait_ms=wait_ms, match=match)
         (message,) = self._after_commit(int(options), lambda: [get()])
         return message
 
     def commit_and_get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
-        """See ``Queue``."""
         return self._after_commit(int(options), partial(super().commit_and_get_many, count, options, wait_ms=wait_ms))
 
     def _after_commit(self, options: int, get: Callable[[], list[Message]]) -> list[Message]:
@@ -294,7 +283,6 @@ class TracedTopic(api.Topic):
         options: PutOption | int = 0,
         properties: MessageHandle | None = None,
     ) -> MQMD:
-        """See ``Topic``."""
         md = MQMD() if md is None else md
         had = set() if properties is None else {each.name for each in properties.properties()}
         with self._spans.sending(self.topic_string, self.connection.qmgr_name) as span:

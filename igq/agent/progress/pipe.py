@@ -31,7 +31,6 @@ class Pipe:
         return pipe
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Write one line."""
         line = json.dumps({"kind": kind, **fields}) + "\n"
         with self._lock:
             try:

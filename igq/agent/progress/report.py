@@ -29,7 +29,6 @@ class MoverState:
     last_error: str = ""
 
     def changed(self, **changes: Any) -> MoverState:
-        """Return this state with *changes*."""
         return replace(self, **changes)
 
 
@@ -67,7 +66,6 @@ class Reporter:
         self._thread.start()
 
     def update(self, **changes: Any) -> None:
-        """Change fields of the state."""
         with self._changed:
             self._state = replace(self._state, **changes)
             self._changed.notify()

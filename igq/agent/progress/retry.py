@@ -67,11 +67,7 @@ class Retrier:
         )
 
     def __call__(self, function: Callable[[], _T]) -> _T:
-        """Call *function*. The first trouble that it raises is a new one.
-
-        Raises:
-            Trouble: all retries are used up.
-        """
+        """Call *function*. The first trouble that it raises is a new one. Raises Trouble: all retries are used up."""
         self.succeeded()
         return self._retrying(function)
 

@@ -36,9 +36,5 @@ def wake_agent(group: Group, qmgr: str, *, by_operator: bool = False) -> None:
 
 
 def wake_movers(group: Group, qmgr: str, why: bytes = IN_PASSING) -> None:
-    """Make the movers of *qmgr* look at its transmission queues now.
-
-    Raises:
-        MQIError: Redis cannot be reached.
-    """
+    """Make the movers of *qmgr* look at its transmission queues now. Raises MQIError: Redis cannot be reached."""
     group.call(*wake_call(movers_wake_key(group, qmgr), why, _KEPT_S))

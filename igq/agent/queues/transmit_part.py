@@ -121,7 +121,6 @@ class TransmitPart(TransmissionQueue):
         return None if self._is_checked else self._authority_version
 
     def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
-        """See `TransmissionQueue.take`."""
         # A message that is stuck now may have a queue here the next time.
         self.destinations.look_again()
         return super().take(count)

@@ -39,7 +39,6 @@ class TracedCarrier(Carrier):
     """A carrier that makes a span for each batch."""
 
     def carry(self, messages: Sequence[Message], authority_version: str) -> bool:
-        """See ``Carrier``."""
         begin_ns = time.time_ns()
         is_carried = super().carry(messages, authority_version)
         if is_carried:
@@ -52,7 +51,6 @@ class TracedDeliverer(Deliverer):
     """A deliverer that makes a span for each batch."""
 
     def deliver(self, messages: Sequence[Message]) -> int:
-        """See ``Deliverer``."""
         begin_ns = time.time_ns()
         delivered = super().deliver(messages)
         if messages:

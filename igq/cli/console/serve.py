@@ -14,7 +14,6 @@ DEFAULT_PORT = 9443
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     console = typer.Typer(help=_serve.__doc__, callback=_serve, invoke_without_command=True)
     users.add_to(console)
     tokens.add_to(console)

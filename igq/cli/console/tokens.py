@@ -15,7 +15,6 @@ from sharedq.display.lines import say, tell
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     token = typer.Typer(
         help="Add, remove and list tokens, with which programs use the REST interface.",
         callback=show_help_alone,

@@ -30,7 +30,6 @@ class RoleName(Enum):
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     user = typer.Typer(
         help="Add, remove and list the users of the console.", callback=show_help_alone, invoke_without_command=True
     )

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("browse", short_help="Show the messages on a queue, and leave them there.")(browse)
 
 

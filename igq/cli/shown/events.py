@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("events", short_help="Show event messages, decoded.")(events)
 
 

@@ -99,7 +99,6 @@ class _Chosen:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     letters = typer.Typer(
         help="List dead letters, put them back, discard or move them, by hand or by rules.",
         callback=show_help_alone,

@@ -19,7 +19,6 @@ NOTHING = 1
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("trace", short_help="Follow messages by MsgId, CorrelId or GroupId.")(trace)
 
 

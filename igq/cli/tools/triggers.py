@@ -12,7 +12,6 @@ from sharedq.display.lines import tell
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("trigger-monitor", short_help="Start the programs that trigger messages name.")(trigger_monitor)
 
 

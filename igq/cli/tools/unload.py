@@ -20,7 +20,6 @@ _MANAGER = typer.Option("-m", "--manager", metavar="QMGR", help="A queue manager
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
     app.command("unload", short_help="Write the messages of a queue to a file.")(unload)
     app.command("load", short_help="Put the messages of a file on a queue.")(load)
 

@@ -64,11 +64,7 @@ class Peers:
         self.meet()
 
     def meet(self) -> None:
-        """Make the links that are missing.
-
-        Raises:
-            MQIError: 2009, Redis cannot be reached.
-        """
+        """Make the links that are missing. Raises MQIError: 2009, Redis cannot be reached."""
         others = [each for each in self._membership.group.members() if each.state not in _ENDED]
         others = [each for each in others if each.token != self._membership.token]
         if self._deaths is not None:

@@ -38,11 +38,7 @@ class GroupSeen:
 
 @contextmanager
 def look_at(settings: Settings) -> Iterator[GroupSeen]:
-    """Look at a group. The checks run within: some ask more.
-
-    Raises:
-        DeploymentError, MQIError: Redis cannot be used.
-    """
+    """Look at a group. The checks run within: some ask more. Raises DeploymentError, MQIError: Redis cannot be used."""
     with StatusReader(settings) as reader:
         status = reader.read()
         if not status.redis.version and not status.managers:

@@ -61,7 +61,6 @@ class Totals:
         return Totals(**json.loads(json.dumps(asdict(self))))
 
     def write(self, path: Path) -> None:
-        """Store the sums."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     @classmethod

@@ -95,11 +95,7 @@ class Ending:
     units: list[PreparedUnit]
 
     def carry_out(self) -> None:
-        """Take the messages off the queue.
-
-        Raises:
-            MQIError: 2009, the group does it.
-        """
+        """Take the messages off the queue. Raises MQIError: 2009, the group does it."""
         with self.connection:
             for unit in self.units:
                 # Messages that a failed structure has lost are off the queue too. Messages in its backup come again.

@@ -54,7 +54,6 @@ class Running:
 
     @property
     def group(self) -> str:
-        """The queue-sharing group."""
         return self.settings.group
 
     @property

@@ -61,7 +61,6 @@ class SourceOptions:
             raise PipelineError(f"unknown option {unknown[0]}; allowed: {', '.join(_told(names))}")
 
     def text(self, name: str, default: str = "") -> str:
-        """The option, or *default*."""
         return self._given.get(name.lower(), default).strip()
 
     def required(self, name: str, what: str) -> str:

@@ -16,11 +16,7 @@ _chosen: Engine = SPARK
 
 
 def choose(engine: Engine) -> None:
-    """Use *engine* in this process.
-
-    Raises:
-        RuntimeError: a module has made its tables for the other one.
-    """
+    """Use *engine* in this process. Raises RuntimeError: a module has made its tables for the other one."""
     global _chosen
     if made_for() not in (None, engine):
         raise RuntimeError(f"this process uses {_chosen}")

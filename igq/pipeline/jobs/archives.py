@@ -45,11 +45,7 @@ class Archive:
 
     @classmethod
     def open(cls, directory: Path) -> Archive:
-        """The archive in *directory*.
-
-        Raises:
-            PipelineError: there is none, or a file of it is empty.
-        """
+        """The archive in *directory*. Raises PipelineError: there is none, or a file of it is empty."""
         path = directory / MANIFEST
         try:
             found = json.loads(path.read_text(encoding="utf-8"))

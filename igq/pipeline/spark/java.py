@@ -31,11 +31,7 @@ exec {python} -I -S {launcher} {java} "$@"
 
 
 def find_java(env: Mapping[str, str]) -> Path:
-    """The `java` program to use.
-
-    Raises:
-        PipelineError: JAVA_HOME names no usable Java, or there is none at all.
-    """
+    """The `java` program to use. Raises PipelineError: JAVA_HOME names no usable Java, or there is none at all."""
     if env.get("JAVA_HOME"):
         return _from_java_home(Path(env["JAVA_HOME"]))
     on_path = shutil.which("java", path=env.get("PATH", ""))

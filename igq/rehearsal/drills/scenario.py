@@ -35,11 +35,7 @@ class Step:
         return self.function.__name__
 
     def perform(self, stage: object) -> None:
-        """Perform it.
-
-        Raises:
-            CommandError: the step is impossible, or what it waits for does not happen.
-        """
+        """Perform it. Raises CommandError: the step is impossible, or what it waits for does not happen."""
         self.function(stage, **dict(self.arguments))
 
 

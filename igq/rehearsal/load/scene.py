@@ -292,11 +292,7 @@ class Scene:
         )
 
     def stop_managers(self) -> None:
-        """Stop every manager in good order.
-
-        Raises:
-            CommandError: a manager did not end, or not with status 0.
-        """
+        """Stop every manager in good order. Raises CommandError: a manager did not end, or not with status 0."""
         running = {name: manager for name, manager in self.managers.items() if manager.is_running}
         for manager in running.values():
             manager.is_expected_to_end = True

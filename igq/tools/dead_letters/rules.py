@@ -109,11 +109,7 @@ class Table:
 
 
 def parse_rules(text: str) -> Table:
-    """Parse a rules table.
-
-    Raises:
-        CommandError: it is not one. The line and the word that is wrong are named.
-    """
+    """Parse a rules table. Raises CommandError: it is not one. The line and the word that is wrong are named."""
     rules: list[Rule] = []
     control: dict[str, str] = {}
     for number, entry in _entries(text):

@@ -238,11 +238,7 @@ def prepare_in_force(
 
 
 def _check_lengths(connection: Connection, handle: Handle, md: MQMD, body: bytes) -> None:
-    """Refuse data, or properties, that are too long.
-
-    Raises:
-        MQIError: 2030, 2478.
-    """
+    """Refuse data, or properties, that are too long. Raises MQIError: 2030, 2478."""
     found, length_max = lengths(md, body), handle.definition.facts.max_msg_length
     if found.data > length_max:
         raise error_for(

@@ -491,11 +491,7 @@ def _fail(unit: Connection, copy: _Copy, error: MQIError) -> None:
 
 
 def _judge(connection: Connection, publication: _Delivery, refused: Sequence[_Copy]) -> None:
-    """Decide what becomes of copies that could not be put.
-
-    Raises:
-        MQIError: 2502, one of them has to be delivered.
-    """
+    """Decide what becomes of copies that could not be put. Raises MQIError: 2502, one of them has to be delivered."""
     topics, topic = topics_of(connection.group), publication.topic
     rule = topic.persistent_delivery if publication.content.md.persistence else topic.non_persistent_delivery
     for copy in refused:

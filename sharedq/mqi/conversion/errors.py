@@ -18,11 +18,7 @@ class ConversionError(Exception):
 
 
 def known(found: T | MQRC) -> T:
-    """The thing that was found.
-
-    Raises:
-        ConversionError: a reason was found.
-    """
+    """The thing that was found. Raises ConversionError: a reason was found."""
     if isinstance(found, MQRC):
         raise ConversionError(found)
     return found

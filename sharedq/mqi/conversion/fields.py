@@ -64,11 +64,7 @@ def converted_field(field: bytes, kind: str, source: Representation, target: Rep
 
 
 def sets(source: Representation, target: Representation) -> tuple[CharacterSet, CharacterSet]:
-    """The two character sets.
-
-    Raises:
-        ConversionError: 2111, 2112, 2115, 2116.
-    """
+    """The two character sets. Raises ConversionError: 2111, 2112, 2115, 2116."""
     return known(character_set(*source, is_source=True)), known(character_set(*target, is_source=False))
 
 

@@ -25,22 +25,14 @@ _EXCESS, _EXPONENT_MAX, _BASE = 64, 127, 16
 
 
 def integer(field: bytes, source: Representation, target: Representation) -> bytes:
-    """A binary integer of any length.
-
-    Raises:
-        ConversionError: 2112, 2116.
-    """
+    """A binary integer of any length. Raises ConversionError: 2112, 2116."""
     from_order = known(integer_order(source.encoding, is_source=True))
     to_order = known(integer_order(target.encoding, is_source=False))
     return field if from_order == to_order else field[::-1]
 
 
 def decimal(field: bytes, source: Representation, target: Representation) -> bytes:
-    """A packed decimal of any length: its bytes are the same in either order.
-
-    Raises:
-        ConversionError: 2113, 2117.
-    """
+    """A packed decimal of any length: its bytes are the same in either order. Raises ConversionError: 2113, 2117."""
     written, wanted = source.encoding & _DECIMAL_MASK, target.encoding & _DECIMAL_MASK
     if written == wanted:
         return field

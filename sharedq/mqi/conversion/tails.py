@@ -65,11 +65,7 @@ def converted_pcf(data: bytes, source: Representation, target: Representation) -
 
 
 def orders(source: Representation, target: Representation) -> tuple[str, str]:
-    """The orders of the bytes of integers, ``<`` or ``>``.
-
-    Raises:
-        ConversionError: 2112, 2116.
-    """
+    """The orders of the bytes of integers, ``<`` or ``>``. Raises ConversionError: 2112, 2116."""
     return (
         known(integer_order(source.encoding, is_source=True)),
         known(integer_order(target.encoding, is_source=False)),

@@ -70,11 +70,7 @@ def read(data: bytes, representation: Representation = pcf.NATIVE) -> pcf.PCFMes
 
 
 def read_from(data: bytes, at: int, representation: Representation = pcf.NATIVE) -> tuple[pcf.PCFMessage, int]:
-    """Read the message at offset *at*. Returns the message and the offset after it.
-
-    Raises:
-        PCFError: there is none.
-    """
+    """Read the message at offset *at*. Returns the message and the offset after it. Raises PCFError: there is none."""
     return _Reader(data, representation).message(at)
 
 

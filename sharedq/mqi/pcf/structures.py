@@ -181,11 +181,7 @@ def bytes_of(text: str, ccsid: int, representation: Representation) -> bytes:
 
 
 def known_set(ccsid: int, representation: Representation) -> CharacterSet:
-    """The character set *ccsid* of a string, or that of its message.
-
-    Raises:
-        PCFError: 3049, it is not known.
-    """
+    """The character set *ccsid* of a string, or that of its message. Raises PCFError: 3049, it is not known."""
     number = ccsid if ccsid > 0 else representation.ccsid
     found = character_set(number, representation.encoding, is_source=True)
     if isinstance(found, MQRC):

@@ -136,11 +136,7 @@ class Attribute:
         return str(value)
 
     def from_number(self, number: int) -> str | int:
-        """Return the field's value for the number that MQSET gives.
-
-        Raises:
-            ValueError: no word has this number.
-        """
+        """Return the field's value for the number that MQSET gives. Raises ValueError: no word has this number."""
         if self.is_number:
             return number
         for word, known in self.mqsc.words.items():

@@ -55,11 +55,7 @@ TOPIC_TYPES: Final = _words(LOCAL=0, ALL=2)
 
 
 def check_topic_string(text: str) -> str:
-    """Return *text* if it can be a topic string.
-
-    Raises:
-        ValueError: it is longer than 10240 bytes.
-    """
+    """Return *text* if it can be a topic string. Raises ValueError: it is longer than 10240 bytes."""
     if len(text.encode()) > TOPIC_STRING_LENGTH:
         raise ValueError(f"a topic string has at most {TOPIC_STRING_LENGTH} bytes")
     return text

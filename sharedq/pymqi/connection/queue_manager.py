@@ -198,11 +198,7 @@ class QueueManager:
         check(*self._hconn().call(verbs.mqbegin))
 
     def commit(self) -> None:
-        """MQCMIT.
-
-        Raises:
-            MQMIError: 2003 it was backed out instead; 2009 nobody can say.
-        """
+        """MQCMIT. Raises MQMIError: 2003 it was backed out instead; 2009 nobody can say."""
         check(*self._hconn().call(verbs.mqcmit))
 
     def backout(self) -> None:

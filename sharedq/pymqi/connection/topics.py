@@ -116,11 +116,7 @@ class Topic:
         self.pub(with_headers(msg, *opts), *opts[:2])
 
     def sub(self, *opts: Any) -> Subscription:
-        """Subscribe to the topic.
-
-        Args:
-            opts: an ``SD``, and the queue for publications, both optional.
-        """
+        """Subscribe to the topic. *opts*: an ``SD``, and the queue for publications, both optional."""
         descriptor, queue = (*opts, None, None)[:2]
         subscription = Subscription(self.__qmgr)
         subscription.sub(descriptor, queue, topic_name=self.topic_name, topic_string=self.topic_string)

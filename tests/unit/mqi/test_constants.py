@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sharedq.mqi import constants
 from sharedq.mqi.constants import (
     MQRC,
     CharSelector,
@@ -296,8 +295,3 @@ def test_testing_a_bit_answers_a_plain_integer() -> None:
     assert type(3 & GetOption.WAIT) is int
     assert [options & GetOption.SYNCPOINT, options & GetOption.LOCK] == [2, 0]
     assert options & ~GetOption.WAIT == 2
-
-
-def test_all_names_of_the_package_are_importable_from_it() -> None:
-    assert [name for name in constants.__all__ if not hasattr(constants, name)] == []
-    assert len(set(constants.__all__)) == len(constants.__all__)

@@ -26,11 +26,7 @@ class Bulk:
         self._connections: list[QueueManagerConnection] = []
 
     def put(self, messages: int) -> None:
-        """Put *messages* under syncpoint.
-
-        Raises:
-            MQIError: a call failed.
-        """
+        """Put *messages* under syncpoint. Raises MQIError: a call failed."""
         for position in range(0, messages, _CALL_MESSAGES):
             if position % _UNIT_MESSAGES == 0:
                 self._connections.append(QueueManagerConnection(connect_to(self._group, self._qmgr)))

@@ -119,11 +119,7 @@ class LostStructure:
         raise CommandError(f"the recovery of {self.name} was to be cut off")
 
     def recover(self) -> None:
-        """Enter RECOVER CFSTRUCT.
-
-        Raises:
-            CommandError: the command was refused.
-        """
+        """Enter RECOVER CFSTRUCT. Raises CommandError: the command was refused."""
         do_mqsc(self._group, QMGRS[0], f"RECOVER CFSTRUCT({self.name})")
         if self._log is not None:
             self._log.end()

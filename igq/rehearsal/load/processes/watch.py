@@ -70,19 +70,11 @@ class ProcessWatch:
         raise CommandError(f"{why}; the logs are in {self._directory}")
 
     def wait_a_while(self, is_done: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait as `wait` does. False if it is not done in time.
-
-        Raises:
-            CommandError: a child ended by itself.
-        """
+        """Wait as `wait` does. False if it is not done in time. Raises CommandError: a child ended by itself."""
         return self._wait(is_done, timeout_s, False, lambda: None, lambda: "")
 
     def take_events(self) -> None:
-        """Take in the events so far.
-
-        Raises:
-            CommandError: a child ended by itself.
-        """
+        """Take in the events so far. Raises CommandError: a child ended by itself."""
         with contextlib.suppress(queue.Empty):
             while True:
                 self._take(self.events.get_nowait())

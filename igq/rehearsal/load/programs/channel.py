@@ -79,11 +79,7 @@ class ClientConnection:
         self._send(packed(self._last_id, verb, numbers, blobs))
 
     def call(self, verb: Verb, numbers: Sequence[int] = (), blobs: Sequence[bytes] = ()) -> Frame:
-        """Send a request and return its reply.
-
-        Raises:
-            MQIError: the reply says so; 2009, the channel has ended.
-        """
+        """Send a request and return its reply. Raises MQIError: the reply says so; 2009, the channel has ended."""
         self.begin(verb, numbers, blobs)
         (length,) = _LENGTH.unpack(self._receive(_LENGTH.size))
         reply = parsed(self._receive(length))
