@@ -129,7 +129,7 @@ class StructureLayout(Generic[T]):
     def check_all(self, values: Sequence[T], verb: str = "", name: str = "") -> None:
         """As ``check`` for each value. Calling ``check`` for each message takes a fortieth of a batch."""
         are_right, kind, versions = self._known.are_right, self.structure, self._forms
-        right: T | None = None
+        right: object = values  # no structure is that, and None is a value that is refused
         try:
             for value in values:
                 # Many messages may share one.

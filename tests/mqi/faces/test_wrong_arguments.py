@@ -151,6 +151,7 @@ class Program:
                 [MQMD(), b"x", 0],
             ),
             "put_many of": (queue.put_many, [[(MQMD(), b"good")]]),
+            "put_many of one": (lambda md, body: queue.put_many([(md, body)]), [MQMD(), b"x"]),
             "get": (
                 lambda options, match, match_options, token, length, handle: queue.get(
                     options,

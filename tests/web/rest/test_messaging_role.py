@@ -28,6 +28,8 @@ PUBLIC = {
     ("GET", "/console/"),
     ("GET", "/console/static/console.css"),
     ("POST", "/console/api/sign-in"),
+    ("GET", "/console/oidc/start"),
+    ("GET", "/console/oidc/callback"),
     ("GET", f"{REST}/v3/openapi.json"),
     *((method, f"{REST}/{version}/login") for version in ("v1", "v2", "v3") for method in ("GET", "POST", "DELETE")),
 }
