@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
+import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from sharedq.members.news import News
+from sharedq.members.process import Process
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
@@ -82,12 +84,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """In `make test-all` managers and programs wait often: a worker more than there are cores keeps the cores busy."""
-    return None if is_share(config) else (os.cpu_count() or 1) + 1
-
-
 def pytest_collection_finish() -> None:
     """Keep the collected tests out of later collections of garbage: some tests ask for one, which took a second."""
     gc.collect()
@@ -99,6 +95,19 @@ def _ctrl_c_is_heard() -> None:
     """A run in the background may have SIGINT ignored, which every child would inherit."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs_end_with_their_file() -> Iterator[None]:
+    """A thread of a program that was left goes on, and logs in the middle of other tests that its server is gone."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        owner = getattr(getattr(thread, "_target", None), "__self__", None)
+        if isinstance(owner, Process):
+            owner.stop_renewing()
+        elif isinstance(owner, News):
+            owner.close()
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,7 @@ class Hub:
         self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._event_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll.register(self._event_fd, select.EPOLLIN)
-        self._tasks: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self._tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._stops_at_s = float("inf")
         threading.Thread(target=self._do_tasks, name="channels aside", daemon=True).start()
 
@@ -165,6 +165,7 @@ class Hub:
             if now_s >= next_look_s:
                 next_look_s = now_s + _LOOK_S
                 self._look(now_s)
+        self._tasks.put(None)
 
     def _on_event(self, number: int, events: int) -> None:
         client = self._clients.get(number)
@@ -237,5 +238,5 @@ class Hub:
             client.shut("the channel server ends")
 
     def _do_tasks(self) -> None:
-        while True:
-            self._tasks.get()()
+        for task in iter(self._tasks.get, None):
+            task()
