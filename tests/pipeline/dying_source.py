@@ -96,7 +96,7 @@ class Death:
 
     def begin(self) -> None:
         """Report that the query's process is there: the next query may start its own."""
-        if self.is_held:
+        if self.scratch:
             (Path(self.scratch) / BEGUN).touch()
 
     @property

@@ -39,6 +39,8 @@ from tests.pipeline.synthetic import SyntheticRun
 pytestmark = pytest.mark.spark
 
 HOUR_MS = 3_600_000
+#: When the journals of these tests begin.
+T0 = 1_700_000_000_000
 
 
 def cut(rows: list[Row], chance: random.Random, batches: int) -> list[list[Row]]:
@@ -94,27 +96,6 @@ def told(verdict: Verdict) -> dict[str, Any]:
     return found
 
 
-def test_interrupted_it_ends_with_a_line_and_goes_on_there(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
-) -> None:
-    SyntheticRun(journal, groups=12).write(tmp_path / "run")
-    at = ["--group", GROUP, "--url", redis_url, "--output", str(tmp_path / "audit")]
-    command = [sys.executable, "-m", "igq.pipeline", "audit", "--follow", *at]
-    told = os.environ | {"IGQ_DATA_DIR": str(tmp_path / "data")}
-    # As on a terminal: the signal is for all of its processes.
-    with subprocess.Popen(command, env=told, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-        assert process.stderr is not None
-        lines = iter(process.stderr)
-        assert any("batch 0" in line for line in lines)
-        os.killpg(process.pid, signal.SIGINT)
-        rest = [line.strip() for line in lines]
-    assert (process.returncode, rest) == (130, ["igq pipeline audit: interrupted"])
-
-    job = FollowingAudit(spark, JournalPart(GROUP, redis_url), tmp_path / "audit", HOUR_MS)
-    job.catch_up(lambda _: None)
-    assert job.judge()[0].counts["delivered"] == 96
-
-
 @pytest.mark.timeout(900)
 def test_its_verdict_is_that_of_the_batch_audit(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
@@ -141,50 +122,6 @@ def test_its_verdict_is_that_of_the_batch_audit(
         assert verdict.figures[path].p50_ms == pytest.approx(figures.p50_ms, rel=0.04, abs=1)
 
 
-@pytest.mark.timeout(900)
-def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
-) -> None:
-    run = SyntheticRun(journal, groups=12)
-    run.write(tmp_path / "run")
-    journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", ["900"], ms=run.now_ms)
-    journal.store("APPL1", "900")
-
-    verdict, store = follow(spark, redis_url, tmp_path / "state", 3, 1)
-
-    state = store.load(spark, 2)
-    assert (verdict.is_passed, verdict.counts["delivered"], verdict.counts["on_queue"]) == (True, 96, 1)
-    assert [row.message_number for row in state.events.collect()] == [900]
-    # No get was in logical order.
-    assert state.marks.collect() == []
-    assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["1", "2"]
-
-
-def test_finished_groups_leave_no_mark(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
-) -> None:
-    """The state does not grow with the messages that have gone through."""
-    groups = 6
-    journal.define("APPL1")
-    names = [*(f"{each:048x}" for each in range(groups)), "b" * 48]
-    for at, name in enumerate(names, 1):
-        ms, ids = (
-            1_700_000_000_000 + 10 * at + (3 * HOUR_MS if name == names[-1] else 0),
-            [f"{2 * at}", f"{2 * at + 1}"],
-        )
-        journal.put("APPL1", "Q", "EWR.1.1.1", ids, details=[detail(group=name, seq=seq) for seq in (1, 2)], ms=ms)
-        journal.get("APPL1", "Q", "JFK.1.5.1", ids[:1], is_chosen=True, ms=ms + 1)
-        journal.get("APPL1", "Q", "JFK.1.5.1", ids[1:], is_logical=True, ms=ms + 2)
-    rows = JournalPart(GROUP, redis_url).read(spark).collect()
-    store = StateStore(tmp_path, GROUP)
-    rows.sort(key=lambda row: position_order(row.stream_id, is_end=False))
-    for batch, events in enumerate((rows[:-4], rows[-4:])):
-        advanced(spark, store, batch, events)
-
-    assert store.load(spark, 0).marks.count() == groups
-    assert [(row.name, row.number) for row in store.load(spark, 1).marks.collect()] == [(names[-1], 2)]
-
-
 #: A message's number, what happens to it after it is back, and whether it is a dead letter.
 BACK = [
     (number, then, is_dead)
@@ -194,54 +131,93 @@ BACK = [
 ]
 
 
-def test_a_forgotten_message_back_from_a_dead_getter_is_not_delivered(
+@pytest.mark.timeout(900)
+def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
-    """One judgement of all: each is on a queue of its own, between a message that is gone and one that waits."""
-    journal.define("APPL1")
-    for number, _, is_dead in BACK:
-        ids = [f"{number}1", f"{number}2", f"{number}3"]
-        details = [detail(is_dead_letter=is_dead), detail(), detail()]
-        journal.put("APPL1", f"Q{number}", "EWR.1.1.1", ids, details=details)
-        journal.get("APPL1", f"Q{number}", "JFK.1.5.1", ids[:2])
-        journal.store("APPL1", ids[2])
-    part, store = JournalPart(GROUP, redis_url), StateStore(tmp_path, GROUP)
+    """The state does not grow with the messages that have gone through. Those that come back are judged anew."""
+    run = SyntheticRun(journal, groups=12)
+    run.write(tmp_path / "run")
+    journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", ["900"], ms=run.now_ms)
+    journal.store("APPL1", "900")
+    journal.define("APPL2", "APPL3")
+    groups = [f"{each:048x}" for each in range(6)]
+    for at, name in enumerate(groups):
+        put_and_get_group(journal, name, at, T0 + 10 * at)
+    put_and_get_some(journal)
+    part, store = JournalPart(GROUP, redis_url), StateStore(tmp_path / "state", GROUP)
     before = part.read(spark).collect()
-    for number, then, _ in BACK:
-        at = ("APPL1", f"Q{number}")
-        journal.give_back(*at, "JFK.1.5.1", [f"{number}1"])
-        if then in ("waits", "is being got", "is in doubt"):
-            journal.store("APPL1", f"{number}1")
-        if then == "expires":
-            journal.expire(*at, "LGA.1.1.1", [f"{number}1"])
-        elif then in ("is got", "is being got", "is in doubt"):
-            unit = "" if then == "is got" else f"LGA.1.5.1/{number}"
-            journal.get(*at, "LGA.1.5.1", [f"{number}1"], unit=unit)
-        if then == "is in doubt":
-            journal.prepare("APPL1", f"LGA.1.5.1/{number}")
-    after = part.read(spark).collect()[len(before) :]
-    for batch, events in enumerate((before, after)):
-        advanced(spark, store, batch, events)
+    for number, rows in enumerate(cut(before, random.Random(1), 2)):
+        advanced(spark, store, number, rows)
+    state = store.load(spark, 1)
+    kept = {(row.structure, row.message_number) for row in state.events.select("structure", "message_number").collect()}
+    assert kept == {("APPL1", 900), *(("APPL3", int(f"{number}3")) for number, _, _ in BACK)}
+    # No other get was in logical order.
+    assert sorted((row.name, row.number) for row in state.marks.collect()) == [(name, 2) for name in groups]
+
+    put_and_get_group(journal, "b" * 48, len(groups), T0 + 3 * HOUR_MS)
+    give_some_back(journal, T0 + 3 * HOUR_MS)
+    known = {(row.structure, row.stream_id, row.position) for row in before}
+    after = part.read(spark).collect()
+    advanced(spark, store, 2, [row for row in after if (row.structure, row.stream_id, row.position) not in known])
+    assert [(row.name, row.number) for row in store.load(spark, 2).marks.collect()] == [("b" * 48, 2)]
+    assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["1", "2", "found"]
+
     tables: list[list[Row]] = []
 
     def keep(findings: DataFrame) -> None:
-        tables.append(findings.select("finding", "copy", "queue", "why").orderBy("finding", "copy").collect())
+        tables.append(findings.select("finding", "copy", "queue").orderBy("finding", "copy").collect())
 
     batch_verdict, _ = audit(spark, part, None, keep=keep)
     with keeping():
-        verdict, _ = verdict_of(spark, store.load(spark, 1), store.found(spark, 1), part, keep)
-
+        verdict, _ = verdict_of(spark, store.load(spark, 2), store.found(spark, 2), part, keep)
     assert verdict.counts == batch_verdict.counts
-    assert [row[:3] for row in tables[1]] == [row[:3] for row in tables[0]]
-    gone = {f"APPL1/{number}1" for number, then, _ in BACK if then == "is gone"}
-    assert {row["copy"] for row in tables[1] if row["finding"] == "lost"} == gone
+    assert tables[1] == tables[0]
+    wrong = {(row["finding"], row["copy"]) for row in tables[1] if row["finding"] in FAULTS}
+    assert wrong == {("lost", f"APPL3/{number}1") for number, then, _ in BACK if then == "is gone"}
+
+
+def put_and_get_group(journal: HandWrittenJournal, name: str, at: int, ms: int) -> None:
+    """Two messages of a group, the second of which is got in logical order."""
+    ids = [f"{2 * at + 2}", f"{2 * at + 3}"]
+    journal.put("APPL2", "Q", "EWR.1.1.1", ids, details=[detail(group=name, seq=seq) for seq in (1, 2)], ms=ms)
+    journal.get("APPL2", "Q", "JFK.1.5.1", ids[:1], is_chosen=True, ms=ms + 1)
+    journal.get("APPL2", "Q", "JFK.1.5.1", ids[1:], is_logical=True, ms=ms + 2)
+
+
+def put_and_get_some(journal: HandWrittenJournal) -> None:
+    """Of each kind one message that is got, on a queue of its own, between one that is gone and one that waits."""
+    for number, _, is_dead in BACK:
+        ids = [f"{number}1", f"{number}2", f"{number}3"]
+        details = [detail(is_dead_letter=is_dead), detail(), detail()]
+        journal.put("APPL3", f"Q{number}", "EWR.1.1.1", ids, details=details, ms=T0)
+        journal.get("APPL3", f"Q{number}", "BOS.1.5.1", ids[:2], ms=T0)
+        journal.store("APPL3", ids[2])
+
+
+def give_some_back(journal: HandWrittenJournal, ms: int) -> None:
+    """Their getter has died, and more happens to them."""
+    for number, then, _ in BACK:
+        at = ("APPL3", f"Q{number}")
+        journal.give_back(*at, "BOS.1.5.1", [f"{number}1"], ms=ms)
+        if then in ("waits", "is being got", "is in doubt"):
+            journal.store("APPL3", f"{number}1")
+        if then == "expires":
+            journal.expire(*at, "LGA.1.1.1", [f"{number}1"], ms=ms)
+        elif then in ("is got", "is being got", "is in doubt"):
+            unit = "" if then == "is got" else f"LGA.1.5.1/{number}"
+            journal.get(*at, "LGA.1.5.1", [f"{number}1"], unit=unit, ms=ms)
+        if then == "is in doubt":
+            journal.prepare("APPL3", f"LGA.1.5.1/{number}", ms=ms)
 
 
 @pytest.mark.timeout(900)
-def test_after_an_error_around_a_batch_nothing_counts_twice(
+def test_after_an_interruption_or_error_in_a_batch_nothing_counts_twice(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    SyntheticRun(journal, groups=5, doubled=frozenset({3})).write(tmp_path / "run")
+    run = SyntheticRun(journal, groups=5, doubled=frozenset({3}))
+    run.write(tmp_path / "run")
+    assert interrupted(redis_url, tmp_path) == (130, ["igq pipeline audit: interrupted"])
     part = JournalPart(GROUP, redis_url)
     store = StateStore.store
 
@@ -253,11 +229,13 @@ def test_after_an_error_around_a_batch_nothing_counts_twice(
         store(self, batch, state)
 
     def audit_of() -> FollowingAudit:
-        return FollowingAudit(spark, part, tmp_path / "audit", HOUR_MS, entries=16)
+        return FollowingAudit(spark, part, tmp_path / "audit", HOUR_MS)
 
     monkeypatch.setattr(StateStore, "store", die)
-    for _ in range(2):
+    for number in (900, 901):
         # First the batch's state is stored and Spark not told, then the next batch fails before its state is stored.
+        journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", [str(number)], ms=run.now_ms + number)
+        journal.get("APPL1", "FLIGHTS", "EWR.1.5.1", [str(number)], ms=run.now_ms + number)
         with pytest.raises(StreamingQueryException, match="no more"):
             audit_of().catch_up(lambda _: None)
     monkeypatch.setattr(StateStore, "store", store)
@@ -265,10 +243,25 @@ def test_after_an_error_around_a_batch_nothing_counts_twice(
 
     verdict, _ = audit_of().judge()
     counts = {name: verdict.counts[name] for name in ("sent", "delivered", *FAULTS)}
-    assert counts == {"sent": 40, "delivered": 40, **dict.fromkeys(FAULTS, 0), "duplicated": 1}
+    assert counts == {"sent": 42, "delivered": 42, **dict.fromkeys(FAULTS, 0), "duplicated": 1}
     assert verdict.journal.events == part.read(spark).count()
     with pytest.raises(PipelineError, match=f"is about group {GROUP}, not QT02"):
         FollowingAudit(spark, JournalPart("QT02", redis_url), tmp_path / "audit", HOUR_MS).catch_up(lambda _: None)
+
+
+def interrupted(url: str, directory: Path) -> tuple[int, list[str]]:
+    """The status and the last lines of a command that is interrupted in its first batch."""
+    at = ["--group", GROUP, "--url", url, "--output", str(directory / "audit")]
+    command = [sys.executable, "-m", "igq.pipeline", "audit", "--follow", *at]
+    told = os.environ | {"IGQ_DATA_DIR": str(directory / "data")}
+    # As on a terminal: the signal is for all of its processes.
+    with subprocess.Popen(command, env=told, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr)
+        assert any("batch 0" in line for line in lines)
+        os.killpg(process.pid, signal.SIGINT)
+        rest = [line.strip() for line in lines]
+    return process.returncode, rest
 
 
 @pytest.mark.timeout(900)

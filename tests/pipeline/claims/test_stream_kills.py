@@ -1,4 +1,9 @@
-"""A streaming query from queue to queue loses and doubles nothing after any kill of its processes."""
+"""Streaming queries from queues to queues, or to files, lose and double nothing after any kill of their processes.
+
+Most of the time of a kill is the next start of Spark. So a driver runs several queries, each with its own queues and
+its own checkpoint. Each stays at a step of its own until the others are at theirs, and then everything is killed. The
+next driver goes on with all of them, and is killed at their next steps.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyarrow import parquet
@@ -22,7 +30,8 @@ from sharedq.mqi.constants import GetOption
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.claims.test_driver_kills import check_groups
 from tests.pipeline.dying_source import EXECUTOR_STEPS, PARQUET_STEPS
-from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders, others, wait_for_survivor
+from tests.pipeline.stream_program import FILES
+from tests.pipeline.streams import Watch, in_doubt, others, wait_for_survivor
 from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import until
@@ -34,201 +43,242 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3_600)]
 END_S = 800
 #: Messages of one batch. A partition has 40.
 BATCH = 75
+#: Messages of each query at the beginning.
+MESSAGES = 900
+#: Messages that come for the query that is killed at any moment, when all others are at their steps.
+MORE = 600
+COLUMNS = ("data", "priority", "correl_id")
+#: At any moment: while messages are moved.
+ANYWHERE = ""
 #: Steps at which Spark itself takes part: of its workers, and around its own commit. `test_driver_kills` has the other
 #: steps of the driver, for messages and for whole groups, where a kill costs a tenth.
 STEPS = ("claimed", "planned", "committing", "committed", "finishing", "ending late", *EXECUTOR_STEPS)
-MORE = [b"order %d" % number for number in range(1_500)]
-#: At which the process that is there lives on when the driver and Java are killed, and may still do its part; for so
-#: long, seconds. Where it has the query's name its successor waits for it, else it goes on when that is at work.
-#: A driver comes to "finished" where it goes on after another's batch, and at the end of the query.
-SURVIVED_STEPS = (
-    *((step, 3.0) for step in ("claimed", "ending late", "finished")),
-    *((step, 60.0) for step in ("committing", "committed", "writing", "prepared")),
+#: At which the process that is there lives on when the driver and Java are killed, and may still do its part. Where it
+#: has the query's name its successor waits for it, else it goes on when that is at work. A driver comes to "finished"
+#: where it goes on after another's batch, and at the end of the query.
+SURVIVED_STEPS = ("claimed", "ending late", "finished", "committing", "committed", "writing", "prepared")
+#: How long it lives on, seconds.
+NAMED_S, AT_WORK_S = 3.0, 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One query of the driver.
+
+    Attributes:
+        steps: where it is when the driver is killed, one for each of the last kills.
+        outlive: for how long the process at each step outlives the driver, seconds; empty: it dies, too.
+        queues: if there are several, each row goes to the copy of its queue, with its properties.
+        options: of the source.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+    outlive: tuple[float, ...] = ()
+    queues: tuple[str, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)
+    has_files: bool = False
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return self.queues or (self.name,)
+
+    def at(self, life: int) -> int | None:
+        """Which of its steps the query comes to in this life of the driver; None: it does not run."""
+        found = life - KILLS + len(self.steps)
+        return found if found >= 0 else None
+
+    def told(self, step: int | None = None, die: str = "") -> dict[str, Any]:
+        """The request to the program: to stay at a step; None for the last life, in which a process dies alone."""
+        told: dict[str, Any] = {"name": self.name, "columns": COLUMNS, "target": {"queue": f"COPY.{self.name}"}}
+        told |= {"options": {"queues": ",".join(self.sources)} | self.options}
+        told |= {"die": die, "is_held": False, "is_endless": False, "outlive": ""}
+        if self.queues:
+            columns = ("concat('COPY.', queue) AS queue", "data", "format", "properties", "properties_json")
+            told |= {"columns": columns, "target": {}}
+        if self.has_files:
+            told |= {"columns": (), "target": {}}
+        if step is not None:
+            told |= {"die": self.steps[step], "is_held": True, "is_endless": self.steps[step] == ANYWHERE}
+            told |= {"outlive": str(self.outlive[step]) if self.outlive else ""}
+        return told
+
+
+KILLS = 5
+QUERIES = (
+    Query("BILLS", ("planned", "committed", "finishing", "reading", "writing")),
+    Query("ORDERS", ("claimed", "committing", "ending late", "read", "prepared")),
+    # A kill may divide a group there: a part of it is written, or prepared, or is being committed.
+    Query("GROUPS", ("committing", "writing", "prepared"), options={"wholeGroups": "true"}),
+    # A kill may divide a batch among queues there.
+    Query(
+        "SEVERAL",
+        ("claimed", "committing", "committed", "writing", "prepared"),
+        queues=("GOODS", "STOCK"),
+        options={"properties": "true"},
+    ),
+    Query("FILES", ("planned", "reading", "committing", "committed"), has_files=True),
+    Query("PAPERS", ("claimed", "read", "half moved", "finishing"), has_files=True),
+    Query("LIVES", ("ending late", "finished", "prepared", "committed"), (NAMED_S, NAMED_S, AT_WORK_S, AT_WORK_S)),
+    Query("SOULS", ("claimed", "committing", "writing"), (NAMED_S, AT_WORK_S, AT_WORK_S)),
+    Query("NEWS", (ANYWHERE,) * KILLS),
 )
-WHOLE = {"queue": "ORDERS", "wholeGroups": "true"}
-#: Two queues are read; each row goes to the copy of its queue, with its properties.
-SEVERAL = {"queues": "ORDERS,STOCK", "properties": "true"}
-NAMED = ["concat('COPY.', queue) AS queue", "data", "format", "properties", "properties_json"]
-#: At which a kill may divide a batch among queues.
-SEVERAL_STEPS = ("claimed", "committing", "committed", "writing", "prepared")
-#: At which a kill may divide a group: a part of it is written, or prepared, or is being committed.
-WHOLE_STEPS = ("committing", "writing", "prepared")
-GROUPS = 200
 
 
-@pytest.fixture
-def orders(group: TestGroup) -> Queue:
-    """The messages that every test here moves to COPY."""
-    orders = open_orders(group)
-    orders.put_many([(MQMD(), body) for body in MORE])
-    return orders
+def test_queries_are_killed_at_every_step() -> None:
+    steps = {query.name: set(query.steps) for query in QUERIES}
+    assert steps["BILLS"] | steps["ORDERS"] == set(STEPS)
+    assert steps["FILES"] | steps["PAPERS"] == set(PARQUET_STEPS)
+    assert steps["LIVES"] | steps["SOULS"] == set(SURVIVED_STEPS)
+    assert max(len(query.steps) for query in QUERIES) == KILLS
+
+
+class Messages:
+    """All that the queries have to move, and where it is."""
+
+    def __init__(self, group: TestGroup) -> None:
+        group.define_structure()
+        group.define_structure("APPL2")
+        connection, chance = group.connect(), random.Random(3)
+        self.queues: dict[str, Queue] = {}
+        self.everything: dict[str, list[bytes]] = {}
+        for name in chain.from_iterable(query.sources for query in QUERIES):
+            # The queues of one query are in two structures, and so are their copies.
+            places = ("APPL2", "APPL1") if name == "STOCK" else ("APPL1", "APPL2")
+            for queue, structure in zip((name, f"COPY.{name}"), places, strict=True):
+                group.define_shared(queue, structure)
+                self.queues[queue] = connection.open(queue, BOTH)
+            self.everything[name] = []
+        for query in QUERIES:
+            if query.name == "GROUPS":
+                self._put_groups(chance)
+            elif query.queues:
+                self._put_with_properties(query)
+            elif ANYWHERE not in query.steps:
+                self.put(query.name, MESSAGES)
+
+    def put(self, name: str, count: int) -> None:
+        known = self.everything[name]
+        bodies = [b"%s %d" % (name.encode(), number) for number in range(len(known), len(known) + count)]
+        for first in range(0, count, 100):
+            some = bodies[first : first + 100]
+            self.queues[name].put_many([(MQMD(correl_id=body[-9:].ljust(24, b"\0")), body) for body in some])
+        known += bodies
+
+    def _put_groups(self, chance: random.Random) -> None:
+        known = self.everything["GROUPS"]
+        for name in range(MESSAGES // 5):
+            size = chance.randint(1, 9)
+            for number in range(1, size + 1):
+                known.append(b"%d %d of %d" % (name, number, size))
+                put_member(self.queues["GROUPS"], b"%d" % name, number, known[-1], LMIG if number == size else MIG)
+
+    def _put_with_properties(self, query: Query) -> None:
+        for number in range(MESSAGES):
+            name, handle = query.queues[number % 2], MessageHandle()
+            handle.set("number", number)
+            self.everything[name].append(b"%s %d" % (name.encode(), number))
+            self.queues[name].put(self.everything[name][-1], properties=handle)
+
+    def numbers(self, name: str) -> list[object]:
+        """The property of each message that has arrived."""
+        found, handle, how = list[object](), MessageHandle(), GetOption.BROWSE_FIRST
+        for _ in self.everything[name]:
+            self.queues[f"COPY.{name}"].get(how | GetOption.PROPERTIES_IN_HANDLE, properties=handle)
+            found.append(handle.get("number"))
+            how = GetOption.BROWSE_NEXT
+        return found
+
+    def waiting(self, name: str) -> list[bytes]:
+        return browse_all(self.queues[name])
+
+    def moved(self, query: Query, name: str, directory: Path) -> list[bytes]:
+        if query.has_files:
+            return bodies_in(directory / query.name / FILES)
+        return browse_all(self.queues[f"COPY.{name}"])
 
 
 @pytest.mark.invariant(8)
-def test_a_query_killed_inside_batches_loses_and_doubles_nothing(
-    group: TestGroup, orders: Queue, tmp_path: Path
-) -> None:
-    """Driver, Java and workers are killed at the same time, twice, at any point."""
-    copy = group.group.structure("APPL1").queue("COPY").available
-    client = group.group.client()
-
-    for moved in (150, 600):
-        query = start_program(group, tmp_path)
-        with Watch(group):
-            kill_when_moved(query, lambda: client.zcard(copy), moved)
-    assert 0 < client.zcard(copy) < len(MORE)
-    run_to_its_end(group, tmp_path)
-
-    check_moved(group, orders)
-
-
-@pytest.mark.invariant(8)
-def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
-    group: TestGroup, orders: Queue, tmp_path: Path
-) -> None:
-    """The process that reaches a step first kills everything. The next run continues and dies at the next step."""
-    for step in STEPS:
-        with Watch(group):
-            query = start_program(group, tmp_path, die=step, victim="all")
-            assert end_of(query) == -signal.SIGKILL, step
-        assert (tmp_path / step).exists()
-    assert browse_all(orders)
-    run_to_its_end(group, tmp_path)
-
-    check_moved(group, orders)
-    counts = judged(group, tmp_path)
-    # Put on ORDERS and got, put on COPY.
-    everything = len(EVERYTHING) + len(MORE)
-    told = {name: counts[name] for name in ("sent", "delivered", "on_queue", "uncommitted", *FAULTS)}
-    ended = {"sent": 2 * everything, "delivered": everything, "on_queue": everything, "uncommitted": 0}
-    assert told == ended | dict.fromkeys(FAULTS, 0)
-    assert counts["backed_out"]
-
-
-def test_processes_that_outlive_a_killed_driver_lose_and_double_nothing(
-    group: TestGroup, orders: Queue, tmp_path: Path
-) -> None:
-    """Driver and Java are killed. The process at the step goes on after the next run has begun, which dies likewise."""
-    for step, outlive in SURVIVED_STEPS:
-        with Watch(group):
-            query = start_program(group, tmp_path, die=step, victim="all", outlive=outlive)
-            assert end_of(query) == -signal.SIGKILL, step
-        assert (tmp_path / step).exists()
-    assert browse_all(orders)
+def test_killed_at_every_step_queries_lose_and_double_nothing(group: TestGroup, tmp_path: Path) -> None:
+    messages = Messages(group)
     with Watch(group):
-        assert end_of(start_program(group, tmp_path)) == 0
-        for step, _ in SURVIVED_STEPS:
-            wait_for_survivor(tmp_path, step)
+        for life in range(KILLS):
+            kill(group, tmp_path, life, messages)
+            check_between(tmp_path, life, messages)
+        assert all(messages.waiting(query.sources[0]) for query in QUERIES)
+        # Spark tries the task of a killed worker again, without any restart.
+        last = [query.told(die=",".join(EXECUTOR_STEPS) if query.name == "BILLS" else "") for query in QUERIES]
+        for step in EXECUTOR_STEPS:
+            (tmp_path / "BILLS" / step).unlink(missing_ok=True)
+        assert end_of(start_program(group, tmp_path, last, master="local[32,9]")) == 0
+        assert [step for step in EXECUTOR_STEPS if not (tmp_path / "BILLS" / step).exists()] == []
+        for query in QUERIES:
+            for step in query.steps if query.outlive else ():
+                wait_for_survivor(tmp_path / query.name, step)
         until(lambda: not others(group), "what they left is resolved", END_S)
 
-    check_moved(group, orders)
+    check_end(group, tmp_path, messages)
+    check_judgement(group, tmp_path, messages)
 
 
-def test_whole_groups_stay_whole_after_any_kill_of_a_query(group: TestGroup, tmp_path: Path) -> None:
-    """All messages of each group were moved, or none, and in their order."""
-    orders, chance = open_orders(group), random.Random(3)
-    everything = browse_all(orders)
-    for name in range(GROUPS):
-        size = chance.randint(1, 9)
-        for number in range(1, size + 1):
-            everything.append(b"%d %d of %d" % (name, number, size))
-            put_member(orders, b"%d" % name, number, everything[-1], LMIG if number == size else MIG)
-    copy = group.connect().open("COPY", BOTH)
+def kill(group: TestGroup, directory: Path, life: int, messages: Messages) -> None:
+    """Start a driver, and kill it with Java and its workers when each query is at its step."""
+    steps = {query: step for query in QUERIES if (step := query.at(life)) is not None}
+    driver = start_program(group, directory, [query.told(step) for query, step in steps.items()])
+    files = {query: directory / query.name / query.steps[step] for query, step in steps.items() if query.steps[step]}
 
-    for step in WHOLE_STEPS:
-        with Watch(group):
-            query = start_program(group, tmp_path, die=step, victim="all", options=WHOLE)
-            assert end_of(query) == -signal.SIGKILL, step
-            until(lambda: not others(group), "what it left is resolved", END_S)
-        assert (tmp_path / step).exists()
-        check_groups([body.decode() for body in browse_all(copy)])
-    assert browse_all(orders)
-    with Watch(group):
-        assert end_of(start_program(group, tmp_path, options=WHOLE)) == 0
+    def missing() -> list[str]:
+        return [f"{file.parent.name}: {file.name}" for file in files.values() if not is_written(file)]
 
-    check_groups([body.decode() for body in browse_all(copy)])
-    assert (browse_all(orders), in_doubt(group), sorted(browse_all(copy))) == ([], 0, sorted(everything))
+    until(
+        lambda: not missing() or driver.poll() is not None, f"all are at their steps in life {life}", END_S, pause_s=0.1
+    )
+    assert driver.poll() is None, missing()
+    client, arrived = group.group.client(), group.group.structure("APPL2").queue("COPY.NEWS").available
+    before = client.zcard(arrived)
+    messages.put("NEWS", MORE)
+    until(lambda: client.zcard(arrived) > before + BATCH or driver.poll() is not None, "messages are moved", END_S)
+    assert driver.poll() is None, "it has ended already"
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+    surviving = {int(file.read_text()) for query, file in files.items() if query.outlive}
+    until(lambda: set(others(group)) <= surviving, "what they left is resolved", END_S)
 
 
-def test_several_queues_and_their_copies_lose_and_double_nothing(group: TestGroup, tmp_path: Path) -> None:
-    """Each message is on the copy of its own queue, once, with its properties."""
-    open_orders(group).get_many(100)
-    names = ("ORDERS", "STOCK")
-    group.define_structure("APPL2")
-    for name in ("STOCK", "COPY.ORDERS"):
-        group.define_shared(name, "APPL2")
-    group.define_shared("COPY.STOCK")
-    connection = group.connect()
-    queues = {name: connection.open(name, BOTH) for name in (*names, "COPY.ORDERS", "COPY.STOCK")}
-    for number in range(600):
-        handle = MessageHandle()
-        handle.set("number", number)
-        queues[names[number % 2]].put(b"%s %d" % (names[number % 2].encode(), number), properties=handle)
+def is_written(file: Path) -> bool:
+    return file.exists() and file.read_text() != ""
 
-    for step in SEVERAL_STEPS:
-        with Watch(group):
-            query = start_program(group, tmp_path, die=step, victim="all", options=SEVERAL, columns=NAMED)
-            assert end_of(query) == -signal.SIGKILL, step
-        assert (tmp_path / step).exists()
-    with Watch(group):
-        assert end_of(start_program(group, tmp_path, options=SEVERAL, columns=NAMED)) == 0
-        until(lambda: not others(group), "what they left is resolved", END_S)
 
-    for at, name in enumerate(names):
-        assert browse_all(queues[name]) == []
-        handle, found = MessageHandle(), list[tuple[bytes, object]]()
-        for _ in range(300):
-            message = queues[f"COPY.{name}"].get(GetOption.PROPERTIES_IN_HANDLE, properties=handle)
-            found.append((message.body, handle.get("number")))
-        assert sorted(found) == sorted((b"%s %d" % (name.encode(), n), n) for n in range(at, 600, 2))
-        assert browse_all(queues[f"COPY.{name}"]) == []
+def check_between(directory: Path, life: int, messages: Messages) -> None:
+    """No message is seen twice, on a queue and at its target, and groups are whole."""
+    for query in QUERIES:
+        for name in query.sources:
+            moved = messages.moved(query, name, directory)
+            seen = [*moved, *messages.waiting(name)]
+            assert len(seen) == len(set(seen)), (life, query)
+            if query.name == "GROUPS":
+                check_groups([body.decode() for body in moved])
+
+
+def check_end(group: TestGroup, directory: Path, messages: Messages) -> None:
+    """Each message has arrived, once, with its properties."""
     assert in_doubt(group) == 0
+    for query in QUERIES:
+        for name in query.sources:
+            assert messages.waiting(name) == [], query
+            moved = messages.moved(query, name, directory)
+            assert sorted(moved) == sorted(messages.everything[name]), query
+            if query.name == "GROUPS":
+                check_groups([body.decode() for body in moved])
+            if query.has_files:
+                left = (directory / query.name / FILES).glob("_igq_unfinished/*/*")
+                assert [path.name for path in left] == ["batch.json"]
+        for name in query.queues:
+            assert messages.numbers(name) == [int(body.split()[1]) for body in messages.moved(query, name, directory)]
 
 
-def test_executors_killed_at_every_step_are_no_matter(group: TestGroup, orders: Queue, tmp_path: Path) -> None:
-    """Spark tries the task again, without any restart."""
-    with Watch(group):
-        query = start_program(group, tmp_path, die=",".join(EXECUTOR_STEPS), victim="self", master="local[2,9]")
-        assert end_of(query) == 0
-    assert [step for step in EXECUTOR_STEPS if not (tmp_path / step).exists()] == []
-
-    check_moved(group, orders)
-
-
-@pytest.mark.invariant(8)
-def test_files_of_a_query_killed_at_every_step_have_each_message_once(
-    group: TestGroup, orders: Queue, tmp_path: Path
-) -> None:
-    """The workers write the files. Readers never see a message twice, nor one that is on the queue, too."""
-    table = tmp_path / "lake"
-    for step in PARQUET_STEPS:
-        with Watch(group):
-            query = start_program(group, tmp_path, die=step, victim="all", files=table)
-            assert end_of(query) == -signal.SIGKILL, step
-            until(lambda: not others(group), "what it left is resolved", END_S)
-        assert (tmp_path / step).exists()
-        seen = [*bodies_in(table), *browse_all(orders)]
-        assert len(seen) == len(set(seen)), step
-    assert browse_all(orders)
-    with Watch(group):
-        assert end_of(start_program(group, tmp_path, files=table)) == 0
-
-    assert (browse_all(orders), in_doubt(group)) == ([], 0)
-    assert sorted(bodies_in(table)) == sorted([*EVERYTHING, *MORE])
-    assert [path.name for path in table.glob("_igq_unfinished/*/*")] == ["batch.json"]
-
-
-def bodies_in(table: Path) -> list[bytes]:
-    return [body for file in table.glob("*.parquet") for body in parquet.read_table(file)["data"].to_pylist()]
-
-
-def run_to_its_end(group: TestGroup, directory: Path) -> None:
-    with Watch(group):
-        assert end_of(start_program(group, directory)) == 0
-
-
-def judged(group: TestGroup, directory: Path) -> dict[str, int]:
-    """The counts of the audit, which has found no fault."""
+def check_judgement(group: TestGroup, directory: Path, messages: Messages) -> None:
+    """The audit has found no fault."""
     at = ("--group", group.group.name, "--url", str(group.settings.redis_url), "--output", str(directory / "audit"))
     audit = subprocess.run(
         [sys.executable, "-m", "igq.pipeline", "audit", *at],
@@ -240,18 +290,22 @@ def judged(group: TestGroup, directory: Path) -> dict[str, int]:
     assert audit.returncode == 0, audit.stderr + audit.stdout
     verdict = json.loads((directory / "audit" / "verdict.json").read_text("utf-8"))
     assert verdict["verdict"] == "passed"
-    counts: dict[str, int] = verdict["counts"]
-    return counts
+    counts = verdict["counts"]
+    # Put and got, and put on a copy.
+    everything = sum(map(len, messages.everything.values()))
+    copied = sum(len(messages.everything[name]) for query in QUERIES if not query.has_files for name in query.sources)
+    told = {name: counts[name] for name in ("sent", "delivered", "on_queue", "uncommitted", *FAULTS)}
+    ended = {"sent": everything + copied, "delivered": everything, "on_queue": copied, "uncommitted": 0}
+    assert told == ended | dict.fromkeys(FAULTS, 0)
+    assert counts["backed_out"]
 
 
-def check_moved(group: TestGroup, orders: Queue) -> None:
-    assert (browse_all(orders), in_doubt(group)) == ([], 0)
-    arrived = browse_all(group.connect().open("COPY", BOTH))
-    assert sorted(arrived) == sorted([*EVERYTHING, *MORE])
+def bodies_in(table: Path) -> list[bytes]:
+    return [body for file in table.glob("*.parquet") for body in parquet.read_table(file)["data"].to_pylist()]
 
 
 def test_no_process_is_started_for_each_file_of_a_checkpoint(
-    group: TestGroup, orders: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    group: TestGroup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Java makes links and sets permissions by running programs, and Spark's default does so for every file."""
     programs, started = tmp_path / "bin", tmp_path / "started"
@@ -261,57 +315,37 @@ def test_no_process_is_started_for_each_file_of_a_checkpoint(
         program.write_text(f'#!/bin/sh\necho {name} >> {started}\nexec {shutil.which(name)} "$@"\n')
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-    run_to_its_end(group, tmp_path)
+    messages = Messages(group)
+    with Watch(group):
+        assert end_of(start_program(group, tmp_path, [QUERIES[0].told()])) == 0
 
-    check_moved(group, orders)
     # Four a batch are left: each of its two files gets permissions, and so does the checksum beside it.
-    batches = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
-    assert batches > len(MORE) / BATCH
+    assert messages.waiting(QUERIES[0].name) == []
+    batches = len(list((tmp_path / QUERIES[0].name / "checkpoint" / "commits").glob("[0-9]*")))
+    assert batches >= MESSAGES / BATCH
     assert len(started.read_text().splitlines()) < 6 * batches
 
 
 def start_program(
-    group: TestGroup,
-    directory: Path,
-    *,
-    die: str = "",
-    victim: str = "self",
-    outlive: float | None = None,
-    master: str = "local[2]",
-    options: dict[str, str] | None = None,
-    files: Path | None = None,
-    columns: list[str] | None = None,
+    group: TestGroup, directory: Path, queries: Sequence[dict[str, Any]], *, master: str = "local[32]"
 ) -> subprocess.Popen[bytes]:
-    program = Path(__file__).parents[1] / "stream_program.py"
-    told: dict[str, object] = {
-        "url": str(group.settings.redis_url),
-        "group": group.group.name,
-        "data_dir": str(directory),
-    }
-    told |= {"checkpoint": str(directory / "checkpoint"), "batch": str(BATCH)}
-    told |= {"die": die, "victim": victim, "master": master, "options": options, "columns": columns}
-    told |= {"files": str(files or "")}
-    told |= {"outlive": "" if outlive is None else str(outlive)}
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "IGQ_LEASE_MS": "600000"}
+    """The driver. A query that stays at a step of a worker keeps one of Spark's threads."""
+    told = {"url": str(group.settings.redis_url), "group": group.group.name, "data_dir": str(directory)}
     return subprocess.Popen(
-        [sys.executable, str(program), json.dumps(told)],
-        env=environment,
+        [
+            *(sys.executable, str(Path(__file__).parents[1] / "stream_program.py")),
+            json.dumps({**told, "batch": BATCH, "master": master, "queries": queries}),
+        ],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "IGQ_LEASE_MS": "600000"},
         start_new_session=True,
         stderr=(directory / "stderr").open("ab"),
     )
 
 
-def end_of(query: subprocess.Popen[bytes]) -> int:
+def end_of(program: subprocess.Popen[bytes]) -> int:
     """Its exit status."""
     try:
-        return query.wait(timeout=END_S)
+        return program.wait(timeout=END_S)
     finally:
-        if query.poll() is None:
-            os.killpg(query.pid, signal.SIGKILL)
-
-
-def kill_when_moved(query: subprocess.Popen[bytes], arrived: Callable[[], int], least: int) -> None:
-    until(lambda: arrived() >= least or query.poll() is not None, "messages arrive", END_S)
-    assert query.poll() is None, "it has ended already"
-    os.killpg(query.pid, signal.SIGKILL)
-    query.wait()
+        if program.poll() is None:
+            os.killpg(program.pid, signal.SIGKILL)

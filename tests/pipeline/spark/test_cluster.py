@@ -1,4 +1,4 @@
-"""On a standalone cluster with two workers, with igq sent along, everything works as on one machine."""
+"""On a standalone cluster with three workers, with igq sent along, everything works as on one machine."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyarrow import dataset
 
 from igq.pipeline.spark.archive_of_code import build_archive
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions.queues import QueueAlias
 from tests.pipeline.cluster_jobs import SETTLED
 from tests.pipeline.cluster_program import ROWS
 from tests.pipeline.clusters import Cluster, executors
@@ -25,6 +28,7 @@ from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 from tests.support.scenes import until
+from tests.support.topologies import Cluster as RedisCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
@@ -33,12 +37,27 @@ PAGE = (ROOT / "docs" / "how-to" / "spark.md").read_text("utf-8")
 #: How long it may take on a busy machine.
 END_S = 800
 MORE = [b"order %d" % number for number in range(1_500)]
+#: Those of the cluster; and messages on each queue of an alias.
+WORKERS, OF_A_PART = 3, 400
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(tmp_path_factory.mktemp("cluster")) as found:
+    with Cluster(tmp_path_factory.mktemp("cluster"), WORKERS) as found:
         yield found
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[tuple[TestGroup, list[str]]]:
+    """A group on a Redis Cluster of four primaries, and a structure on each."""
+    servers = RedisCluster(4)
+    group = TestGroup(servers.url, tmp_path / "nodes")
+    try:
+        group.add_member("QM1")
+        yield group, servers.one_on_each(group.group.name)
+    finally:
+        group.close()
+        servers.close()
 
 
 @pytest.fixture
@@ -89,6 +108,43 @@ def test_a_cluster_reads_writes_and_takes_and_an_executor_may_die(
     assert sorted(browse_all(inbox), key=int) == [b"%d" % number for number in range(ROWS)]
     assert sorted(browse_all(group.connect().open("COPY", BOTH))) == sorted(everything)
     assert (browse_all(orders), in_doubt(group)) == ([], 0)
+
+
+@pytest.mark.invariant(8)
+def test_every_worker_reads_parts_of_an_alias_that_is_spread_over_nodes(
+    cluster: Cluster, nodes: tuple[TestGroup, list[str]], shipped: dict[str, str], tmp_path: Path
+) -> None:
+    group, structures = nodes
+    parts = [f"ON.{structure}" for structure in structures]
+    everything: list[bytes] = []
+    queues: list[Queue] = []
+    for structure, name in zip(structures, parts, strict=True):
+        group.define_structure(structure)
+        group.define_shared(name, structure)
+        queues.append(group.connect().open(name, BOTH))
+        bodies = [b"%s %d" % (name.encode(), number) for number in range(OF_A_PART)]
+        queues[-1].put_many([(MQMD(), body) for body in bodies])
+        everything += bodies
+    group.define("QM1", QueueAlias(name="SPREAD", target=parts[0], spread=",".join(parts[1:])))
+    told = {"url": str(group.settings.redis_url), "group": group.group.name, "data_dir": str(tmp_path)}
+    told |= {"master": cluster.url, "alias": "SPREAD", "out": str(tmp_path / "out")}
+    program = [sys.executable, str(ROOT / "tests" / "pipeline" / "spread_program.py")]
+    # Each batch has eight partitions, two of each queue.
+    more = {"workers": WORKERS, "batch": str(4 * 100), "rows": "50"}
+
+    with Watch(group):
+        done = subprocess.run(
+            [*program, json.dumps(told | more)], env=shipped, input="go\n", text=True, timeout=END_S, check=False
+        )
+
+    assert done.returncode == 0
+    found = dataset.dataset(tmp_path / "out", format="parquet", exclude_invalid_files=True).to_table().to_pylist()
+    assert sorted(row["data"] for row in found) == sorted(everything)
+    assert all(row["data"].startswith(row["queue"].encode()) for row in found)
+    assert ([browse_all(queue) for queue in queues], in_doubt(group)) == ([[]] * len(parts), 0)
+    read_by = Counter((row["executor"], row["queue"]) for row in found)
+    assert {queue for _, queue in read_by} == set(parts), read_by
+    assert len({executor for executor, _ in read_by}) == WORKERS, read_by
 
 
 @pytest.mark.usefixtures("orders")
