@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 # The tables of this process are Spark's: otherwise a command that chooses its engine itself would take the other one.
 import igq.pipeline.engine.frames  # noqa: F401
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from igq.pipeline.spark.session import spark_session
 from sharedq.redis.embedded_server import find_server, server_environment
 from tests.pipeline.streams import Checkpoint, Drivers

@@ -19,7 +19,7 @@ from typer.main import get_command
 from typer.models import CommandInfo
 from typer.testing import Result
 
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD

@@ -1,5 +1,1 @@
-"""The commands of `igq pipeline`."""
-
-from igq.pipeline.cli.app import app
-
-__all__ = ["app"]
+"""The commands of `igq pipeline`. Other commands of igq import parts of it, so this module imports nothing."""

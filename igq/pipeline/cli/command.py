@@ -7,7 +7,7 @@ import logging
 import typer
 
 from igq.arguments import checked_command, misuse
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from igq.pipeline.cli.runner import COULD_NOT_RUN
 from sharedq.display.lines import tell
 from sharedq.display.streams import prepare_streams

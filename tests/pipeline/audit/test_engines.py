@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from igq.pipeline.audit.audit import NAMED
 from igq.pipeline.audit.records import read_run
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from igq.pipeline.datasource.journal.source import JournalPart
 from igq.pipeline.engine import choice, duckdb_tables, spark_tables
 from igq.pipeline.errors import PipelineError

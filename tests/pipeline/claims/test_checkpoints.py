@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from igq.pipeline.claims.checkpoints import BegunBatch, processed_claims
 from igq.pipeline.claims.release import Released, claims_in, release_stream
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from igq.pipeline.datasource.queue.source import QueueSource
 from igq.pipeline.datasource.queue.stream import Offset
 from igq.pipeline.errors import PipelineError

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from typer.testing import CliRunner, Result
 
 from igq.pipeline.claims.release import Released, claims_in, is_running, release_stream
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from igq.pipeline.datasource.queue.stream import QueueStreamReader
 from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue

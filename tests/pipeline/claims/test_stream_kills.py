@@ -190,12 +190,12 @@ class Messages:
         return found
 
     def waiting(self, name: str) -> list[bytes]:
-        return browse_all(self.queues[name])
+        return browse_all(self.queues[name], GetOption.NO_PROPERTIES)
 
     def moved(self, query: Query, name: str, directory: Path) -> list[bytes]:
         if query.has_files:
             return bodies_in(directory / query.name / FILES)
-        return browse_all(self.queues[f"COPY.{name}"])
+        return browse_all(self.queues[f"COPY.{name}"], GetOption.NO_PROPERTIES)
 
 
 @pytest.mark.invariant(8)

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from typer.testing import CliRunner, Result
 
 from igq.pipeline.claims.release import Released, release_stream
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from igq.pipeline.datasource.queue.source import QueueSource
 from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue

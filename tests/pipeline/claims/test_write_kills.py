@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from igq.pipeline.claims.write_jobs import jobs_in
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from sharedq.api import Queue
 from tests.pipeline.claims.test_stream_kills import end_of
 from tests.pipeline.dying_source import JOB_STEPS, Death

@@ -17,7 +17,7 @@ from igq.pipeline.audit.audit import EXAMPLES
 from igq.pipeline.audit.recovery_timeline import recoveries
 from igq.pipeline.audit.series import Series
 from igq.pipeline.audit.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from igq.pipeline.cli.audit import FINDINGS_MAX
 from igq.pipeline.cli.options import new_directory
 from igq.pipeline.errors import PipelineError

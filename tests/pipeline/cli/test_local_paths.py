@@ -10,8 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from igq.pipeline.cli import app
-from igq.pipeline.cli.app import _JOBS
+from igq.pipeline.cli.app import _JOBS, app
 from igq.pipeline.cli.options import local_path
 
 DIRECTORIES = [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from igq.pipeline.cli import app
+from igq.pipeline.cli.app import app
 from tests.support.wheels import ROOT
 
 pytestmark = pytest.mark.share

@@ -50,6 +50,19 @@ def test_a_call_from_the_shell_imports_no_other_part(arguments: list[str], tmp_p
     }
 
 
+def test_help_imports_nothing_that_a_command_does() -> None:
+    """The list of all commands is made of their signatures."""
+    done = subprocess.run([sys.executable, "-c", _RUN, "--help"], capture_output=True, text=True, check=True)
+    found = set(done.stdout.split())
+
+    assert "igq.cli.tools.dead_letters" in found
+    assert {each for each in {*_NEVER, "redis"} if each in found} <= {"igq.pipeline"}
+    assert {each for each in found if each.startswith("igq.pipeline.")} == {
+        "igq.pipeline.cli",
+        "igq.pipeline.cli.option_groups",
+    }
+
+
 def test_every_command_is_where_its_name_is_looked_up() -> None:
     whole = get_group(build_app())
 
