@@ -59,7 +59,7 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """A Spark session within a ``with``. A process can have one at a time.
 
-    Sets JAVA_HOME, PYTHONPATH and other variables that Spark reads, for this process.
+    Sets JAVA_HOME, PYTHONPATH and other variables that Spark reads, for this process, until the end of the session.
 
     Args:
         data_dir: the directory of the Java launcher and the class-data archive.
@@ -87,43 +87,37 @@ def spark_session(
         raise PipelineError(f"cannot use {own_dir}: {error.strerror or error}") from None
     java_home = make_java_home(java, own_dir)
     is_local = master.startswith("local")
-    _set_environment(java_home, is_local)
-    # With a local master, Spark's Python processes are like this one, unless the user has a Spark of his own.
-    if master.startswith("local[") and "SPARK_HOME" not in os.environ:
-        os.environ[_AS_INSTALLED] = "1"
-    else:
-        os.environ.pop(_AS_INSTALLED, None)
+    with _environment(java_home, master):
+        java_options = [*classes.java_options, *([_SMALL_JOB_OPTION] if is_small else [])]
+        settings = _settings(java_options, spark_log, is_local) | dict(conf or {})
+        builder = SparkSession.builder.master(master).appName(app_name)
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        on_interrupt = signal.getsignal(signal.SIGINT)
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:
+            raise PipelineError(f"Spark does not start with master {master}: {why_in_a_line(error)}") from error
 
-    java_options = [*classes.java_options, *([_SMALL_JOB_OPTION] if is_small else [])]
-    settings = _settings(java_options, spark_log, is_local) | dict(conf or {})
-    builder = SparkSession.builder.master(master).appName(app_name)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    on_interrupt = signal.getsignal(signal.SIGINT)
-    try:
-        session = builder.getOrCreate()
-    except Exception as error:
-        raise PipelineError(f"Spark does not start with master {master}: {why_in_a_line(error)}") from error
-
-    try:
-        if threading.current_thread() is threading.main_thread():
-            # PySpark's own handler would call Java over the interrupted connection, and print the error. It is not
-            # needed: Java ends with the session.
-            signal.signal(signal.SIGINT, on_interrupt)
-        yield session
-    except Exception as error:
-        _keep_text(error)
-        raise
-    finally:
-        with warnings.catch_warnings():
-            # PySpark warns that Java does not answer after a call was interrupted.
-            warnings.simplefilter("ignore", RuntimeWarning)
-            session.stop()
-        # Keep the archive also after an error of the job, which is no error of Java.
-        if _end_java():
-            classes.keep()
-        else:
-            classes.discard()
+        try:
+            if threading.current_thread() is threading.main_thread():
+                # PySpark's own handler would call Java over the interrupted connection, and print the error. It is not
+                # needed: Java ends with the session.
+                signal.signal(signal.SIGINT, on_interrupt)
+            yield session
+        except Exception as error:
+            _keep_text(error)
+            raise
+        finally:
+            with warnings.catch_warnings():
+                # PySpark warns that Java does not answer after a call was interrupted.
+                warnings.simplefilter("ignore", RuntimeWarning)
+                session.stop()
+            # Keep the archive also after an error of the job, which is no error of Java.
+            if _end_java():
+                classes.keep()
+            else:
+                classes.discard()
 
 
 def check_installed() -> None:
@@ -195,21 +189,37 @@ def _settings(more_java_options: list[str], spark_log: str, is_local: bool) -> d
     return settings
 
 
-def _set_environment(java_home: Path, is_local: bool) -> None:
-    os.environ["JAVA_HOME"] = str(java_home)
+@contextmanager
+def _environment(java_home: Path, master: str) -> Iterator[None]:
+    """The variables that Spark and its processes read. The next session may have another directory, so they end."""
     # Workers import a data source by name, and ours may be in a source tree.
     root = str(Path(__file__).parents[3])
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in known if path and path != root)])
+    told = {
+        "JAVA_HOME": str(java_home),
+        "PYTHONPATH": os.pathsep.join([root, *(path for path in known if path and path != root)]),
+    }
     if sys.flags.safe_path:
         # Java starts the workers in the current folder: they import nothing from there either.
-        os.environ["PYTHONSAFEPATH"] = "1"
-    if is_local:
+        told["PYTHONSAFEPATH"] = "1"
+    if master.startswith("local"):
         # Otherwise workers would run the first python3 on PATH, and Java would look for a network.
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        told |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     else:
-        os.environ.setdefault("PYSPARK_PYTHON", "python3")
+        told["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", "python3")
+    # With a local master, Spark's Python processes are like this one, unless the user has a Spark of his own.
+    if master.startswith("local[") and "SPARK_HOME" not in os.environ:
+        told[_AS_INSTALLED] = "1"
+    before = {name: os.environ.get(name) for name in told}
+    os.environ.update(told)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _end_java() -> bool:

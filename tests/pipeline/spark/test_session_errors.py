@@ -93,6 +93,32 @@ def test_an_error_keeps_its_text_and_type_when_it_leaves_a_session(tmp_path: Pat
     assert "boom" in done.stderr
 
 
+TWO = """
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from igq.pipeline.spark.session import spark_session
+
+for number in range(2):
+    directory, before = Path(sys.argv[1], str(number)), dict(os.environ)
+    with spark_session(directory, master="local[1]", is_small=True) as spark:
+        print(spark.range(3).count())
+    shutil.rmtree(directory)
+    # PySpark adds some of its own.
+    print(all(os.environ.get(name) == before.get(name) for name in ("JAVA_HOME", "PYTHONPATH", "PYSPARK_PYTHON")))
+"""
+
+
+@pytest.mark.spark
+def test_a_session_may_follow_one_whose_directory_is_gone(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", TWO, str(tmp_path)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+
+    assert (done.returncode, done.stdout.split()) == (0, ["3", "True"] * 2), done.stderr
+
+
 @pytest.mark.parametrize("kind", [PipelineError, ConfigError, MQIError])
 @pytest.mark.share
 def test_an_error_of_ours_in_a_worker_is_the_line(kind: type[Exception]) -> None:
