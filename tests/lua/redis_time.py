@@ -15,7 +15,7 @@ from tests.support.server import Server
 
 #: How often a call is tried.
 TRIES = 8
-#: One call may take as long as this loop right after it: 50 ms on the machine where the bounds were set. Processors
+#: A call may take as long as this loop right after the call: 50 ms on the machine where the bounds were set. Processors
 #: differ, and each has more than one speed.
 _LOOP = """
     local sum, texts = 0, {}

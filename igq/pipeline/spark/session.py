@@ -191,11 +191,11 @@ def _settings(more_java_options: list[str], spark_log: str, is_local: bool) -> d
 
 @contextmanager
 def _environment(java_home: Path, master: str) -> Iterator[None]:
-    """The variables that Spark and its processes read. The next session may have another directory, so they end."""
+    """The variables that Spark and its processes read, as long as the session lasts: the next may be elsewhere."""
     # Workers import a data source by name, and ours may be in a source tree.
     root = str(Path(__file__).parents[3])
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    told = {
+    told: dict[str, str | None] = {
         "JAVA_HOME": str(java_home),
         "PYTHONPATH": os.pathsep.join([root, *(path for path in known if path and path != root)]),
     }
@@ -208,18 +208,24 @@ def _environment(java_home: Path, master: str) -> Iterator[None]:
     else:
         told["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", "python3")
     # With a local master, Spark's Python processes are like this one, unless the user has a Spark of his own.
-    if master.startswith("local[") and "SPARK_HOME" not in os.environ:
-        told[_AS_INSTALLED] = "1"
+    # A program that started this one may have said so of its own.
+    is_as_installed = master.startswith("local[") and "SPARK_HOME" not in os.environ
+    told[_AS_INSTALLED] = "1" if is_as_installed else None
     before = {name: os.environ.get(name) for name in told}
-    os.environ.update(told)
+    _set_variables(told)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _set_variables(before)
+
+
+def _set_variables(values: Mapping[str, str | None]) -> None:
+    """Set variables of this process, and remove those that are None."""
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def _end_java() -> bool:

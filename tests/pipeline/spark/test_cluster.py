@@ -37,7 +37,7 @@ PAGE = (ROOT / "docs" / "how-to" / "spark.md").read_text("utf-8")
 #: How long it may take on a busy machine.
 END_S = 800
 MORE = [b"order %d" % number for number in range(1_500)]
-#: Those of the cluster; and messages on each queue of an alias.
+#: Workers of the cluster, and messages on each queue of an alias.
 WORKERS, OF_A_PART = 3, 400
 
 
