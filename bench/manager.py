@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from igq.agent.progress.wake import wake_movers
+from igq.agent.progress.sleep import wake_movers
 from sharedq.members.group import Group
 from sharedq.objects.store.parts import own_part
 from tests.support.members import TestGroup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from igq.processes.interpreter import leave_current_folder
+from igq.processes.child import leave_current_folder
 
 if __name__ == "__main__":
     leave_current_folder()

@@ -14,13 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from recovery.claim import Claim, ClaimLostError, RecoveryClaims
+from recovery.claim import Claim, ClaimLostError, Recovery, RecoveryClaims, from_record, is_unfencing
 from recovery.leftovers import admin_remains, leases_under, oldest_recoveries
-from recovery.report import Recovery, from_record, is_unfencing
-from recovery.structure import dead_under, fence, resolve_dead, unfence
-from recovery.subscriptions import end_subscriptions
+from recovery.structure import dead_under, end_subscriptions, fence, resolve_dead, unfence
 from recovery.target import Target, Targets
-from sharedq.calls.handles.orphans import delete_orphans
+from sharedq.calls.handles.subscriptions import delete_orphans
 from sharedq.calls.unit.in_doubt import PreparedUnit, complete, prepared_units
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group

@@ -1,34 +1,40 @@
 """Recovery in one structure: shut the dead owners out, end their units of work, give back what they held.
 
 Each step is one script. The same or another recoverer may repeat it, wherever the previous one stopped.
+
+Subscriptions of dead connections end, and durable ones can be resumed by others. A subscription that ends leaves its
+managed queue among the orphans, in the same moment; these are deleted afterwards. Every step may be repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from recovery.claim import Claim, chunks
 from recovery.leftovers import fields_under, needless_fences, own_fences
-from recovery.subscriptions import managed_queues
 from recovery.target import Target, Targets
+from sharedq.calls.handles.subscriptions import topics_of
 from sharedq.calls.unit.in_doubt import setting_apart
 from sharedq.log import LibraryLogger
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.definitions.subscriptions import MANAGED
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import StructureKeys
 from sharedq.redis.link import Reply, ScriptCall
-from sharedq.scripts.reads import some_holdings, some_made_queues, unit_beginnings
+from sharedq.scripts.reads import pairs_like, some_holdings, some_made_queues, unit_beginnings
 from sharedq.scripts.recovery import fence_call, release_call, unfence_call
 from sharedq.scripts.unit import End, end_unit_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import StructureAccess
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
 
+#: Others have ended it, or opened it, meanwhile.
+_DONE = (MQRC.NO_SUBSCRIPTION, MQRC.SUBSCRIPTION_IN_USE)
 log = LibraryLogger(__name__)
-
 #: Owners that one script call shuts out.
 CHUNK_OWNERS = 100
 #: Handles that one script call gives back.
@@ -38,6 +44,37 @@ _WOKEN = (b"K", b"H")
 _COMMITTING = b"C"
 #: The first byte of a decision that says "in doubt".
 _PREPARED = b"="
+
+
+def end_subscriptions(connection: Connection, targets: Targets) -> None:
+    """End what the connections under *targets*, which are shut out, had subscribed to.
+
+    Raises:
+        MQIError: 2009, the recoverer itself was shut out.
+    """
+    topics = topics_of(connection.group)
+    for field, token in pairs_like(connection, "HSCAN", connection.group.keys.subscription_holders):
+        holder, number = token.decode(), field.decode()
+        if holder == connection.token or targets.covering(holder) is None:
+            continue
+        subscription = topics.numbered(number)
+        if subscription is None:
+            continue
+        end = topics.close if subscription.is_durable else topics.remove
+        try:
+            end(number, connection.token, connection, holder)
+        except MQIError as error:
+            if error.reason not in _DONE:
+                raise
+
+
+def managed_queues(group: Group, names: Sequence[str]) -> Collection[str]:
+    """Return those of *names* that are the managed queue of a subscription."""
+    topics = topics_of(group)
+    if not any(name.startswith(MANAGED) for name in names):
+        return ()
+    found = (match.subscription for match in topics.subscriptions())
+    return {subscription.destination for subscription in found if subscription.is_managed} & set(names)
 
 
 def fence(connection: Connection, access: StructureAccess, claims: Sequence[Claim]) -> None:

@@ -28,7 +28,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from sharedq import api
-from sharedq.calls.put.restoration import restore
+from sharedq.calls.put.put import restore
 from sharedq.log import LibraryLogger
 from sharedq.messages.message import Message
 from sharedq.mqi.arguments import refuse_other, whole

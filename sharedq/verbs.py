@@ -11,8 +11,8 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TypeVar
 
+from sharedq.calls.get import browse as locking
 from sharedq.calls.get import get as getting
-from sharedq.calls.get import lock as locking
 from sharedq.calls.get.properties import PROPERTY_OPTIONS
 from sharedq.calls.handles import inquire as inquiry
 from sharedq.calls.handles import open as opening

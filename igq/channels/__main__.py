@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     take_hangups()
     import socket
 
-    from igq.channels.server import serve
+    from igq.channels.hub import serve
     from sharedq.members.group import Group
     from sharedq.settings.loader import load_settings
 

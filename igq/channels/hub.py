@@ -2,11 +2,14 @@
 
 So a client that waits for a message costs no thread. Only the links of programs' connections give way
 (`sharedq.redis.wire.Wait`); other calls to Redis, which are few and short, hold all clients up.
+
+The channel server of a manager is such a thread that takes the clients of a listening socket until it is told to end.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import select
 import socket
 import threading
@@ -17,9 +20,12 @@ from typing import Final, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from igq.channels.instances import Instances
+from igq.channels.admission import Admission, client_of
+from igq.channels.figures import Instances, Teller
+from igq.channels.session import Session
 from igq.channels.transport import Client, Threaded
 from sharedq.log import LibraryLogger
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.redis.wire import Wire
 
@@ -34,6 +40,10 @@ _ACCEPTED_TOGETHER: Final = 64
 _STAND_BACK_S: Final = 0.005
 #: Seconds that clients have to end when the hub stops.
 _STOP_S: Final = 3.0
+#: Clients of one server process, at most.
+CLIENTS_MAX: Final = 10_000
+#: Descriptors of a client: its socket, and its connection to Redis; in a Cluster more of them.
+_DESCRIPTORS: Final = 4
 
 
 class Hub:
@@ -240,3 +250,49 @@ class Hub:
     def _do_tasks(self) -> None:
         for task in iter(self._tasks.get, None):
             task()
+
+
+def serve(
+    group: Group,
+    qmgr: str,
+    listening: socket.socket,
+    on_start: Callable[[Hub], object],
+    listener: str = "",
+    process: int = 0,
+) -> None:
+    """Serve until the hub is stopped.
+
+    Args:
+        on_start: called with the hub before it runs.
+        listening: where clients connect; the manager and the other processes of the listener have it, too.
+        listener: the listener whose server this is; empty for the unix socket. ``process``: of its processes.
+    """
+    _allow_descriptors()
+    instances = Instances(group.settings.data_dir / "channels" / f"{qmgr}.instances", listener)
+    admission = Admission(group, qmgr, instances)
+
+    def make(hub: Hub, accepted: socket.socket) -> Client:
+        if accepted.family != socket.AF_UNIX:
+            # A reply is one small write, and its client waits for it.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return Client(hub, accepted, Session(group, qmgr, client_of(accepted), admission))
+
+    hub = Hub(make, CLIENTS_MAX, instances if group.settings.channel_processes > 1 else None)
+    hub.on_look = Teller(group, qmgr, listener, admission.served, hub.aside, process).look
+    group.wait_of_connections = hub.wait
+    hub.listen(listening)
+    on_start(hub)
+    try:
+        hub.run()
+    finally:
+        instances.close()
+
+
+def _allow_descriptors() -> None:
+    """Raise the limit of open files as far as clients need it, and as it may be raised."""
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CLIENTS_MAX * _DESCRIPTORS
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    if least < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Final
 
-from igq.channels.admission import Admission, Admitted
+from igq.channels.admission import Admission, Admitted, ClientIdentity
 from igq.channels.callbacks import STOPPING, Events
 from igq.channels.calls import CALLS, Arguments, Reply
-from igq.channels.client import ClientIdentity
 from igq.channels.figures import ClientFigures
 from igq.channels.frames import Frame, Verb, packed
 from igq.channels.handles import Handles

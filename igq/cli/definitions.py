@@ -108,7 +108,7 @@ def diff(
 
     Exit status: 0, nothing would change; 1, something would; 2, a command would fail, or nothing could be compared.
     """
-    from igq.definitions.comparison import compare
+    from igq.definitions.trial import compare
     from igq.operations.shutdown import UP, state_now
     from sharedq.members.group import Group
     from sharedq.settings.loader import load_settings

@@ -59,7 +59,7 @@ def remove(
 
     IBM MQ for z/OS does this with REMOVE QMGR of its utility CSQ5PQSG. There is no equivalent of its FORCE QMGR here.
     """
-    from igq.operations.removal import remove_manager
+    from igq.operations.shutdown import remove_manager
     from sharedq.settings.loader import load_settings
 
     settings = load_settings()

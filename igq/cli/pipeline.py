@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from igq.processes.interpreter import python_command
+from igq.processes.child import python_command
 
 
 def add_to(app: typer.Typer) -> None:

@@ -38,7 +38,7 @@ def start(
     if parent:
         # Before the imports below, which take half a second: the parent may be killed in that time.
         die_with_parent(parent)
-    from igq.processes.agent_process import start_agent_process
+    from igq.processes.child import start_agent_process
     from sharedq.settings.loader import load_settings
 
     settings = load_settings()

@@ -11,8 +11,7 @@ from igq.arguments import checked_command, misuse
 from igq.cli.app import build_app
 from igq.errors import CommandError
 from igq.output.silence import silence_ends
-from sharedq.display.lines import tell
-from sharedq.display.streams import prepare_streams
+from sharedq.display.lines import prepare_streams, tell
 
 #: Exit status of a command that failed, and of a command that Ctrl-C ended.
 FAILED, INTERRUPTED = 1, 130

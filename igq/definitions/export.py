@@ -14,7 +14,7 @@ from igq.definitions.catalog import AUTHORITY, Catalog, Item, is_dynamic, is_sel
 from igq.mqsc.messages import left_out
 from igq.operations.group_settings import settings_in_force
 from sharedq.members.group import Group
-from sharedq.objects.commands.define import TEMPLATES
+from sharedq.objects.commands.changes import TEMPLATES
 from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes

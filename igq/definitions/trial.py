@@ -1,22 +1,24 @@
-"""A dry run: the real commands, on a copy of the definitions, and what they would change."""
+"""A dry run: the real commands, on a copy of the definitions, and what they would change, attribute by attribute."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TextIO
 
-from igq.definitions.catalog import AUTHORITY, Item, read_named
-from igq.definitions.changes import differences
+from igq.definitions.catalog import AUTHORITY, Item, is_dynamic, read_catalog, read_named
 from igq.mqsc import messages
 from igq.mqsc.actions.scope import EVERYWHERE
-from igq.mqsc.executor import Executor, run
+from igq.mqsc.executor import Commands, Executor, run
 from igq.mqsc.language.attribute_values import find_parameter
+from igq.mqsc.language.lines import split_commands
 from igq.mqsc.language.parser import Command
 from igq.operations.shutdown import require_running
 from igq.output.plural import counted
 from sharedq.admin.definitions_copy import copied_definitions
 from sharedq.members.group import Group
+from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.subscriptions import Subscription
@@ -24,6 +26,9 @@ from sharedq.objects.definitions.topics import Topic
 from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.settings.values import Settings
 
+_INDENT = "   "
+#: Objects that igq defines by itself; a file need not have them.
+_SYSTEM = "SYSTEM."
 _CHANGES = ("DEFINE", "ALTER", "DELETE", "SET")
 #: DISPLAY shows these from the copy, with the changes of the commands before it.
 _IN_COPY = (
@@ -37,6 +42,108 @@ _IN_COPY = (
     Subscription.kind,
     *NAMED_OBJECTS,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An object before and after a change. None: it was not there, or is no longer."""
+
+    before: Item | None
+    after: Item | None
+
+    @property
+    def lines(self) -> list[str]:
+        """The change as text: the object, then a line for each attribute."""
+        if self.after is None:
+            return [] if self.before is None else [f"delete {self.before.title}"]
+        attributes = self.after.shown()
+        if self.before is None:
+            usual = _defaults(self.after)
+            new = [text for keyword, text in attributes.items() if usual.get(keyword) != text]
+            return [f"define {self.after.title}", *(f"{_INDENT}{text}" for text in new)]
+        former = self.before.shown()
+        return [
+            f"alter {self.after.title}",
+            *(
+                f"{_INDENT}{former.get(keyword, '(none)')} -> {text}"
+                for keyword, text in attributes.items()
+                if former.get(keyword) != text
+            ),
+        ]
+
+
+def differences(before: Iterable[Item], after: Iterable[Item]) -> list[Change]:
+    """Return the changes from one state to the other: first what is new or changed, then what is gone."""
+    former = {item.identity: item for item in before}
+    found = []
+    for item in after:
+        known = former.pop(item.identity, None)
+        if known is None or not known.is_same_as(item):
+            found.append(Change(known, item))
+    return [*found, *(Change(item, None) for item in former.values())]
+
+
+def _defaults(item: Item) -> dict[str, str]:
+    if not isinstance(item.definition, ObjectDefinition):
+        return {}
+    default = type(item.definition).model_construct(name=item.name)
+    return Item(item.kind, item.name, default).shown()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The changes that applying a file would make.
+
+    Attributes:
+        surplus: objects of the group that the file does not have.
+        failures: the answers to commands that would fail.
+        warnings: what would be passed over.
+    """
+
+    changes: list[Change]
+    surplus: list[Item] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether applying the file would change nothing."""
+        return not self.changes and not self.surplus
+
+
+def compare(group: Group, qmgr: str, lines: Iterable[str], *, is_lenient: bool, is_pruned: bool) -> Comparison:
+    """Run the commands of a file on a copy of the definitions, and compare the copy before and afterwards.
+
+    Args:
+        qmgr: the manager that the commands without CMDSCOPE run at.
+        is_pruned: also return the objects that the file does not define.
+
+    Raises:
+        DeploymentError: the server for the copy cannot be started.
+        MQIError: Redis cannot be reached.
+    """
+    with copied_definitions(group) as copy:
+        before = read_catalog(copy).items
+        repository = Repository(copy, qmgr)
+        executor = TrialExecutor(repository, Repository(group, qmgr), is_silent=True)
+        commands = Commands(executor, repository, is_lenient=is_lenient, completed="")
+        failures, warnings = [], []
+        for source in split_commands(lines):
+            answer = commands.answer(source)
+            if answer.is_end:
+                break
+            if answer.fault:
+                failures += answer.lines
+            else:
+                warnings += [line for line in answer.lines if line]
+        changes = differences(before, read_catalog(copy).items)
+        surplus = [item for item in before if is_pruned and _is_surplus(item, executor.defined)]
+    return Comparison(changes, surplus, failures, warnings)
+
+
+def _is_surplus(item: Item, defined: Sequence[tuple[str, ...]] | set[tuple[str, ...]]) -> bool:
+    is_own = item.kind == QueueManagerAttributes.kind or item.name.startswith(_SYSTEM)
+    return not is_own and item.disposition != "COPY" and not is_dynamic(item) and item.identity not in defined
 
 
 def run_trial(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from igq.processes.interpreter import python_command
+from igq.processes.child import python_command
 from igq.processes.kept_child import KeptChild
 from sharedq.settings.values import Settings
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from igq.processes.interpreter import python_command
+from igq.processes.child import python_command
 from igq.processes.kept_child import KeptChild
 from sharedq.settings.values import Settings
 

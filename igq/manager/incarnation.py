@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 from igq.agent.progress.report import AgentState, write_agent_state
 from igq.manager.agent_child import AgentChild
-from igq.manager.heartbeat import Heartbeat
-from igq.manager.membership import Membership
+from igq.manager.membership import Heartbeat, Membership
 from igq.manager.peers.watch import MEET_S, Peers
 from igq.manager.structure_watch import LOOK_S
 from igq.manager.worker import Worker
@@ -26,8 +25,7 @@ from igq.operations.shutdown import STOP_TIMEOUT_S
 from igq.output.messages import trouble_id
 from igq.pcf.server import CommandServer
 from igq.triggers.service import Triggers
-from recovery.target import Target
-from recovery.watch import due
+from recovery.target import Target, due
 from sharedq.members.lease import Renewal
 from sharedq.members.news import ORPHANS, QUIESCES, News, tell_programs
 from sharedq.mqi.constants import MQRC

@@ -32,7 +32,7 @@ from igq.operations.health import HealthFile
 from igq.operations.listeners import PROCESSES, wanted_by
 from igq.output.log import LogFile, log_message, start_log
 from igq.output.messages import trouble_id
-from igq.processes.agent_process import start_agent_process
+from igq.processes.child import start_agent_process
 from igq.processes.kept_child import KeptChild
 from igq.processes.service_manager import notify
 from sharedq.calls.unit.in_doubt import prepared_units
@@ -241,7 +241,7 @@ class QueueManager:
     def _tell_deployment(self) -> None:
         settings, group = self._settings, self._group
         if settings.tracing:
-            from sharedq.tracing.provider import check_environment
+            from sharedq.tracing.spans import check_environment
 
             # The agent would end at once, again and again.
             check_environment()

@@ -22,8 +22,7 @@ from sharedq.objects.repository import Repository
 from sharedq.redis.deployment import DeploymentError
 from sharedq.scripts.members import claim_job_call
 from sharedq.settings.directories import make_private
-from sharedq.settings.schedule import trigger_of
-from sharedq.settings.values import Settings
+from sharedq.settings.values import Settings, trigger_of
 
 _JOB = "backups"
 _BORN = "* Group born "

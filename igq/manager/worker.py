@@ -1,4 +1,7 @@
-"""The manager's work besides its lease: recoveries and housekeeping, one task at a time, in one thread."""
+"""The manager's work besides its lease: recoveries and housekeeping, one task at a time, in one thread.
+
+The backlog has the targets that are seen dead and not begun, in the order of their recovery.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
 from functools import partial
 
 import structlog
 from tenacity import Retrying, retry_if_exception, wait_exponential_jitter
 
-from igq.agent.progress.wake import wake_agent, wake_movers
-from igq.manager.backlog import Backlog, TargetKind, Targets
+from igq.agent.progress.sleep import wake_agent, wake_movers
 from igq.manager.expiry import Sweep
 from igq.manager.membership import host_name
 from igq.manager.structure_watch import StructureWatch
@@ -21,11 +25,10 @@ from recovery.resolution import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryRepo
 from recovery.target import Target
 from sharedq.admin.journal_limit import trim_journal
 from sharedq.calls.handles.connect import disconnect
-from sharedq.calls.handles.orphans import delete_orphans
-from sharedq.calls.handles.subscriptions import end_expired, topics_of
+from sharedq.calls.handles.subscriptions import delete_orphans, end_expired, topics_of
 from sharedq.members.group import Group
-from sharedq.members.kept_process import KeptProcess
 from sharedq.members.lease import RENEWALS_PER_LEASE
+from sharedq.members.process import KeptProcess
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.store.orphans import orphans_of
@@ -34,10 +37,57 @@ from sharedq.scripts.members import claim_job_call
 from sharedq.scripts.reads import fields_named
 from sharedq.session.connection import Connection
 
+#: The largest number of targets that are recovered in one go. Later deaths wait for no more than these.
+BATCH = 250
 #: Seconds between two looks at how many bytes the journals take, at least.
 TRIM_S = 50.0
-
 Task = Callable[[], None]
+
+
+class TargetKind(IntEnum):
+    """Kinds of targets, the most urgent first: many others may wait for it, or it leaves the most work."""
+
+    MANAGER = 0
+    #: A program that this machine saw end, although its lease may be in force.
+    SEEN_TO_END = 1
+    PROGRAM = 2
+    CONNECTION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Targets of one kind, with their pids if this machine saw them end."""
+
+    kind: TargetKind
+    targets: list[Target]
+    pids: list[int]
+
+
+class Backlog:
+    """Holds each target once; within a kind, the one that died first comes first."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[TargetKind, dict[str, tuple[Target, int]]] = {kind: {} for kind in TargetKind}
+
+    def add(self, target: Target) -> None:
+        """Add a target whose lease has run out."""
+        if target.is_manager:
+            kind = TargetKind.MANAGER
+        else:
+            kind = TargetKind.PROGRAM if target.connection is None else TargetKind.CONNECTION
+        self._by_kind[kind].setdefault(target.token, (target, 0))
+
+    def add_ended(self, token: str, pid: int) -> None:
+        """Add a program that is reported to have ended as process *pid*."""
+        self._by_kind[TargetKind.SEEN_TO_END].setdefault(token, (Target.parse(token), pid))
+
+    def take(self) -> Targets | None:
+        """Take the most urgent targets. None if none are left."""
+        for kind, waiting in self._by_kind.items():
+            if waiting:
+                taken = [waiting.pop(token) for token in [*waiting][:BATCH]]
+                return Targets(kind, [target for target, _ in taken], [pid for _, pid in taken])
+        return None
 
 
 class Worker:

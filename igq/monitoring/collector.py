@@ -13,7 +13,7 @@ from igq.monitoring.exposition import Block, Exposition
 from igq.operations.listeners import channel_figures
 from igq.operations.queue_figures import FIGURES, figures_of
 from igq.operations.status import structure_state_of
-from recovery.report import from_record, in_order
+from recovery.claim import from_record, in_order
 from sharedq.admin.backup.glance import glance_at
 from sharedq.members.group import Group, Member
 from sharedq.mqi.constants import MQRC

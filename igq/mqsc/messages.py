@@ -8,7 +8,7 @@ from igq.mqsc.language.parser import Command, MqscSyntaxError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.commands.display import LeftOut
-from sharedq.objects.store.each_structure import Away
+from sharedq.objects.store.structures import Away
 
 NORMAL = "CSQ9022I: {} normal completion."
 ABNORMAL = "CSQ9023E: {} abnormal completion."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
-from igq.agent.progress.wake import wake_agent, wake_movers
+from igq.agent.progress.sleep import wake_agent, wake_movers
 from igq.errors import CommandError
 from igq.mqsc.actions.scope import managers_of
 from igq.mqsc.executor import Answer, Commands, Executor, run

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Final
 
 from igq.errors import CommandError
-from sharedq.display.secrets import mask_secrets
+from sharedq.display.text import mask_secrets
 from sharedq.members.audit_trail import Deed, Way, deed_call
 from sharedq.members.event_notes import Giver, leave_note, leave_together, note_call
 from sharedq.members.group import Group

@@ -1,12 +1,17 @@
-"""Stops a manager from another process on any host: asks through the group and waits until the manager has ended."""
+"""Stops a manager from another process on any host: asks through the group and waits until the manager has ended.
+
+A manager that shall not come back is removed from the group. No manager need be running for that.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 
+from igq.agent.progress.sleep import wake_movers
 from igq.errors import CommandError
-from igq.operations.command_log import note_command
+from igq.operations.command_log import note_command, note_group_command, noting_refusal
+from sharedq.admin.member_removal import RemovalRefusedError, remove_member
 from sharedq.members.group import Group, Member
 from sharedq.members.news import tell
 from sharedq.mqi.constants import MQRC
@@ -15,7 +20,6 @@ from sharedq.scripts.reads import lease_end_ms, lease_left_ms
 from sharedq.settings.values import Settings
 
 __all__ = ["STOP_TIMEOUT_S", "ask_to_stop", "require_running", "stop_manager"]
-
 #: Seconds that programs have to end when a manager quiesces, by default.
 STOP_TIMEOUT_S = 30.0
 #: States of a manager that holds its name.
@@ -100,3 +104,30 @@ def _wait(group: Group, asked: Member, until_s: float) -> None:
         if time.monotonic() >= until_s:
             raise CommandError(f"queue manager {asked.name} has not stopped in time")
         time.sleep(_LOOK_S)
+
+
+def remove_manager(settings: Settings, name: str) -> None:
+    """Remove the manager *name* from the group.
+
+    Raises:
+        CommandError: there is no such manager, or something prevents the removal. Nothing has changed.
+        DeploymentError, MQIError: Redis cannot be used, or another attempt took over. Repeat the call to go on.
+    """
+    group, command = Group(settings), f"group remove {name}"
+    try:
+        with noting_refusal(group, command):
+            _remove(group, name)
+        note_group_command(group, command, "done", without=name)
+        for member in group.members():
+            if member.state in UP:
+                # Movers send messages for a member there, whether it runs or not: tell them that this is no member.
+                wake_movers(group, member.name)
+    finally:
+        group.leave()
+
+
+def _remove(group: Group, name: str) -> None:
+    try:
+        remove_member(group, name)
+    except RemovalRefusedError as error:
+        raise CommandError(str(error)) from None

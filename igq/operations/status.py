@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from igq.agent.queues.tags import serving_among
 from igq.operations.queue_figures import figures_of
 from igq.operations.shutdown import UP, state_now
-from recovery.report import from_record, in_order
+from recovery.claim import from_record, in_order
 from sharedq.members.agreed_settings import with_record
 from sharedq.members.formats import UNRECORDED, recorded_format
 from sharedq.members.group import Group, Member

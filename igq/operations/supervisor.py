@@ -14,8 +14,7 @@ from types import FrameType
 from rich.text import Text
 
 from igq.errors import CommandError, check_qmgr_name
-from igq.processes.child import start_child
-from igq.processes.interpreter import python_command
+from igq.processes.child import python_command, start_child
 from sharedq.display.terminal import Terminal
 from sharedq.display.text import visible
 from sharedq.mqi.errors import MQIError
@@ -96,8 +95,7 @@ class Supervisor:
 
     def _tell_findings(self) -> None:
         # Imported now, after the managers: it is no part of their start.
-        from igq.operations.doctor.examination import worst
-        from igq.operations.doctor.visit import find
+        from igq.operations.doctor.visit import find, worst
 
         with contextlib.suppress(MQIError, DeploymentError):
             found = find(self._settings, is_quick=True)

@@ -1,4 +1,7 @@
-"""Does the command in a message, and returns its responses: what a command server does with each request."""
+"""Does the command in a message, and returns its responses: what a command server does with each request.
+
+A command event tells the elements of the request in its own character set.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ from igq.mqsc.language.parser import Parameter as Keyword
 from igq.mqsc.session import SessionRepository
 from igq.operations.command_log import CommandNote
 from igq.pcf.faults import COMMAND_TYPES, RequestError
-from igq.pcf.replica import replica
 from igq.pcf.requests import Request, read_request
 from igq.pcf.responses import Answered, answered, extended, standard
 from sharedq.members.event_notes import Giver
@@ -26,15 +28,55 @@ from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQRC, Format
 from sharedq.mqi.constants.pcf import MQRCCF, EventOrigin, PCFControl, PCFType
 from sharedq.mqi.errors import MQIError
+from sharedq.mqi.pcf import structures as pcf
 from sharedq.mqi.pcf.reading import HEADER_LENGTH, read
 from sharedq.mqi.pcf.structures import MQCFH, PCFError, PCFMessage
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.store.authorities import Authorities
 from sharedq.objects.system import SYSTEM_ADMIN_COMMAND_QUEUE
+from sharedq.settings.redis_url import mask_urls
 
+#: A request is told up to this length, in bytes: further elements are left out.
+LENGTH_MAX: Final = 32_768
 #: A request that was backed out so often has ended its server each time: it is refused unread.
 BACKOUTS_MAX: Final = 3
+
+
+def replica(request: pcf.PCFMessage, representation: Representation) -> pcf.PCFMessage:
+    """Return *request*, which came in *representation*, as it is told. Passwords in URLs are masked."""
+    told: list[pcf.Parameter] = []
+    length = HEADER_LENGTH
+    for parameter in request.parameters:
+        copied = _copied(parameter, representation)
+        length += len(write(pcf.PCFMessage(request.header, (copied,)))) - HEADER_LENGTH
+        if length > LENGTH_MAX:
+            break
+        told.append(copied)
+    return replace(request, parameters=tuple(told))
+
+
+def _copied(parameter: pcf.Parameter, representation: Representation) -> pcf.Parameter:
+    match parameter:
+        case pcf.MQCFGR():
+            return replace(parameter, parameters=tuple(_copied(each, representation) for each in parameter.parameters))
+        case pcf.MQCFST():
+            return replace(parameter, string=_string(parameter.string, parameter.ccsid, representation), ccsid=0)
+        case pcf.MQCFSL():
+            strings = tuple(_string(each, parameter.ccsid, representation) for each in parameter.strings)
+            return replace(parameter, strings=strings, ccsid=0)
+        case pcf.MQCFSF():
+            value = _string(parameter.filter_value, parameter.ccsid, representation)
+            return replace(parameter, filter_value=value, ccsid=0)
+        case _:
+            return parameter
+
+
+def _string(string: bytes, ccsid: int, representation: Representation) -> bytes:
+    try:
+        return mask_urls(pcf.text_of(string, ccsid, representation)).encode()
+    except pcf.PCFError:
+        return string
 
 
 @dataclass(frozen=True, slots=True)

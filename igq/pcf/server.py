@@ -22,7 +22,7 @@ from igq.pcf.processor import Done, Processor
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.calls.handles.connect import disconnect
 from sharedq.members.group import Group
-from sharedq.members.kept_process import KeptProcess
+from sharedq.members.process import KeptProcess
 from sharedq.messages.dead_letter import dead_lettered
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, Format, GetOption, MsgType, OpenOption, PutOption, Report

@@ -1,4 +1,9 @@
-"""Child processes that never outlive their parent."""
+"""Child processes that never outlive their parent.
+
+Python is started without the current folder on the path. A user's folder may hold a ``config.py``, a ``recovery.py`` or
+a ``typer.py``. ``python -m`` puts the current folder in front of the path, and would import those files in place of
+this package's modules, or of modules that it uses. ``-P`` leaves the folder out.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,8 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+
+import igq
 
 _PR_SET_PDEATHSIG = 1
 
@@ -69,3 +76,20 @@ def hangups_held() -> Iterator[None]:
 def take_hangups() -> None:
     """Get SIGHUP from now on, also one that came before. Call this when the signal has its handler, or is ignored."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """The words that run a module of this package in another process, or in place of this one."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def leave_current_folder() -> None:
+    """Take the folder off the path that ``python -m`` has put there, unless this package lies in it."""
+    if not sys.flags.safe_path and igq.__path__ != [f"{sys.path[0]}{os.sep}igq"]:
+        del sys.path[0]
+
+
+def start_agent_process(qmgr: str) -> subprocess.Popen[str]:
+    """Start it. It ends with this process. Its first line of standard input tells it to begin."""
+    with hangups_held():
+        return start_child(python_command("igq.agent", qmgr, str(os.getpid())), stdin=subprocess.PIPE)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sharedq.members.group import Group
 from sharedq.messages.record import generated_number
-from sharedq.objects.store.each_structure import Away, in_each
+from sharedq.objects.store.structures import Away, in_each
 from sharedq.reading.journal import JournalEntry, JournalRow, expand, position_order
 from sharedq.reading.journal_pages import Page, read_pages
 from sharedq.reading.plan import is_stored

@@ -11,7 +11,7 @@ import structlog
 from igq.triggers.writer import TriggerWriter
 from sharedq.calls.handles.connect import disconnect
 from sharedq.members.group import Group
-from sharedq.members.kept_process import KeptProcess
+from sharedq.members.process import KeptProcess
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.keys import private_structure
 from sharedq.redis.link import Link

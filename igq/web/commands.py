@@ -11,7 +11,7 @@ from igq.mqsc.session import answer_commands
 from igq.web.access.gate import Identity
 from igq.web.access.roles import check_command
 from igq.web.site import Site
-from sharedq.display.secrets import mask_secrets
+from sharedq.display.text import mask_secrets
 from sharedq.members.event_notes import Giver
 from sharedq.mqi.constants.pcf import EventOrigin
 

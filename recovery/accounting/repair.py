@@ -37,8 +37,8 @@ from sharedq.redis.link import Argument
 from sharedq.scripts.reads import fields_named, prepared_units, queue_definition, tokens_of_owners
 from sharedq.scripts.recovery import adopt_call, lapse_call, take_lost_call, tidy_call, unfence_call
 from sharedq.session.connection import Connection
-from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import StructureAccess
+from sharedq.session.route import QueueFacts
 
 log = LibraryLogger(__name__)
 

@@ -27,9 +27,8 @@ from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.store.failures import structure_state
+from sharedq.objects.store.failures import has_lost_all, structure_state
 from sharedq.objects.store.finder import Finder
-from sharedq.objects.store.losses import has_lost_all
 from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.store.structures import holder_field
 from sharedq.objects.store.topics import Topics

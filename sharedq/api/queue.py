@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import cast
 
 from sharedq.api.open_objects import Opened
+from sharedq.calls.get import browse as locking
 from sharedq.calls.get import get as getting
-from sharedq.calls.get import lock as locking
 from sharedq.calls.get.properties import PROPERTY_OPTIONS
 from sharedq.calls.get.selection import ANYTHING
 from sharedq.calls.handles import open as opening

@@ -19,7 +19,7 @@ from sharedq.mqi.constants import MQCC, MQRC, GetOption
 from sharedq.mqi.constants.callbacks import FULL_MSG_LENGTH, CallbackOption, CallType, ConsumerState
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQGMO, MQMD, copied
-from sharedq.session.call_lock import Turns
+from sharedq.session.calling import Turns
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 

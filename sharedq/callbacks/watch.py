@@ -25,9 +25,15 @@ from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.redis.link import Link, ScriptCall
-from sharedq.scripts.connections import attach_call, check_owner_call, connect_call, detach_call, disconnect_call
+from sharedq.scripts.connections import (
+    attach_call,
+    check_owner_call,
+    connect_call,
+    detach_call,
+    disconnect_call,
+    unwait_call,
+)
 from sharedq.scripts.get import get_source
-from sharedq.scripts.handles import unwait_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Gets, Handle, StructureAccess
 

@@ -20,12 +20,11 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.answers import LOOK_S, little_patience
 from sharedq.redis.deployment import Deployment, DeploymentError, SlotClient
 from sharedq.redis.embedded import EmbeddedRedis, EmbeddedRedisError
-from sharedq.redis.keepalive import silence_of
 from sharedq.redis.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply, ScriptCall
 from sharedq.redis.links import Links, ServerOrTag
 from sharedq.redis.outage import PASSING
-from sharedq.redis.wire import Wait
+from sharedq.redis.wire import Wait, silence_of
 from sharedq.scripts.reads import standing_of
 from sharedq.settings.values import Settings
 

@@ -28,11 +28,10 @@ from sharedq.members.news import LOOK, QUIESCES, News
 from sharedq.members.presence import BEGINS, ENDS, LOSES, address_of, tell_presence
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.redis.keepalive import silence_of
+from sharedq.redis.wire import silence_of
 from sharedq.scripts.members import abandon_call, end_process_call
 
 log = LibraryLogger(__name__)
-
 #: Lost connections that one script call reports to the group.
 _TELL_CHUNK = 250
 #: Seconds between two tries to report them, or the end. Until then, a message that one holds is kept from everybody.
@@ -349,7 +348,11 @@ def _adopt(group: Group, record: bytes) -> None:
 
 #: Records of settings about which this process has logged a difference.
 _told_records: set[bytes] = set()
+
+
 _processes: dict[tuple[int, str, str], Process] = {}
+
+
 _processes_lock = threading.Lock()
 
 
@@ -391,3 +394,38 @@ def release_process(process: Process, *, is_reserved: bool = False) -> None:
             if known is process:
                 del _processes[key]
     process.end()
+
+
+class KeptProcess(Process):
+    """The manager's own process or its agent. Only `renewed` renews its lease, and `lose` reports the loss.
+
+    Args:
+        number: the number from ``admin/register_process``.
+        sent_at_s: monotonic time before its registration, or its last renewal, was sent. All processes of the
+            machine share this clock, so a parent may pass the time to its child.
+    """
+
+    def __init__(self, group: Group, qmgr: str, incarnation: int, number: int, sent_at_s: float) -> None:
+        super().__init__(group, qmgr, incarnation, number, sent_at_s)
+
+    def renewed(self, sent_at_s: float) -> None:
+        """Note that a call sent at *sent_at_s* (monotonic) renewed the lease."""
+        self._hold(sent_at_s)
+
+    def quiesce(self) -> None:
+        """End the calls that asked to fail when the manager quiesces."""
+        self.is_quiescing = True
+        self._for_each(lambda connection: connection.notice_quiescing())
+
+    def lose(self) -> None:
+        """End every connection now, because the lease is lost. The manager reports why."""
+        self._give_up()
+
+    def tell_abandoned(self) -> None:
+        """Ask for the recovery of this process's lost connections. Raises MQIError: Redis cannot be told now."""
+        self._tell_abandoned()
+
+    def end(self) -> None:
+        """Do nothing: no connection is left, and the manager gives the registration back."""
+        self._end_now()
+        self.lease.close()

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sharedq.mqi.constants import PutOption
-from sharedq.mqi.fields import reader_into
 from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, PUT_APPL_NAME_LENGTH
 from sharedq.mqi.structures import MQMD
+from sharedq.mqi.types import reader_into
 
 #: MQAT_UNIX: what kind of program put a message.
 APPL_TYPE_UNIX = 6

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Final
 
 from sharedq.mqi.constants import Format
-from sharedq.mqi.fields import reader
 from sharedq.mqi.headers import MQMDE
 from sharedq.mqi.structures import MQMD
+from sharedq.mqi.types import reader
 from sharedq.mqi.wire import CCSID, ENCODING, MDE
 
 #: Bytes of an MQMDE.

@@ -21,7 +21,6 @@ from typing import Any, Final
 from sharedq.mqi.arguments import refuse_data, refuse_structure, signed
 from sharedq.mqi.constants import MQRC, MsgFlag, Report
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.fields import reader
 from sharedq.mqi.limits import (
     ACCOUNTING_TOKEN_LENGTH,
     APPL_IDENTITY_DATA_LENGTH,
@@ -41,6 +40,7 @@ from sharedq.mqi.limits import (
     USER_ID_LENGTH,
 )
 from sharedq.mqi.structures import MQMD
+from sharedq.mqi.types import reader
 
 #: Structure, message number, destination code, whether the id ends in "x".
 _TOKEN: Final = struct.Struct(">HQIB")

@@ -12,8 +12,7 @@ from typing import Any, Final, TypeVar
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.fields import type_checker
-from sharedq.mqi.types import declared
+from sharedq.mqi.types import declared, type_checker
 
 T = TypeVar("T")
 _DATA: Final = (bytes, bytearray, memoryview)

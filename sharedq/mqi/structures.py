@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final
 
-from sharedq.mqi.fields import reader_into
 from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, NULL_CONN_TAG, NULL_ID, NULL_MSG_TOKEN
 from sharedq.mqi.types import (
     MQBYTE4,
@@ -41,6 +40,7 @@ from sharedq.mqi.types import (
     MQHMSG,
     MQLONG,
     MQPTR,
+    reader_into,
 )
 
 

@@ -18,7 +18,6 @@ from sharedq.mqi.arguments import fields_of, refuse_structure, signed
 from sharedq.mqi.constants.descriptor import Encoding
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.fields import maker, packer
 from sharedq.mqi.headers import MQDLH, MQMDE, MQRFH2, MQTM, MQXQH
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.mqi.structures import (
@@ -40,7 +39,7 @@ from sharedq.mqi.structures import (
     MQSRO,
     MQSTS,
 )
-from sharedq.mqi.types import Field, declared
+from sharedq.mqi.types import Field, declared, maker, packer
 
 T = TypeVar("T")
 

@@ -19,12 +19,20 @@ from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import OBJECT_NAME_LENGTH
-from sharedq.objects.commands import group_objects as copies
-from sharedq.objects.commands.alter import alter_in_directory, alter_local
-from sharedq.objects.commands.counts import Counts, reset_counts
-from sharedq.objects.commands.define import complete, define_at
-from sharedq.objects.commands.delete import announce_missing, check_idle, delete_entry, drop_closed_parts, total_state
+from sharedq.objects.commands import changes as copies
+from sharedq.objects.commands.changes import (
+    alter_in_directory,
+    alter_local,
+    announce_missing,
+    check_idle,
+    complete,
+    define_at,
+    delete_entry,
+    drop_closed_parts,
+    total_state,
+)
 from sharedq.objects.commands.display import (
+    Counts,
     DisplayedQueue,
     LeftOut,
     OpenHandle,
@@ -32,6 +40,7 @@ from sharedq.objects.commands.display import (
     left_out,
     oldest_ages_ms,
     open_handles,
+    reset_counts,
 )
 from sharedq.objects.definitions.base import NamedObject, ObjectDefinition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
@@ -42,11 +51,10 @@ from sharedq.objects.definitions.queues import AnyQueue, QueueLocal, QueueModel
 from sharedq.objects.definitions.server_channels import Channel, Listener
 from sharedq.objects.definitions.subscriptions import Subscription
 from sharedq.objects.definitions.topics import Topic
-from sharedq.objects.store.directory import Entry
+from sharedq.objects.store.directory import Entry, NamedObjects
 from sharedq.objects.store.failures import why_not_there
 from sharedq.objects.store.finder import Chosen, Finder, Located
 from sharedq.objects.store.local_queues import QueueState
-from sharedq.objects.store.named_objects import NamedObjects
 from sharedq.objects.store.orphans import add_orphan
 from sharedq.objects.store.parts import Place, own_part, part_in, parts_of
 from sharedq.objects.store.structures import ManagerAttributes, Structures, announce, holder_field

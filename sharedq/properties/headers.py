@@ -4,7 +4,8 @@ Numbers of a header have the byte order in which its Version is 2. Its StrucId a
 told by the descriptor or the header before it, ASCII or EBCDIC. The folders have the character set that NameValueCCSID
 names.
 
-Source: IBM MQ reference, "MQRFH2 - Rules and formatting header 2", "MQRFH2 headers that are not valid".
+Source: IBM MQ reference, "MQRFH2 - Rules and formatting header 2", "MQRFH2 headers that are not valid"; "MaxMsgLength",
+"MaxPropertiesLength", "Properties and message length".
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from sharedq.mqi.character_sets import CharacterSet, character_set
 from sharedq.mqi.constants import MQRC, CharSet, Encoding, Format
@@ -31,6 +32,7 @@ from sharedq.properties.folders import (
     read_properties,
     write_folders,
 )
+from sharedq.properties.values import length_of
 
 FIXED_LENGTH: Final = RFH2.length(2)
 _VERSION_AT: Final = 4
@@ -46,6 +48,8 @@ _NO_CCSIDS: Final = (CharSet.Q_MGR, CharSet.EMBEDDED, CharSet.APPL)
 Described = tuple[int, int, bytes]
 #: Headers after each other, and folders in them, at most.
 _MOST_HEADERS, _MOST_FOLDERS = 100, 1000
+#: Properties that the queue manager adds to a publication.
+_ADDED: Final = "mqps."
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,3 +291,24 @@ def _with_header(md: MQMD, body: bytes, folders: tuple[bytes, ...]) -> bytes:
         md.encoding = int(Encoding.NATIVE)
     md.format, md.coded_char_set_id = Format.RF_HEADER_2, _UTF_8
     return data + body
+
+
+class Lengths(NamedTuple):
+    """Bytes of a message.
+
+    Attributes:
+        data: without the folders of properties.
+        properties: the names and values that a program gave the message.
+    """
+
+    data: int
+    properties: int
+
+
+def lengths(md: MQMD, body: bytes) -> Lengths:
+    """Measure a message. Headers that are not valid are data."""
+    if md.format.rstrip(b" \0") != Format.RF_HEADER_2:
+        return Lengths(len(body), 0)
+    found, data = separated(replace(md), body)
+    given = [each for each in found if not each.name.startswith(_ADDED)]
+    return Lengths(len(data), sum(len(each.name.encode()) + length_of(each.type_, each.value) for each in given))

@@ -16,9 +16,17 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.pymqi import CMQC, CMQCFC, CMQXC, CMQZC
-from sharedq.pymqi.boundary import checked_call
-from sharedq.pymqi.commands.execution import PCFExecute
-from sharedq.pymqi.commands.filters import Filter, FilterOperator, IntegerFilter, StringFilter
+from sharedq.pymqi.boundary import (
+    ByteString,
+    checked_call,
+    default,
+    ensure_bytes,
+    ensure_not_unicode,
+    is_unicode,
+    padded_count,
+    py23long,
+)
+from sharedq.pymqi.commands.execution import Filter, FilterOperator, IntegerFilter, PCFExecute, StringFilter
 from sharedq.pymqi.connection.message_handle import MessageHandle
 from sharedq.pymqi.connection.messages import common_q_args, commonQArgs
 from sharedq.pymqi.connection.queue import Queue
@@ -26,7 +34,6 @@ from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.connection.topics import Subscription, Topic
 from sharedq.pymqi.errors import Error, MQMIError, PYIFError, WrongTypeError
 from sharedq.pymqi.structures.client import CD, SCO, cd, sco
-from sharedq.pymqi.structures.conversion import make_q_desc, makeQDesc
 from sharedq.pymqi.structures.descriptors import (
     BMHO,
     CMHO,
@@ -46,6 +53,8 @@ from sharedq.pymqi.structures.descriptors import (
     TMC2,
     XQH,
     gmo,
+    make_q_desc,
+    makeQDesc,
     md,
     od,
     pmo,
@@ -66,7 +75,6 @@ from sharedq.pymqi.structures.pcf import (
     CFST,
 )
 from sharedq.pymqi.structures.rfh2 import RFH2
-from sharedq.pymqi.text import ByteString, default, ensure_bytes, ensure_not_unicode, is_unicode, padded_count, py23long
 
 __all__ = [
     "connect",

@@ -22,10 +22,8 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
 from sharedq.redis.answers import move_limit_s, pause_s
-from sharedq.redis.keepalive import keepalive_options
-from sharedq.redis.packing import Packer
-from sharedq.settings.redis_mask import mask_password
-from sharedq.settings.redis_url import check_redis_url
+from sharedq.redis.wire import Packer, keepalive_options
+from sharedq.settings.redis_url import check_redis_url, mask_password
 
 T = TypeVar("T")
 #: Seconds to wait for a connection. Calls have no time limit here: a lease bounds them.

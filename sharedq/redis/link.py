@@ -34,9 +34,8 @@ from sharedq.redis.answers import (
 )
 from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.redis.keys import ADMIN_STRUCTURE
-from sharedq.redis.packing import Word, pack
 from sharedq.redis.script_source import in_our_files, load_script, mark_of_all, script_names
-from sharedq.redis.wire import InterruptedCallError, Wait, Wire
+from sharedq.redis.wire import InterruptedCallError, Wait, Wire, Word, pack
 
 Argument = Word
 Reply = Any

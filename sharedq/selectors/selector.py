@@ -13,8 +13,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 from sharedq.selectors.evaluation import Subject, evaluate
-from sharedq.selectors.parser import Node, parse
-from sharedq.selectors.tokens import SelectorError
+from sharedq.selectors.parser import Node, SelectorError, parse
 
 _IDENTIFIERS: Final = {"MsgId": "msg_id", "CorrelId": "correl_id", "GroupId": "group_id"}
 #: A script looks for so many texts in a message.

@@ -25,14 +25,12 @@ from sharedq.scripts.connections import (
     note_connection_call,
 )
 from sharedq.scripts.objects import note_delivered_call
-from sharedq.session.async_puts import PendingPuts, PutStatus
-from sharedq.session.call_lock import Disconnected, Turns
-from sharedq.session.deliveries import Delivered
+from sharedq.session.calling import Disconnected, Turns
 from sharedq.session.handle import Handle, ObjectHandle, StructureAccess
 from sharedq.session.route import ReplyTo
 from sharedq.session.structures import EnteredStructures
-from sharedq.session.topics import SubscriptionHandle, TopicHandle
-from sharedq.session.unit_of_work import UnitOfWork
+from sharedq.session.topics import Delivered, SubscriptionHandle, TopicHandle
+from sharedq.session.unit_of_work import PendingPuts, PutStatus, UnitOfWork
 
 #: MAXUMSGS and MAXHANDS of a manager whose attributes are not written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256

@@ -16,8 +16,7 @@ from sharedq.redis.link import ScriptCall
 from sharedq.scripts.get import GetSource
 from sharedq.scripts.put import PutTarget
 from sharedq.selectors.selector import Selector
-from sharedq.session.facts import QueueFacts, lowest_cap
-from sharedq.session.route import Route
+from sharedq.session.route import QueueFacts, Route, lowest_cap
 
 
 @dataclass(slots=True)

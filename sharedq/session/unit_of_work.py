@@ -1,4 +1,7 @@
-"""A connection's unit of work, as the connection sees it; its operations are recorded in the structures."""
+"""A connection's unit of work, as the connection sees it; its operations are recorded in the structures.
+
+With it are the asynchronous puts that are not yet sent, and the outcomes that MQSTAT returns.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from sharedq.logical import HandleOrder, Retained
+from sharedq.messages.record import PutArguments
+from sharedq.mqi.errors import MQIError
 from sharedq.session.handle import Handle
 
 #: Messages that one script call commits or backs out, at most: a large unit of work is applied in chunks.
@@ -148,3 +153,36 @@ class UnitOfWork:
         self._before = {}
         self.marked = None
         self.id, self.next_id = self.next_id, f"{self._owner}/{self._serial + 1}"
+
+
+@dataclass(slots=True)
+class PendingPuts:
+    """Messages of asynchronous puts through one handle that wait to be sent.
+
+    Attributes:
+        version: of the queue's definition that they were completed by, whatever the handle has learned since.
+        details: the journal's lines about them; none where there is no journal.
+        begun: for each message 1 where it is a put's first or only one, 0 where it is a later segment.
+    """
+
+    handle: Handle
+    version: str
+    arguments: list[PutArguments]
+    details: list[str]
+    begun: list[int]
+
+
+@dataclass(slots=True)
+class PutStatus:
+    """Asynchronous MQPUTs since the last MQSTAT: how many were stored, how many not, and why the first was not."""
+
+    successes: int = 0
+    failures: int = 0
+    first_failure: MQIError | None = None
+    resolved: tuple[bytes, bytes] = b"", b""
+
+    def failed(self, puts: int, why: MQIError, resolved: tuple[bytes, bytes]) -> None:
+        """Count puts that were not stored, on the queue and manager of the names *resolved*."""
+        self.failures += puts
+        if self.first_failure is None:
+            self.first_failure, self.resolved = why, resolved

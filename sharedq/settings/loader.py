@@ -21,8 +21,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from sharedq.settings.directories import absolute, check_name, default_data_dir, make_private
-from sharedq.settings.redis_mask import mask_password
-from sharedq.settings.redis_url import check_redis_url
+from sharedq.settings.redis_url import check_redis_url, mask_password
 from sharedq.settings.text_files import NotTextError, read_text
 from sharedq.settings.values import ConfigError, Settings
 

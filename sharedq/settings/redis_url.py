@@ -1,4 +1,4 @@
-"""Redis URLs as text: which are well formed.
+"""Redis URLs as text: which are well formed, and how one may be shown, without a password.
 
 Only the shape is judged here, so that a typing error is reported with the setting's name, before anything
 starts. Making connections of a URL is the business of `sharedq.redis.deployment`.
@@ -7,7 +7,7 @@ starts. Making connections of a URL is the business of `sharedq.redis.deployment
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote_plus, urlsplit
 
 #: Scheme of a URL -> how it is written. rediss means TLS.
 URL_FORMS = {
@@ -19,7 +19,6 @@ URL_FORMS = {
     "redis+cluster": "redis+cluster://HOST:6379,HOST:6379",
     "rediss+cluster": "rediss+cluster://HOST:6379,HOST:6379",
 }
-
 #: The options allowed after a ``?``. Any other would change how connections work, and is refused.
 URL_PARAMETERS: tuple[str, ...] = ("username", "password", "db")
 #: Also with Sentinels: our user and password for them, where those differ from the ones for Redis.
@@ -35,6 +34,9 @@ TLS_PARAMETERS = (
     "ssl_password",
 )
 _TLS_VALUES = {"ssl_cert_reqs": ("none", "optional", "required"), "ssl_check_hostname": ("yes", "no", "true", "false")}
+HIDDEN = "***"
+#: Parameters whose values are no secrets. Of any other only the name is shown: it may be ``password``, misspelt.
+_OPEN_PARAMETERS = frozenset({"db", "ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile"})
 
 
 def check_redis_url(url: str) -> None:
@@ -112,3 +114,73 @@ def _check_host(host: str, form: str) -> None:
         raise ValueError(f"a host's name or port is missing; {form}")
     if port == 0:
         raise ValueError(f"a port is a number from 1 to 65535; {form}")
+
+
+_OPEN_PARAMETERS |= {"ssl_check_hostname", "ssl_keyfile"}
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^:\[\]]*)(:\d*)?")
+
+
+#: A URL of Redis in a longer text. A blank ends it, because text follows.
+_URL_IN_TEXT = re.compile(r"(?:rediss?(?:\+\w+)?|unix):/\S*")
+
+
+def mask_password(url: str) -> str:
+    """The URL with ``***`` for what is, or may be, a password. Text that is no URL stays as it is."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or not _SCHEME.fullmatch(scheme):
+        # The :// belongs to a password, or is not there.
+        scheme, separator, rest = "", "", url
+    user_info, at, rest = rest.rpartition("@")
+    if at and re.search(r"[?#]", user_info):
+        # The ? begins the parameters, or is part of the password: the @ does not tell which.
+        return f"{scheme}{separator}{HIDDEN}"
+    if at:
+        user_info = _masked_user(user_info) if separator else HIDDEN
+    where, mark, parameters = _split(rest)
+    return f"{scheme}{separator}{user_info}{at}{_masked_place(where, bool(separator))}{mark}{_masked(parameters)}"
+
+
+def mask_urls(text: str) -> str:
+    """A text with the password of every Redis URL in it hidden."""
+    return _URL_IN_TEXT.sub(lambda found: mask_password(found[0]), text)
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    found = re.search(r"[?#]", text)
+    return (text, "", "") if found is None else (text[: found.start()], found[0], text[found.end() :])
+
+
+def _masked_user(user_info: str) -> str:
+    user, colon, _ = user_info.partition(":")
+    return (user if re.fullmatch(r"[\w.-]*", user) else HIDDEN) + (f":{HIDDEN}" if colon else "")
+
+
+def _masked_place(where: str, is_url: bool) -> str:
+    """Hosts, ports and path. A port that is no number may be a password that no @ follows."""
+    if not is_url:
+        return HIDDEN if re.search(r"pass\w*\s*=", where, re.IGNORECASE) else where
+    authority, slash, path = where.partition("/")
+    hosts = (host if _HOST.fullmatch(host) else f"{host.partition(':')[0]}:{HIDDEN}" for host in authority.split(","))
+    shown = ",".join(hosts)
+    return f"{shown}/{HIDDEN}" if HIDDEN in shown and slash else f"{shown}{slash}{path}"
+
+
+def _masked(parameters: str) -> str:
+    shown = []
+    for item in parameters.split("&") if parameters else ():
+        raw, equals, value = item.partition("=")
+        name = unquote_plus(raw)
+        is_open = name in _OPEN_PARAMETERS and re.fullmatch(r"[\w./:@ %+-]*", value)
+        if is_open:
+            shown.append(item)
+            continue
+        shown.append(f"{name}={HIDDEN}" if equals and re.fullmatch(r"\w+", name) else HIDDEN)
+        if "pass" in name.lower():
+            # A & of the password ends its item only.
+            break
+    return "&".join(shown)

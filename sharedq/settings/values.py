@@ -7,15 +7,35 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from sharedq.settings.directories import check_name
 from sharedq.settings.identity_provider import ROLES_DESCRIPTION, check_issuer, check_roles, check_scopes
-from sharedq.settings.redis_mask import mask_password
-from sharedq.settings.redis_url import check_redis_url
-from sharedq.settings.schedule import DESCRIPTION, check_schedule
+from sharedq.settings.redis_url import check_redis_url, mask_password
+
+#: Names of the fields, as of five and of six.
+_FIELDS = ("second", "minute", "hour", "day", "month", "day_of_week")
+DESCRIPTION = "the five fields of a line of cron, or six with seconds first; blank for none"
+
+
+def check_schedule(text: str) -> str:
+    """Return *text* if it is blank or a schedule. Raises ValueError: it is neither."""
+    if text.strip():
+        trigger_of(text)
+    return text.strip()
+
+
+def trigger_of(text: str) -> Any:
+    """Return the trigger of apscheduler for a schedule, in UTC. Raises ValueError: it is no schedule."""
+    # Imported here: most commands have no schedule.
+    from apscheduler.triggers.cron import CronTrigger
+
+    fields = text.split()
+    if len(fields) == len(_FIELDS):
+        return CronTrigger(**dict(zip(_FIELDS, fields, strict=True)), timezone="UTC")
+    return CronTrigger.from_crontab(text, timezone="UTC")
 
 
 class ConfigError(Exception):

@@ -11,8 +11,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from igq.channels.hub import Hub
-from igq.channels.server import serve
+from igq.channels.hub import Hub, serve
 from sharedq.members.group import Group
 from sharedq.objects.definitions.server_channels import Channel
 from tests.support.channel_client import RawClient, bound_to

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from igq.channels.instances import Instances
+from igq.channels.figures import Instances
 
 pytestmark = pytest.mark.share
 COME = {"C": 5, "C host": 3}
@@ -58,7 +58,7 @@ def test_no_two_servers_take_the_last_place(tmp_path: Path) -> None:
 def test_a_server_that_is_killed_counts_no_longer(tmp_path: Path, at: str) -> None:
     mine = Instances(tmp_path, "")
     program = (
-        "import os, signal, sys; from pathlib import Path; from igq.channels.instances import Instances;"
+        "import os, signal, sys; from pathlib import Path; from igq.channels.figures import Instances;"
         f"server = Instances(Path({str(tmp_path)!r}), ''); server.take({COME!r}); server.take({COME!r});"
         # Half of what it writes.
         "server._file.seek(0); server._file.write(b'{\"listener');"

@@ -12,7 +12,7 @@ import pytest
 
 from igq.channels.frames import Verb
 from igq.operations.listeners import listener_states
-from igq.processes.interpreter import python_command
+from igq.processes.child import python_command
 from recovery.resolution import recover
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from tests.igq.mqsc.test_channels import mqsc

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from igq.processes.interpreter import leave_current_folder
+from igq.processes.child import leave_current_folder
 from tests.cli.conftest import ROOT, Running, Shell
 
 #: Modules of this package, former ones, and modules that it uses.

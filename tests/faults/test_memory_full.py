@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from igq.agent.progress.report import AgentState, write_agent_state
-from igq.agent.progress.wake import wake_agent, wake_key
+from igq.agent.progress.sleep import wake_agent, wake_key
 from recovery.resolution import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, OpenOption, PutOption, Report

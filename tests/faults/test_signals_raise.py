@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
-from sharedq.redis.packing import Packer, Word, pack
+from sharedq.redis.wire import Packer, Word, pack
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import on_queue
@@ -20,7 +20,7 @@ from tests.support.scenes import on_queue
 #: Packs numbers, interrupted again and again. A process that crashes prints nothing.
 _INTERRUPTED = """
 import random, signal
-from sharedq.redis.packing import Packer, pack
+from sharedq.redis.wire import Packer, pack
 def on_alarm(*_): raise RuntimeError
 signal.signal(signal.SIGALRM, on_alarm)
 packer, left = Packer(), 2000

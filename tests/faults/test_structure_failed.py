@@ -22,8 +22,7 @@ from sharedq.mqi.constants import MQRC, GetOption, IntSelector, OpenOption, PutO
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.queues import QueueAlias
-from sharedq.objects.store.failures import failure_of
-from sharedq.objects.store.losses import LOST_QUEUES_REMEDY
+from sharedq.objects.store.failures import LOST_QUEUES_REMEDY, failure_of
 from tests.support.backups import killed_after, lose, mqsc, persistent
 from tests.support.groups import drain
 from tests.support.members import TestGroup

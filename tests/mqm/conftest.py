@@ -13,8 +13,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from igq.channels.hub import Hub
-from igq.channels.server import serve
+from igq.channels.hub import Hub, serve
 from igq.mqm import library
 from igq.mqm.headers import write_headers
 from sharedq.members.group import Group

@@ -14,7 +14,7 @@ from types import TracebackType
 import pyspark
 import pytest
 
-from igq.pipeline.spark.java import find_java, make_java_home
+from igq.pipeline.spark.session import find_java, make_java_home
 
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from igq.pipeline.jobs.archive import Taker
 from igq.pipeline.jobs.archives import Archive
-from igq.pipeline.jobs.removal import Taker
 from sharedq.messages.message import Message
 from tests.pipeline.dying_source import Death
 

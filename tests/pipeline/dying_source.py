@@ -33,7 +33,7 @@ from pyspark.sql.types import StructType
 from igq.pipeline.claims.claims import NOTHING, Claimed, ClaimedUnit, Claims, Ending
 from igq.pipeline.claims.prefetch import Ahead
 from igq.pipeline.datasource.options import SourceOptions
-from igq.pipeline.datasource.parquet import unfinished
+from igq.pipeline.datasource.parquet import sink
 from igq.pipeline.datasource.parquet.sink import ParquetStreamWriter
 from igq.pipeline.datasource.parquet.source import ParquetSource
 from igq.pipeline.datasource.parquet.stream import PARQUET_OPTIONS, ParquetStreamReader
@@ -271,13 +271,13 @@ class DyingParquetWriter(ParquetStreamWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         self._death.at("committing")
-        move = unfinished._move
+        move = sink._move
 
         def move_and_die(path: Path, place: Path) -> None:
             move(path, place)
             self._death.at("half moved")
 
-        with patch.object(unfinished, "_move", move_and_die):
+        with patch.object(sink, "_move", move_and_die):
             super().commit(messages, batchId)
         self._death.at("committed")
 

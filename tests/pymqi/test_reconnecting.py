@@ -17,8 +17,7 @@ from sharedq.api import group_for
 from sharedq.objects.definitions.queues import QueueAlias
 from sharedq.pymqi import CMQC, CMQXC
 from sharedq.pymqi.connection import reconnection
-from sharedq.pymqi.connection.addresses import names_at
-from sharedq.pymqi.connection.reconnection import mode_of
+from sharedq.pymqi.connection.reconnection import mode_of, names_at
 from tests.support.backups import lose as lose_structure
 from tests.support.backups import mqsc
 from tests.support.members import TestGroup

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sharedq.admin.backup import status
+from sharedq.admin.backup import glance
 from sharedq.admin.backup.capture import Taken, backup, exclusively
 from sharedq.admin.backup.errors import BackupError
 from sharedq.admin.backup.file import Backup, backup_path
@@ -40,16 +40,16 @@ def test_a_backup_is_read_once_for_its_status(filled: TestGroup, monkeypatch: py
             read.append(path)
             super().__init__(path, group, structure)
 
-    monkeypatch.setattr(status, "Backup", Counted)
-    assert status.latest_backup(filled.group, "APPL1") is None
+    monkeypatch.setattr(glance, "Backup", Counted)
+    assert glance.latest_backup(filled.group, "APPL1") is None
     taken = backup(filled.group, "APPL1")
     for _ in range(3):
-        found = status.latest_backup(filled.group, "APPL1")
+        found = glance.latest_backup(filled.group, "APPL1")
         assert found is not None
         assert (found.messages, found.bytes) == (752, taken.path.stat().st_size)
     assert read == [taken.path]
     backup(filled.group, "APPL1")
-    assert status.latest_backup(filled.group, "APPL1") is not None
+    assert glance.latest_backup(filled.group, "APPL1") is not None
     assert len(read) == 2
 
 

@@ -7,8 +7,7 @@ from functools import partial
 
 import pytest
 
-from recovery.claim import CHUNK_FIELDS, ClaimLostError, RecoveryClaims
-from recovery.report import recoveries
+from recovery.claim import CHUNK_FIELDS, ClaimLostError, RecoveryClaims, recoveries
 from recovery.resolution import Outcome, Phase, RecoveryReport
 from recovery.target import Target
 from sharedq.mqi.constants import MQRC

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recovery.report import recoveries
+from recovery.claim import recoveries
 from recovery.resolution import Outcome, Phase, RecoveryReport, recover_all
 from recovery.target import Target
 from sharedq.mqi.constants import MQRC, GetOption, PutOption

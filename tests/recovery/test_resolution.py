@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from recovery.accounting.account import account
+from recovery.claim import recoveries
 from recovery.leftovers import RECOVERIES_KEPT
-from recovery.report import recoveries
 from recovery.resolution import Outcome, Phase, RecoveryReport
 from recovery.structure import CHUNK_HANDLES
 from sharedq.mqi.constants import MQRC, GetOption, PutOption

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recovery.target import Target, valid_qmgr_name
-from recovery.watch import due, next_look_ms
+from recovery.target import Target, due, next_look_ms, valid_qmgr_name
 
 pytestmark = pytest.mark.share
 

@@ -7,11 +7,11 @@ import json
 import threading
 import time
 
+from igq.agent.process import Agent
 from igq.agent.progress.pipe import Pipe
 from igq.agent.progress.report import AgentState
-from igq.agent.runner import Agent
 from igq.operations.status import AgentStatus, _agent
-from sharedq.members.kept_process import KeptProcess
+from sharedq.members.process import KeptProcess
 from sharedq.mqi.errors import MQIError
 from tests.support.members import TestGroup
 from tests.support.scenes import until

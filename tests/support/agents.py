@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from igq.agent.delivery.put_delivery import Deliverer
 from igq.agent.delivery.record_delivery import Carrier
-from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.pipe import Pulse
 from igq.agent.progress.report import AgentState, write_agent_state
 from igq.agent.queues.transmit_part import Moved, TransmitPart
 from sharedq.api import QueueManagerConnection

@@ -14,15 +14,15 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from igq.agent.process import Agent
 from igq.agent.progress.pipe import Pipe
 from igq.agent.progress.report import AgentState
-from igq.agent.runner import Agent
 from igq.manager.agent_child import AgentChild
 from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
 from igq.manager.membership import Membership, host_name
 from sharedq.members.group import Group
-from sharedq.members.kept_process import KeptProcess
 from sharedq.members.lease import Renewal
+from sharedq.members.process import KeptProcess
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import define_system_objects

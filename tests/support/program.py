@@ -14,13 +14,12 @@ from pathlib import Path
 
 import structlog
 
+from igq.agent.process import Agent
 from igq.agent.progress.report import AgentState
 from igq.agent.queues.transmit_part import TransmitPart
-from igq.agent.runner import Agent
 from sharedq.api import QueueManagerConnection, connect
 from sharedq.members.group import Group
-from sharedq.members.kept_process import KeptProcess
-from sharedq.members.process import Process
+from sharedq.members.process import KeptProcess, Process
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError

@@ -1,14 +1,19 @@
-"""Delivers by get and put what cannot be moved: to other structures, through definitions, or to no queue at all."""
+"""Delivers by get and put what cannot be moved: to other structures, through definitions, or to no queue at all.
+
+IGQAUT and IGQUSER of the manager that a message is for say whether it may be put on its destination. While the group
+has no authority records, every message may be put on every queue.
+
+Source: IBM MQ for z/OS, "Intra-group queuing security".
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 
-from igq.agent.delivery.authority import PutAuthority
 from igq.agent.delivery.disposal import (
     Disposal,
     Transmitted,
@@ -18,7 +23,7 @@ from igq.agent.delivery.disposal import (
     unreadable,
     unwrap,
 )
-from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.pipe import Pulse
 from igq.agent.progress.retry import Trouble
 from igq.agent.queues.transmission_queue import TransmissionQueue
 from sharedq.calls.handles import open as opening
@@ -28,12 +33,15 @@ from sharedq.calls.topics.open import close_topic
 from sharedq.calls.topics.publish import publish_many
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.members.event_notes import leave_note
+from sharedq.members.group import Group
 from sharedq.messages.message import Message
 from sharedq.messages.reports import report_about
 from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO, copied
+from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
+from sharedq.objects.store.authorities import Authorities, AuthorityTable, users_of_members
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.topics import TopicHandle
@@ -43,10 +51,64 @@ _OPEN = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
 #: How often one put reopens a queue whose name was altered to mean something else.
 _TRIES = 10
-
 Tell = Callable[[str, dict[str, object]], None]
 #: The manager at which a message is opened and put.
 Hop = Callable[[Transmitted], str]
+
+
+def users_to_check(attributes: QueueManagerAttributes, sender: str, context: str) -> tuple[str, ...]:
+    """Return the user ids that need the authority to put. Pure.
+
+    Args:
+        attributes: those of the receiving manager.
+        sender: user id of the manager where the message was put. Empty if it is not known.
+        context: UserIdentifier of the message's descriptor.
+
+    Returns:
+        User ids. An empty one has no authority. A blank IGQUSER means the receiving manager itself, which needs none.
+    """
+    own = (attributes.igq_user_id,) if attributes.igq_user_id else ()
+    match attributes.igq_put_authority:
+        case "DEF":
+            return (sender,)
+        case "CTX":
+            return (sender, context)
+        case "ONLYIGQ":
+            return own
+        case "ALTIGQ":
+            return (*own, context)
+
+
+class PutAuthority:
+    """The authorities that are in force for one batch of messages."""
+
+    def __init__(self, group: Group, table: AuthorityTable) -> None:
+        self._group, self._table = group, table
+        self._attributes = cache(lambda qmgr: Repository(group, qmgr).qmgr_attributes(qmgr))
+        self._users = cache(lambda: users_of_members({member.name: member.details for member in group.members()}))
+
+    @classmethod
+    def of(cls, group: Group) -> PutAuthority:
+        """Read the authorities as they are now."""
+        return cls(group, Authorities(group).table())
+
+    def allows(self, at: str, message: Transmitted) -> bool:
+        """Whether *message*, opened at the manager *at*, may be put on the queue that it names.
+
+        If the message only passes through on its way to another manager, that manager checks it.
+        """
+        if not self._table:
+            return True
+        queue, qmgr = _text(message.queue), _text(message.qmgr)
+        if qmgr not in ("", at, self._group.name):
+            return True
+        sender = self._users().get(message.sender, "")
+        users = users_to_check(self._attributes(at), sender, _text(message.md.user_identifier))
+        return all(self._table.may_put(user, queue) for user in users)
+
+
+def _text(name: bytes) -> str:
+    return name.decode(errors="replace").rstrip(" \0")
 
 
 class BatchError(Trouble):

@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from igq.agent.delivery.put_delivery import Deliverer, Tell
-from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.pipe import Pulse
 from igq.agent.progress.report import MoverState
 from igq.agent.progress.retry import Retrier, Retries, Trouble
-from igq.agent.progress.sleep import Sleep
-from igq.agent.progress.wake import BY_OPERATOR
+from igq.agent.progress.sleep import BY_OPERATOR, Sleep
 from igq.agent.queues.tags import REFUSED
 from igq.agent.queues.transmission_queue import TransmissionQueue, as_trouble
 from sharedq.calls.handles.connect import disconnect, tag_argument

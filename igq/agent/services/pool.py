@@ -2,6 +2,11 @@
 
 There is a mover for each conventional transmission queue that is shared or belongs to this manager, and a service for
 each part of SYSTEM.QSG.TRANSMIT.QUEUE that this manager has in an application structure.
+
+A mover takes the messages of its queue to the members they are for. On z/OS two channel agents do this, a sender and a
+receiver; here it is one unit of work. The mover gets a message from the transmission queue, opens it, and puts it,
+reports on it or dead-letters it as the receiving manager itself would. So no manager needs intra-group queuing enabled,
+and the receiving manager need not be running.
 """
 
 from __future__ import annotations
@@ -10,21 +15,20 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from pydantic import ValidationError
 
-from igq.agent.delivery.put_delivery import Tell
-from igq.agent.progress.pipe import EXIT_CONNECTION_LOST
-from igq.agent.progress.pulse import Pulses
+from igq.agent.delivery.disposal import Transmitted
+from igq.agent.delivery.put_delivery import Deliverer, Tell
+from igq.agent.progress.pipe import EXIT_CONNECTION_LOST, Pulses
 from igq.agent.progress.report import MoverState
-from igq.agent.progress.sleep import Nudge, WakeableSleep
-from igq.agent.progress.wake import IN_PASSING, movers_wake_key
-from igq.agent.queues.tags import part_tag
+from igq.agent.progress.sleep import IN_PASSING, Nudge, WakeableSleep, movers_wake_key
+from igq.agent.queues.tags import mover_tag, part_tag
+from igq.agent.queues.transmission_queue import WAIT_S, TransmissionQueue
 from igq.agent.services.base import Post, Service
-from igq.agent.services.mover import Mover, Served
 from igq.agent.services.part import PartService
 from sharedq.members.group import Group
 from sharedq.members.process import Process
@@ -35,8 +39,11 @@ from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.failures import failures
 from sharedq.objects.store.parts import Place
+from sharedq.redis.keys import private_structure
 from sharedq.scripts.reads import definitions_mark
+from sharedq.session.connection import Connection
 
+APPL_NAME = "mover"
 #: Seconds between two looks for new definitions. Commands wake the watch at once.
 LOOK_S = 20.0
 #: Seconds after which the transmission queues are listed in any case.
@@ -46,6 +53,105 @@ _LIST_SHARE = 20
 #: The longest time for a listing, and for the end of movers whose queues are gone, in seconds.
 _LISTING_S = 600.0
 _FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A transmission queue, or a part of one, and its structure.
+
+    ``failures``: how often that structure has failed. A service that waits there does not notice and is replaced.
+    """
+
+    name: str
+    structure: str
+    failures: int = 0
+
+
+class StandbyError(Exception):
+    """Another member's mover serves this shared queue."""
+
+
+class Mover(Service):
+    """Serves one queue: at most one mover in the whole group, and none before its predecessor's work is recovered.
+
+    Args:
+        members: returns the names of the group's members.
+    """
+
+    def __init__(self, post: Post, served: Served, members: Callable[[], Collection[str]]) -> None:
+        name, structure = served.name, served.structure
+        super().__init__(post, name, mover_tag(structure, name), APPL_NAME, f"mover of {name}")
+        self.served, self._members = served, members
+        #: The members for which the mover has looked for messages.
+        self._known: frozenset[str] = frozenset()
+        self._deliverer: Deliverer | None = None
+        self._opened: tuple[TransmissionQueue, Deliverer] | None = None
+
+    def _work(self) -> None:
+        try:
+            super()._work()
+        except StandbyError:
+            self._update(state="STANDBY")
+            self._pause(self._post.group.settings.lease_ms / 1000)
+
+    def _open(self, connection: Connection) -> None:
+        if self._deliverer is None:
+            self._deliverer = Deliverer(connection, self._say, self.served.name, self._pulse, self._hop)
+        if self._opened is None:
+            self._opened = TransmissionQueue(connection, self.served.structure, self.served.name), self._deliverer
+        self._look_for_members(self._opened[0])
+
+    def _look_for_members(self, queue: TransmissionQueue) -> None:
+        members = frozenset(self._members())
+        if members != self._known:
+            queue.look_for(self._members_by_header)
+            self._known = members
+
+    def _members_by_header(self) -> Collection[str]:
+        members = self._members()
+        # A queue that is named like a member leads there, whatever its messages say.
+        return () if self.served.name in members else members
+
+    def meet_members(self) -> None:
+        """Have it look again at what it has passed over, because members have come or gone.
+
+        Safe to call from any thread.
+
+        Raises:
+            MQIError: Redis cannot be reached.
+        """
+        opened = self._opened
+        if opened is not None:
+            opened[0].look_again(self._post.group.call)
+
+    def _close(self) -> None:
+        self._opened, self._known = None, frozenset()
+
+    def _round(self) -> None:
+        assert self._opened is not None
+        queue, deliverer = self._opened
+        messages = queue.take()
+        self._deliver_by_puts(deliverer, queue, messages)
+        self._succeeded()
+        if messages or self._known != frozenset(self._members()):
+            return
+        with self._pulse.resting(WAIT_S):
+            if not queue.wait():
+                self._is_stopping = True
+
+    def _hop(self, message: Transmitted) -> str:
+        return message.hop(self.served.name, self._known)
+
+    def _refused(self, error: MQIError) -> Exception:
+        if self.served.structure != private_structure(self._post.process.qmgr):
+            return StandbyError()
+        return super()._refused(error)
+
+    def _tell_trouble(self, fields: dict[str, object]) -> None:
+        self._say("CSQX599E", {"queue": self.served.name} | fields)
+
+    def _tell_running(self) -> None:
+        self._say("CSQX500I", {"queue": self.served.name})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ connections of a process that dies, however it dies; a cut network may end a lin
 a *suspicion*: the manager is asked by way of Redis to renew its lease (`sharedq.members.news.suspect`).
 
 A manager listens at the address at which it reaches Redis, and tells the group where. Where that is an address of this
-machine alone there is no other machine, and no link (`igq.manager.peers.deaths` watches the managers of one machine).
+machine alone there is no other machine, and no link (`igq.manager.peers.watch` watches the managers of one machine).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_c
 from igq.output.plural import counted
 from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.errors import BackupError
+from sharedq.admin.backup.glance import latest_backup, messages_in
 from sharedq.admin.backup.restoration import purge, recover
-from sharedq.admin.backup.status import latest_backup, messages_in
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for

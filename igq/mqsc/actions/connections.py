@@ -26,7 +26,7 @@ from sharedq.objects.store.connections import (
     handles_of,
     told_connections,
 )
-from sharedq.objects.store.each_structure import Away
+from sharedq.objects.store.structures import Away
 
 #: After the connection and the type of the report, which is an option too.
 _CONNECTION = keywords("CONN", "CONN")[2:]

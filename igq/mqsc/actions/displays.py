@@ -28,7 +28,7 @@ from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
 from sharedq.objects.store.connections import connections_of, facts_of_owners, told_connections
-from sharedq.objects.store.each_structure import Away
+from sharedq.objects.store.structures import Away
 from sharedq.reading.activity import QueueActivity, read_activity
 from sharedq.redis.keys import qmgr_of
 

@@ -19,7 +19,7 @@ from igq.mqsc.records import Shown, read_request, shown, shown_attributes, two_c
 from sharedq.admin.definitions_copy import GroupCopy
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.connect import connect_to
-from sharedq.calls.handles.orphans import delete_orphans
+from sharedq.calls.handles.subscriptions import delete_orphans
 from sharedq.calls.topics.retained import all_retained, clear
 from sharedq.calls.topics.subscribe import define_connected_subscription, define_subscription
 from sharedq.logical.topic_strings import is_matched, literal_levels, node_count, nodes_matched

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from igq.mqsc.language.lines import CommandText
 from igq.mqsc.language.words import TAKES, VERBS, find_object, find_unsupported, find_verb, perhaps
-from sharedq.display.secrets import is_secret
-from sharedq.settings.redis_mask import HIDDEN
+from sharedq.display.text import is_secret
+from sharedq.settings.redis_url import HIDDEN
 
 _TOKEN = re.compile(r"\s*(?:(?P<quoted>'(?:[^']|'')*')|(?P<mark>[(),])|(?P<word>[^\s(),']+))")
 

@@ -1,4 +1,4 @@
-"""The group as the checks see it: settings, status, servers and backups, read once for all of them."""
+"""The group as the checks see it: settings, status, servers and backups, read once for all; and a finding."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import IntEnum
 
 from igq.operations.status import GroupStatus, StatusReader
 from sharedq.admin.backup.glance import BackupGlance, glance_at
@@ -56,3 +57,48 @@ def look_at(settings: Settings) -> Iterator[GroupSeen]:
             servers=read_server_facts(group.clients()),
             backups={name: glance_at(settings, name) for name in recoverable},
         )
+
+
+class Severity(IntEnum):
+    """How bad it is, the worst first."""
+
+    #: Something does not work, or messages can be lost now.
+    ERROR = 1
+    #: Something will go wrong some day, or already does for somebody.
+    WARNING = 2
+    #: The operator may mean things to be so.
+    NOTE = 3
+
+    @property
+    def word(self) -> str:
+        """As it is shown."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Diagnosis:
+    """One thing that an operator should know.
+
+    Attributes:
+        what: one line.
+        todo: what to do about it, one line.
+    """
+
+    severity: Severity
+    what: str
+    todo: str
+
+
+def error(what: str, todo: str) -> Diagnosis:
+    """A finding that something does not work."""
+    return Diagnosis(Severity.ERROR, what, todo)
+
+
+def warning(what: str, todo: str) -> Diagnosis:
+    """A finding that something will go wrong."""
+    return Diagnosis(Severity.WARNING, what, todo)
+
+
+def note(what: str, todo: str) -> Diagnosis:
+    """A finding that may be meant so."""
+    return Diagnosis(Severity.NOTE, what, todo)

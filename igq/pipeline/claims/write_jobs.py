@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from igq.pipeline.claims.members import connect_to
-from igq.pipeline.claims.release import end_everywhere
-from igq.pipeline.claims.summary import LeftInDoubt, summed_up
+from igq.pipeline.claims.release import LeftInDoubt, end_everywhere, summed_up
 from igq.pipeline.errors import PipelineError
 from sharedq.api import group_for
 from sharedq.calls.unit.in_doubt import PreparedUnit, UnitBatch, latest_batch, prepared_units

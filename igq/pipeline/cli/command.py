@@ -9,8 +9,7 @@ import typer
 from igq.arguments import checked_command, misuse
 from igq.pipeline.cli.app import app
 from igq.pipeline.cli.runner import COULD_NOT_RUN
-from sharedq.display.lines import tell
-from sharedq.display.streams import prepare_streams
+from sharedq.display.lines import prepare_streams, tell
 
 INTERRUPTED = 130
 

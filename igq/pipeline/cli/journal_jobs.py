@@ -146,9 +146,7 @@ def flow(common: options.TableOptions) -> None:
 
         def tables(at: Running, journal: DataFrame, directory: Path | None) -> Mapping[str, DataFrame]:
             from igq.pipeline.engine.frames import kept
-            from igq.pipeline.history.agent_batches import batches
-            from igq.pipeline.history.queue_stays import stays
-            from igq.pipeline.jobs.flow import flow_tables
+            from igq.pipeline.jobs.flow import batches, flow_tables, stays
             from igq.pipeline.jobs.flow_points import failures_of_journal, failures_of_records, read_flow_points
             from igq.pipeline.reports.flow_report import write_flow_report
 

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from igq.pipeline.claims.release import claims_in, is_running, release_stream
-from igq.pipeline.claims.summary import LeftInDoubt
+from igq.pipeline.claims.release import LeftInDoubt, claims_in, is_running, release_stream
 from igq.pipeline.claims.write_jobs import jobs_in, release_job
 from igq.pipeline.cli import options
 from igq.pipeline.cli.runner import errors_named, group_at

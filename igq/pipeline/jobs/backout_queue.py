@@ -13,9 +13,8 @@ from pathlib import Path
 
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from igq.pipeline.claims.checkpoints import begun_claims
 from igq.pipeline.claims.claims import ClaimedUnit, Claims, prefix_of, queue_at, xids_of
-from igq.pipeline.claims.release import claims_in, is_running
+from igq.pipeline.claims.release import begun_claims, claims_in, is_running
 from igq.pipeline.datasource.queue.arrow_batches import batches
 from igq.pipeline.datasource.queue.sink import Sink
 from igq.pipeline.errors import PipelineError

@@ -5,7 +5,7 @@ there; and the batches of the agents.
 from __future__ import annotations
 
 from igq.pipeline.engine.frames import Column, DataFrame, F, Window, as_table, percentiles
-from igq.pipeline.history.lives import TRANSMIT_QUEUE
+from igq.pipeline.history.lives import TRANSMIT_QUEUE, message_events, unit_ends, with_outcome, with_place
 from igq.pipeline.schemas import FLOW_AGENTS, FLOW_DEPTH, FLOW_MINUTES, FLOW_QUEUES
 
 _MINUTE_MS = 60_000
@@ -13,6 +13,8 @@ _MINUTE_MS = 60_000
 _PERCENTILES = (0.5, 0.9, 0.99)
 #: Event by which a message left a queue, other than a get -> its kind of hop.
 _HOPS = {"transfer": "agent's hop", "expire": "expired", "clear": "cleared"}
+#: Events by which a message arrives on a queue, and by which it leaves one. A return undoes the leaving.
+_ARRIVALS, _LEAVINGS = ("put", "transfer", "return"), ("get", "transfer", "expire", "clear")
 
 
 def flow_tables(moves: DataFrame, moved: DataFrame) -> dict[str, DataFrame]:
@@ -132,3 +134,114 @@ def _stayed() -> tuple[Column, ...]:
 
 def _percentiles() -> dict[str, Column]:
     return {f"p{round(part * 100)}_ms": F.element_at("stayed", at) for at, part in enumerate(_PERCENTILES, 1)}
+
+
+def queue_events(journal: DataFrame) -> DataFrame:
+    """Events that took effect on queues: ``at_queue``, ``arrives`` (or leaves), the time (``ms``) and the message.
+
+    A put or a get in a unit of work takes effect with the commit. One that was backed out or is open has no effect. A
+    transfer makes two rows: the message leaves one queue and arrives on another.
+    """
+    events = with_place(journal)
+    done = with_outcome(message_events(events), unit_ends(events)).where("done_at IS NOT NULL")
+    done = done.withColumn("ms", F.col("done_at.ms"))
+    arriving = done.where(F.col("event").isin(*_ARRIVALS)).select(
+        "*", F.coalesce("target_queue", "queue").alias("at_queue"), F.lit(True).alias("arrives")
+    )
+    leaving = done.where(F.col("event").isin(*_LEAVINGS)).select(
+        "*", F.col("queue").alias("at_queue"), F.lit(False).alias("arrives")
+    )
+    return arriving.unionByName(leaving)
+
+
+def stays(journal: DataFrame) -> DataFrame:
+    """One row for each message and queue.
+
+    ``arrived_ms`` and ``arrived_by`` (put or transfer) are null if the arrival is older than the journal; ``left_ms``
+    and ``left_by`` (get, transfer, expire, clear) are null while the message is there. ``put_qmgr`` and ``get_qmgr``
+    are the managers of the program or agent. ``is_dead_letter``: it was put there with a dead-letter header.
+    """
+    arrives = F.col("arrives")
+    arrival = F.struct(F.col("ms"), F.col("event"), F.col("qmgr"), F.col("length"))
+    leaving = F.max(F.when(~arrives, F.struct("done_at", "ms", "event", "qmgr")))
+    returned_at = F.max(F.when(F.col("event") == "return", F.col("done_at")))
+    is_back = F.coalesce(returned_at > leaving["done_at"], F.lit(False))
+    return (
+        queue_events(journal)
+        .groupBy("structure", "message_number", F.col("at_queue").alias("queue"))
+        .agg(
+            F.min(F.when(arrives, arrival)).alias("arrival"),
+            F.when(~is_back, leaving).alias("leaving"),
+            F.max("is_recovered").alias("is_recovered"),
+            F.coalesce(F.max(F.when(arrives, F.col("dead_letter"))), F.lit(False)).alias("is_dead_letter"),
+        )
+        .select(
+            *("structure", "message_number", "queue"),
+            F.col("arrival.ms").alias("arrived_ms"),
+            F.col("arrival.event").alias("arrived_by"),
+            F.col("arrival.qmgr").alias("put_qmgr"),
+            F.col("arrival.length").alias("length"),
+            F.col("leaving.ms").alias("left_ms"),
+            F.col("leaving.event").alias("left_by"),
+            F.col("leaving.qmgr").alias("get_qmgr"),
+            *("is_recovered", "is_dead_letter"),
+        )
+    )
+
+
+def batches(journal: DataFrame) -> DataFrame:
+    """One row for each batch that an agent took from the transmit queue.
+
+    ``qmgr``, ``messages``, ``dead_letters`` (of these, put on a dead-letter queue), ``began_ms``, ``ended_ms``,
+    ``outcome`` (delivered, or backed out: the agent could not deliver, or died), ``is_recovered`` (a peer ended it).
+    A batch that has not ended has no row. A batch that a single script moved has no ``began_ms``.
+    """
+    return transfers(journal).unionByName(units_of_work(journal))
+
+
+def transfers(journal: DataFrame) -> DataFrame:
+    """Batches that one script moved. Each is one entry of the journal."""
+    return (
+        journal.where(F.col("event") == "transfer")
+        .groupBy("structure", "stream_id", "qmgr")
+        .agg(F.count("*").alias("messages"), F.unix_millis(F.min("time")).alias("ended_ms"))
+        .withColumn("began_ms", F.lit(None).cast("long"))
+        .withColumns({"outcome": F.lit("delivered"), "is_recovered": F.lit(False), "dead_letters": F.lit(0)})
+        .drop("structure", "stream_id")
+    )
+
+
+def units_of_work(journal: DataFrame) -> DataFrame:
+    """Batches that an agent got and put message by message. Each is one unit of work."""
+    events = with_place(journal)
+    ends = (
+        events.where(F.col("event").isin("commit", "backout"))
+        .groupBy("structure", "unit_of_work")
+        .agg(F.max("at.ms").alias("ended_ms"))
+    )
+    got = message_events(events).where((F.col("event") == "get") & (F.col("queue") == TRANSMIT_QUEUE))
+    return (
+        with_outcome(got.where("unit_of_work IS NOT NULL"), unit_ends(events))
+        .where(~F.col("is_open"))
+        .join(ends, ["structure", "unit_of_work"])
+        .groupBy("unit_of_work", "qmgr")
+        .agg(
+            F.count("*").alias("messages"),
+            F.min("at.ms").alias("began_ms"),
+            F.max("ended_ms").alias("ended_ms"),
+            F.when(F.max("done_at").isNotNull(), "delivered").otherwise("backed out").alias("outcome"),
+            F.max("is_recovered").alias("is_recovered"),
+        )
+        .join(dead_letters(journal), "unit_of_work", "left")
+        .withColumn("dead_letters", F.when(F.col("outcome") == "delivered", F.col("dead_letters")))
+        .fillna(0, ["dead_letters"])
+        .drop("unit_of_work")
+    )
+
+
+def dead_letters(journal: DataFrame) -> DataFrame:
+    """The number of dead letters that each unit of work has put. Undone puts do not count."""
+    puts, undone = (journal.where(F.col("event") == event) for event in ("put", "undo"))
+    dead = puts.where(F.col("dead_letter") & F.col("unit_of_work").isNotNull())
+    stay = dead.join(undone.select("structure", "message_number"), ["structure", "message_number"], "left_anti")
+    return stay.groupBy("unit_of_work").agg(F.count("*").alias("dead_letters"))

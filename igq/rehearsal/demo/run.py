@@ -1,4 +1,7 @@
-"""`igq demo`: sends real departures through three queue managers, kills one of them, then runs the audit."""
+"""`igq demo`: sends real departures through three queue managers, kills one of them, then runs the audit.
+
+The story is the output while it runs: sentences, and progress bars.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,18 @@ import random
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import TracebackType
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from igq.errors import CommandError
-from igq.rehearsal.demo.story import Story
 from igq.rehearsal.load.audit import audit_run
-from igq.rehearsal.load.expectations import ExpectedWriter
 from igq.rehearsal.load.processes.children import CONSUMER, PUTTER
 from igq.rehearsal.load.programs.interrupts import interrupt_on_termination
-from igq.rehearsal.load.rows.departures import QMGRS
-from igq.rehearsal.load.rows.flights import check_installed
+from igq.rehearsal.load.records import ExpectedWriter
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
-from igq.rehearsal.load.rows.sources import RowSource
+from igq.rehearsal.load.rows.sources import QMGRS, RowSource, check_installed
 from igq.rehearsal.load.run_settings import settings_of_run
 from igq.rehearsal.load.scene import Scene
 from igq.rehearsal.load.view import working_agent
@@ -24,12 +28,59 @@ from igq.rehearsal.load.waits import wait_for_agent, wait_for_puts, wait_until_d
 from sharedq.display.terminal import Terminal
 from sharedq.settings.values import Settings
 
+_BARS = ("messages put", "delivered through IGQ", "delivered from the shared queue")
 DEFAULT_MESSAGES = 30_000
 DEFAULT_KILL = "LGA"
 #: Exit status of a run that the user ended.
 INTERRUPTED = 130
 #: Rows of the whole table.
 _ALL_ROWS = 336_776
+
+
+class Story:
+    """Writes sentences above the bars. Use it as a context manager."""
+
+    def __init__(self, console: Terminal) -> None:
+        self.console = console
+        self._progress = Progress(
+            TextColumn("{task.description:<32}"),
+            BarColumn(bar_width=32),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            refresh_per_second=4,
+        )
+        self._bars: list[TaskID] = []
+
+    def say(self, text: str, style: str = "") -> None:
+        """Write a sentence."""
+        self.console.print(Text(text, style=style))
+
+    def show_bars(self, departures: int) -> None:
+        """Start to show progress: each departure is put twice, and delivered once on each path."""
+        totals = (2 * departures, departures, departures)
+        self._bars = [self._progress.add_task(name, total=n) for name, n in zip(_BARS, totals, strict=True)]
+        self._progress.start()
+
+    def update(self, put: int, through_igq: int, shared: int) -> None:
+        """Move the bars."""
+        for bar, count in zip(self._bars, (put, through_igq, shared), strict=False):
+            self._progress.update(bar, completed=count)
+
+    def hide_bars(self) -> None:
+        """Leave the bars as they are and continue below them."""
+        self._progress.stop()
+        self._bars = []
+
+    def __enter__(self) -> Story:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # Stopping bars that do not run would print an empty line.
+        if self._bars:
+            self.hide_bars()
 
 
 def demo(

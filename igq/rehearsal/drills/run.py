@@ -17,21 +17,16 @@ from rich.text import Text
 
 from igq.errors import CommandError
 from igq.output.tables import new_table
-from igq.rehearsal.drills.check import DrillVerdict, Position, check
-from igq.rehearsal.drills.claims import with_units
-from igq.rehearsal.drills.composition import random_scenario
-from igq.rehearsal.drills.promise import check_promise
-from igq.rehearsal.drills.scenario import Scenario
+from igq.rehearsal.drills.check import DrillVerdict, Position, check, check_promise, with_units
+from igq.rehearsal.drills.incidents import random_scenario
 from igq.rehearsal.drills.scenarios import SCENARIOS
-from igq.rehearsal.drills.stage import Stage
-from igq.rehearsal.drills.troubles.machines import RedisNetwork
-from igq.rehearsal.drills.troubles.network import Network
+from igq.rehearsal.drills.stage import Scenario, Stage
+from igq.rehearsal.drills.troubles.network import Network, RedisNetwork
 from igq.rehearsal.load.audit import audit_run
 from igq.rehearsal.load.programs.interrupts import interrupt_on_termination
 from igq.rehearsal.load.records import EXPECTED, read_lines, read_timeline, write_expected
-from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import Copy, units_of_work
-from igq.rehearsal.load.rows.sources import RowSource
+from igq.rehearsal.load.rows.sources import QMGRS, RowSource
 from igq.rehearsal.load.run_settings import settings_of_run
 from igq.rehearsal.load.scene import Scene, environment_of
 from sharedq.display.terminal import Terminal

@@ -25,8 +25,8 @@ from igq.rehearsal.drills.incidents import (
     PROGRAMS_PAUSED,
     TWO_MANAGERS_KILLED,
 )
-from igq.rehearsal.drills.scenario import Scenario, Step, StepRole
-from igq.rehearsal.load.rows.departures import QMGRS
+from igq.rehearsal.drills.stage import Scenario, Step, StepRole
+from igq.rehearsal.load.rows.sources import QMGRS
 from igq.rehearsal.load.scene import PROGRAMS, program_name
 from sharedq.mqi.constants import MQRC
 

@@ -12,13 +12,12 @@ from typing import Concatenate, ParamSpec
 
 from igq.errors import CommandError
 from igq.output.plural import counted
-from igq.rehearsal.drills.scenario import Step, StepRole
-from igq.rehearsal.drills.stage import Stage, process_of
-from igq.rehearsal.drills.troubles import doubt, faults
-from igq.rehearsal.drills.troubles.bulk import Bulk
+from igq.rehearsal.drills.stage import Stage, Step, StepRole, process_of
+from igq.rehearsal.drills.troubles import faults
+from igq.rehearsal.drills.troubles.faults import Bulk
 from igq.rehearsal.drills.troubles.losses import CUTS, LostStructure
 from igq.rehearsal.load import view, waits
-from igq.rehearsal.load.rows.departures import QMGRS
+from igq.rehearsal.load.rows.sources import QMGRS
 from recovery.accounting.account import account
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -134,7 +133,7 @@ def prepare(stage: Stage) -> None:
 @step
 def expect_in_doubt(stage: Stage) -> None:
     """Expect that everything prepared is in doubt, whatever has died since, and that no part of it has ended."""
-    doubt.expect_in_doubt(stage.scene.group, stage.victim, stage.in_doubt)
+    faults.expect_in_doubt(stage.scene.group, stage.victim, stage.in_doubt)
     stage.tell("in_doubt", f"{len(stage.in_doubt)} units of work")
 
 
@@ -146,10 +145,10 @@ def resolve(stage: Stage, *, is_by_peer: bool = False) -> None:
         is_by_peer: resolve only one unit, which the seed draws, at another manager while the victim is down.
     """
     group, at = stage.scene.group, stage.drawn[1] if is_by_peer else stage.victim
-    units = doubt.expect_in_doubt(group, stage.victim, stage.in_doubt)
+    units = faults.expect_in_doubt(group, stage.victim, stage.in_doubt)
     for unit in stage.generator.sample(units, min(1, len(units)) if is_by_peer else len(units)):
-        action = stage.generator.choice((doubt.COMMIT, doubt.BACKOUT))
-        doubt.resolve(group, unit, action, at)
+        action = stage.generator.choice((faults.COMMIT, faults.BACKOUT))
+        faults.resolve(group, unit, action, at)
         stage.in_doubt.remove(unit.id)
         stage.tell("resolved", f"{action} of what {unit.appl_name} had prepared, at {at}")
 

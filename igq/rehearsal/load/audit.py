@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from igq.processes.interpreter import python_command
+from igq.processes.child import python_command
 from igq.rehearsal.load.programs.interrupts import interrupts_held
 
 #: Seconds that an interrupted audit has to end its Java process.

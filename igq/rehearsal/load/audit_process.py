@@ -6,8 +6,7 @@ import os
 import signal
 import sys
 
-from igq.processes.child import die_with_parent
-from igq.processes.interpreter import python_command
+from igq.processes.child import die_with_parent, python_command
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from igq.errors import CommandError
 from igq.mqsc.executor import COULD_NOT_RUN
 from igq.mqsc.executor import run as run_mqsc
 from igq.rehearsal.load.programs.putter import STATUS_QUEUE
-from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
+from igq.rehearsal.load.rows.sources import QMGRS
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for

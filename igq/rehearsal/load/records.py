@@ -2,6 +2,11 @@
 
 The files are the audit's input. A line is written as a whole. A program that is killed leaves at most a torn last line,
 which the next writer ends and readers skip.
+
+A program's history has every call before and after it was made, so that a check knows what may have happened. A line
+says that a call was ``invoked``, or how it ended: ``ok``, ``failed`` (it changed nothing), ``mixed`` (committed, except
+for its part in a structure that has failed) or ``unknown`` (the connection broke before the reply). A call that a
+killed program had invoked has no second line; its outcome is unknown, too.
 """
 
 from __future__ import annotations
@@ -11,18 +16,26 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from igq.rehearsal.load.rows.departures import Departure
+from igq.errors import CommandError
 from igq.rehearsal.load.rows.plan import Copy, groups
+from igq.rehearsal.load.rows.sources import Departure, RowSource
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
 
 EXPECTED = "expected.jsonl"
 TIMELINE = "timeline.jsonl"
 LOSSES = "losses.jsonl"
 #: Bytes at the end of a file that are sure to contain its last whole line.
 _TAIL_BYTES = 1 << 16
+INVOKED, OK, FAILED, MIXED, UNKNOWN = "invoked", "ok", "failed", "mixed", "unknown"
+#: 2009: either the reply was lost, or the connection was shut out. Nothing here tells which.
+_PHASES = {MQRC.CONNECTION_BROKEN: UNKNOWN, MQRC.OUTCOME_MIXED: MIXED}
 
 
 def now_ms() -> int:
@@ -134,3 +147,72 @@ def _parsed(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(row, dict):
             yield row
+
+
+class ExpectedWriter:
+    """Starts to write at once, in a thread. At the end of its ``with`` block it stops, finished or not."""
+
+    def __init__(self, source: RowSource, directory: Path) -> None:
+        self._source, self._path = source, directory / EXPECTED
+        self._must_end = threading.Event()
+        self._count = 0
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._write, name="expected", daemon=True)
+        self._thread.start()
+
+    def count(self) -> int:
+        """Wait until everything is written. Returns how many messages must arrive.
+
+        Raises:
+            CommandError: the input cannot be read, or the file cannot be written.
+        """
+        self._thread.join()
+        if self._error is not None:
+            raise CommandError(f"{self._path}: {self._error}") from self._error
+        return self._count
+
+    def __enter__(self) -> ExpectedWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._must_end.set()
+        self._thread.join()
+
+    def _write(self) -> None:
+        try:
+            days = takewhile(lambda _: not self._must_end.is_set(), self._source.days())
+            self._count = write_expected(days, self._path)
+        except (CommandError, OSError, ValueError) as error:
+            self._error = error
+
+
+class History:
+    """Writes the history of one program. Without a path it keeps none."""
+
+    def __init__(self, path: Path | None, program: str) -> None:
+        self._program = program
+        self._file = LineFile(path) if path is not None else None
+        self._number = 0
+
+    @contextmanager
+    def call(self, verb: str, **what: Any) -> Iterator[dict[str, Any]]:
+        """Record the call made inside the ``with`` block. Entries of the yielded dict are recorded with its end."""
+        if self._file is None:
+            yield {}
+            return
+        self._number += 1
+        line = {"t_ms": now_ms(), "program": self._program, "pid": os.getpid(), "call": self._number, "verb": verb}
+        self._file.write([{**line, "phase": INVOKED, **what}])
+        result: dict[str, Any] = {}
+        phase = UNKNOWN
+        try:
+            yield result
+            phase = OK
+        except MQIError as error:
+            phase = _PHASES.get(error.reason, FAILED)
+            result["reason"] = int(error.reason)
+            raise
+        finally:
+            self._file.write([{**line, "t_ms": now_ms(), "phase": phase, **result}])

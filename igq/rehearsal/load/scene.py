@@ -13,16 +13,14 @@ from typing import Protocol, TypeVar
 
 from igq.errors import CommandError
 from igq.manager.channel_child import socket_path
-from igq.rehearsal.load.processes.children import CONSUMER, PUTTER, Child, LoadProgram, Manager
+from igq.rehearsal.load.processes.children import CONSUMER, PUTTER, Child, LoadProgram, Manager, ProcessWatch
 from igq.rehearsal.load.processes.forked import ProgramStarter
-from igq.rehearsal.load.processes.watch import ProcessWatch
 from igq.rehearsal.load.programs.interrupts import interrupts_held
 from igq.rehearsal.load.programs.program import Options
 from igq.rehearsal.load.queues import define_queues
 from igq.rehearsal.load.records import Timeline
-from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
-from igq.rehearsal.load.rows.sources import RowSource
+from igq.rehearsal.load.rows.sources import QMGRS, RowSource
 from igq.rehearsal.load.view import LoadBacklog, read_backlog
 from sharedq.members.group import Group
 from sharedq.settings.values import Settings

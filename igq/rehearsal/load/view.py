@@ -9,7 +9,7 @@ from typing import Any
 
 from igq.rehearsal.load.processes.children import LoadProgram
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
-from recovery.report import Recovery, recoveries
+from recovery.claim import Recovery, recoveries
 from sharedq.members.group import Group
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository

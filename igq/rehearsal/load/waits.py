@@ -10,7 +10,7 @@ import time
 from igq.errors import CommandError
 from igq.rehearsal.load.scene import Scene
 from igq.rehearsal.load.view import backouts_of, has_work, recovery_of, working_agent
-from recovery.report import Recovery
+from recovery.claim import Recovery
 from sharedq.redis.keys import qmgr_of
 
 _RECOVERY_TIMEOUT_S = 120.0

@@ -29,8 +29,8 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.managers import CFStruct
 from sharedq.objects.store.directory import Directory
+from sharedq.objects.store.failures import lost_queues, queues_in
 from sharedq.objects.store.local_queues import LocalQueues
-from sharedq.objects.store.losses import lost_queues, queues_in
 from sharedq.objects.store.parts import parts_of
 from sharedq.objects.store.structures import Structures
 from sharedq.redis.link import Argument, Reply

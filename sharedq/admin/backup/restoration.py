@@ -26,9 +26,8 @@ from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_s
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
 from sharedq.objects.store.directory import Directory, Entry
-from sharedq.objects.store.failures import structure_state
+from sharedq.objects.store.failures import has_lost_all, structure_state
 from sharedq.objects.store.local_queues import LocalQueues
-from sharedq.objects.store.losses import has_lost_all
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.backup import note_restore_call, restore_begin_call, restore_call, restore_end_call
 

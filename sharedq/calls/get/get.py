@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 
-from sharedq.calls.get.browse import browse
+from sharedq.calls.get.browse import browse, unlock_after_nothing
 from sharedq.calls.get.decoding import decode, room_for
-from sharedq.calls.get.lock import unlock_after_nothing
 from sharedq.calls.get.order import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
 from sharedq.calls.get.parts import get_from_parts
 from sharedq.calls.get.properties import (
@@ -22,8 +21,7 @@ from sharedq.calls.get.selection import ANYTHING, DEFAULT_MATCHES, full_length, 
 from sharedq.calls.get.wait import FirstCall, call_or_wait, give_up_wait
 from sharedq.calls.put.confirmations import confirm_delivery
 from sharedq.calls.put.store import check_unit_room
-from sharedq.calls.requests.get import MARKS, GetRequest
-from sharedq.calls.requests.selection import ANY, Selection
+from sharedq.calls.requests.get import ANY, MARKS, GetRequest, Selection
 from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.put_buffer import flush_pending

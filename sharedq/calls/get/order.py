@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sharedq.calls.get.selection import grouped_selection, selection_for
-from sharedq.calls.requests.selection import Selection
+from sharedq.calls.requests.get import Selection
 from sharedq.logical import (
     NOTHING,
     after_get,

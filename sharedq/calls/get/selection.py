@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from sharedq.calls.requests.selection import ANY, Selection
+from sharedq.calls.requests.get import ANY, Selection
 from sharedq.logical import Wanted, match_options_of
 from sharedq.messages.record import generated_number, message_of_token
 from sharedq.mqi.constants import MQRC, MatchOption

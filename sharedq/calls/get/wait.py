@@ -12,8 +12,8 @@ from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.redis.link import Reply
+from sharedq.scripts.connections import unwait_call
 from sharedq.scripts.get import handed_reply
-from sharedq.scripts.handles import unwait_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.refusals import inhibited

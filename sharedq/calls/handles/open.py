@@ -25,7 +25,7 @@ from sharedq.objects.definitions.processes import ProcessDefinition
 from sharedq.objects.repository import NAMED_OBJECTS, Repository
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import private_structure
-from sharedq.scripts.handles import close_call, open_call
+from sharedq.scripts.connections import close_call, open_call
 from sharedq.scripts.reads import open_input_count, queue_definition
 from sharedq.selectors.selector import Selector, selector_for
 from sharedq.session.connection import Connection

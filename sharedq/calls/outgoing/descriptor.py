@@ -1,4 +1,10 @@
-"""The stored form of a message: its descriptor, completed by the queue's definition, its record, its priority."""
+"""The stored form of a message: its descriptor, completed by the queue's definition, its record, its priority.
+
+ReplyToQ and ReplyToQMgr where a program leaves the manager blank: its own queue manager says where replies go.
+
+Source: IBM MQ reference, "ReplyToQ (MQCHAR48)": replies go where a local definition of a remote
+queue of that name points.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,6 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any, Final
 
-from sharedq.calls.outgoing.reply_to import resolve_reply_to
 from sharedq.calls.routes.refresh import raise_if_in_force
 from sharedq.logical import NOTHING
 from sharedq.messages.context import fill_in_context, new_identifier
@@ -33,7 +38,6 @@ from sharedq.mqi.constants.descriptor import (
     UNKNOWN_REPORTS,
 )
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.fields import reader
 from sharedq.mqi.limits import (
     DEFAULT_CCSID,
     MAX_EXPIRY,
@@ -45,15 +49,21 @@ from sharedq.mqi.limits import (
     UNLIMITED_EXPIRY,
 )
 from sharedq.mqi.structures import MQMD, copied
-from sharedq.properties.lengths import lengths
+from sharedq.mqi.types import reader
+from sharedq.objects.definitions.queues import QueueRemote
+from sharedq.objects.repository import Repository
+from sharedq.properties.headers import lengths
 from sharedq.session.connection import Connection
-from sharedq.session.facts import QueueFacts, lowest_cap
 from sharedq.session.handle import Handle, LastPut
 from sharedq.session.refusals import inhibited
+from sharedq.session.route import QueueFacts, ReplyTo, lowest_cap
 
+#: Seconds for which a resolved name is kept: a request costs no round trip more than another message.
+REMEMBERED_S = 1.0
+#: Names that are remembered, at most.
+_NAMES_MAX = 64
 #: In a queue that is indexed by GroupId the first message of a group is placed with this priority at least.
 GROUP_PRIORITY_MIN = 2
-
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _IN_GROUP = int(MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP)
 _NEW_MSG_ID = int(PutOption.NEW_MSG_ID)
@@ -74,10 +84,42 @@ _ASKED: Final = (*(field.name for field in fields(MQMD) if field.name not in ("b
 _asked_by: Final = reader(_ASKED)
 #: The fields that `complete_descriptor` may change, without identifiers and without fields that are usually empty.
 _completed_of: Final = reader(("persistence", "priority", "user_identifier", "put_appl_type", "put_appl_name"))
-
-
 #: NONE, or the reason of a warning; the arguments of the put script and, for the journal, a line for each message.
 Prepared = tuple[MQRC, list[PutArguments], list[str]]
+
+
+def resolve_reply_to(connection: Connection, md: MQMD) -> None:
+    """Fill in where replies to a message go, unless it says so, or asks for none.
+
+    A definition that was made, altered or deleted within the last second may not count yet.
+
+    Raises:
+        MQIError: 2009 Redis cannot be asked.
+    """
+    name = _up_to_null(md.reply_to_q)
+    if not name or _up_to_null(md.reply_to_q_mgr):
+        return
+    found = connection.reply_to.get(name)
+    if found is None or found.until < time.monotonic():
+        if len(connection.reply_to) >= _NAMES_MAX:
+            connection.reply_to.clear()
+        found = connection.reply_to[name] = _looked_up(connection, name)
+    md.reply_to_q, md.reply_to_q_mgr = found.queue, found.qmgr
+
+
+def _up_to_null(name: bytes) -> bytes:
+    """A name as MQ takes it: a null ends it, and trailing blanks count for nothing."""
+    return name.partition(b"\0")[0].rstrip(b" ")
+
+
+def _looked_up(connection: Connection, name: bytes) -> ReplyTo:
+    until = time.monotonic() + REMEMBERED_S
+    here = connection.qmgr_name
+    located = Repository(connection.group, here).lookup(name.decode("utf-8", "replace"))
+    definition = None if located is None else located.definition
+    if isinstance(definition, QueueRemote) and definition.remote_queue:
+        return ReplyTo(definition.remote_queue.encode(), (definition.remote_qmgr or here).encode(), until)
+    return ReplyTo(name, connection.origin, until)
 
 
 def prepare_like_last(

@@ -6,8 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from sharedq.calls.outgoing.descriptor import complete_descriptor
-from sharedq.calls.outgoing.reply_to import resolve_reply_to
+from sharedq.calls.outgoing.descriptor import complete_descriptor, resolve_reply_to
 from sharedq.logical import NOTHING, HandleOrder, PutPosition, after_put, put_position, split
 from sharedq.messages.context import new_identifier
 from sharedq.messages.extension import has_group_fields

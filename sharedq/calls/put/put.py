@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby, islice
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from sharedq.calls.handles.open import find_queue
 from sharedq.calls.handles.ways import by_way, common_key, for_length, places_for, put_on_any
 from sharedq.calls.put.confirmations import CONFIRMS_ARRIVAL, confirm_arrival
+from sharedq.calls.put.properties import put_with_properties
 from sharedq.calls.put.store import Messages, check_unit_room, store_many, store_one
 from sharedq.calls.unit.put_buffer import flush_pending, put_later
 from sharedq.messages.context import IDENTITY, Context, context_of, give_context
-from sharedq.mqi.constants import MQRC, OpenOption, PutOption
+from sharedq.messages.message import Message
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import PUT_CONTEXT, check_put_context, check_put_options, told
 from sharedq.mqi.structures import MQMD, MQPMO, copied
+from sharedq.properties.handle import MessageHandle
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
@@ -31,6 +35,8 @@ _SET_ALL, _SET_IDENTITY = int(PutOption.SET_ALL_CONTEXT), int(PutOption.SET_IDEN
 _OUTPUT = int(OpenOption.OUTPUT)
 _SAVE_CONTEXT = int(OpenOption.SAVE_ALL_CONTEXT)
 T = TypeVar("T")
+#: The reports about an arrival and a delivery: both are there already.
+_TOLD: Final = ~int(Report.COA_WITH_FULL_DATA | Report.COD_WITH_FULL_DATA)
 
 
 def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
@@ -205,3 +211,29 @@ def _check(connection: Connection, handle: Handle, options: int, count: int) -> 
         return False
     check_unit_room(connection, count)
     return True
+
+
+def restore(
+    connection: Connection, handle: Handle, messages: Sequence[Message], properties: MessageHandle | None = None
+) -> None:
+    """Put messages on the queue of *handle* again: after the others, with their identifiers and their context.
+
+    Args:
+        properties: those that were taken out of the one message.
+
+    Raises:
+        MQIError: as for ``put``; nothing is put then.
+    """
+    target = find_queue(connection, handle.name.encode(), b"", handle.opened_at)
+    target.options |= int(OpenOption.SET_ALL_CONTEXT)
+    pmo = MQPMO(options=int(PutOption.NO_SYNCPOINT | PutOption.SET_ALL_CONTEXT))
+    again = [(copied(each.md, version=2, report=each.md.report & _TOLD), each.body) for each in messages]
+    if properties:
+        ((md, body),) = again
+
+        def send(sent: MQMD, data: bytes) -> MQRC:
+            return put(connection, target, sent, pmo, data)
+
+        put_with_properties(send, handle.name, md, pmo, body, new=properties)
+    else:
+        put_many(connection, target, again, pmo)

@@ -8,9 +8,9 @@ from sharedq.messages.record import RECORD_EXPIRY, RECORD_GROUP, PutArguments, r
 from sharedq.redis.link import ScriptCall
 from sharedq.scripts import put as scripts
 from sharedq.scripts.put import PutTarget, RidingGet
-from sharedq.session.async_puts import PendingPuts
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
+from sharedq.session.unit_of_work import PendingPuts
 
 #: Messages one script call stores, at most.
 BATCH_MESSAGES = 100

@@ -15,10 +15,9 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQOD
 from sharedq.objects.definitions.topics import Topic
 from sharedq.session.connection import Connection
-from sharedq.session.facts import lowest_cap
 from sharedq.session.handle import Handle
 from sharedq.session.refusals import note_refusal
-from sharedq.session.route import _Path
+from sharedq.session.route import _Path, lowest_cap
 from sharedq.session.topics import TopicHandle
 
 

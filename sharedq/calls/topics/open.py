@@ -1,12 +1,19 @@
-"""MQOPEN and MQCLOSE of a topic."""
+"""MQOPEN and MQCLOSE of a topic.
+
+Whether a user may publish or subscribe: the administrative topics at the topic string and above it are looked at, the
+nearest first and SYSTEM.BASE.TOPIC last: at one of them the user must have the authority.
+
+Source: IBM MQ, "Topic security model", "Profiles for topic security", "Grant access to a user to subscribe to a topic
+    deeper within the tree".
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal
 
 from sharedq.calls.handles.subscriptions import topics_of
-from sharedq.calls.topics.authority import check_authority, user_of
 from sharedq.logical.topic_strings import TOPIC_STRING_LENGTH, combined
 from sharedq.members.group import Group
 from sharedq.mqi.arguments import whole
@@ -15,7 +22,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import PUT_CONTEXT, check_open_options
 from sharedq.mqi.structures import MQOD
 from sharedq.objects.definitions.base import has_controls
-from sharedq.objects.store.authorities import PUBLISH
+from sharedq.objects.store.authorities import PUBLISH, TOPIC, Authorities
 from sharedq.scripts.objects import publishing_call
 from sharedq.session.connection import Connection
 from sharedq.session.topics import TopicHandle
@@ -28,6 +35,27 @@ _ALLOWED = (
 )
 #: An answer of admin/publishing: there are authority records to look at.
 _TO_CHECK = 1
+
+
+def check_authority(group: Group, verb: str, topic_string: str, user: str, wanted: Collection[str]) -> None:
+    """Check that a user has one of the authorities *wanted*. While there are no records for topics, each user has.
+
+    Raises:
+        MQIError: 2035, it has not.
+    """
+    table = Authorities(group, TOPIC).table()
+    if not table:
+        return
+    names = topics_of(group).tree().names_above(topic_string)
+    if not any(set(wanted) & set(table.authorities(user, name)) for name in names):
+        detail = f"{user} has not {next(iter(wanted))} for {', '.join(names)}"
+        raise error_for(MQRC.NOT_AUTHORIZED, verb, topic_string, detail)
+
+
+def user_of(connection: Connection, alternate: bytes, *, is_alternate: bool) -> str:
+    """Return the user whose authority a call needs: the AlternateUserId that it gives, or that of the program."""
+    given = alternate.rstrip(b" \0")[:12] if is_alternate else b""
+    return given.decode(errors="replace") if given else connection.user
 
 
 def topic_string_of(group: Group, verb: str, name: bytes, string: bytes) -> str:

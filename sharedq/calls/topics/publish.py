@@ -47,8 +47,8 @@ from sharedq.scripts.put import STALE
 from sharedq.selectors.evaluation import Subject, evaluate
 from sharedq.selectors.selector import selector_for
 from sharedq.session.connection import Connection
-from sharedq.session.facts import lowest_cap
 from sharedq.session.handle import Handle
+from sharedq.session.route import lowest_cap
 from sharedq.session.topics import TopicHandle
 from sharedq.session.unit_of_work import Savepoint
 

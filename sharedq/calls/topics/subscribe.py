@@ -2,7 +2,7 @@
 
 A managed queue is made first, as one that goes with its maker, and opened. Then the subscription is registered, which
 from that moment has its queue, whatever becomes of the program: the structure forgets the maker last. So recovery finds
-each of them at every step (`recovery.subscriptions`).
+each of them at every step (`recovery.structure`).
 
 Source: IBM MQ reference, "MQSUB", "MQSUBRQ", "MQSD".
 """
@@ -16,10 +16,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sharedq.calls.handles.open import close_handle, delete_temporary_queues, open_queue
-from sharedq.calls.handles.orphans import delete_orphans
-from sharedq.calls.handles.subscriptions import close_subscription, topics_of
-from sharedq.calls.topics.authority import check_authority, user_of
-from sharedq.calls.topics.open import topic_string_of
+from sharedq.calls.handles.subscriptions import close_subscription, delete_orphans, topics_of
+from sharedq.calls.topics.open import check_authority, topic_string_of, user_of
 from sharedq.calls.topics.publish import copy_for, is_selected, put_copies
 from sharedq.calls.topics.retained import RetainedPublication, all_retained, retained_at
 from sharedq.calls.unit.put_buffer import flush_pending
@@ -40,8 +38,8 @@ from sharedq.objects.repository import Repository
 from sharedq.objects.store.authorities import RESUME, SUBSCRIBE
 from sharedq.properties.publications import Publication
 from sharedq.redis.keys import private_structure
+from sharedq.selectors.parser import in_one_line
 from sharedq.selectors.selector import selector_for
-from sharedq.selectors.tokens import in_one_line
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.topics import SubscriptionHandle

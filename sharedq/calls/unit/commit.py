@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from sharedq.calls.requests.get import GetRequest
-from sharedq.calls.requests.selection import ANY
+from sharedq.calls.requests.get import ANY, GetRequest
 from sharedq.calls.unit.put_buffer import (
     Sending,
     commit_at_once_call,

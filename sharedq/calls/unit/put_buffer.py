@@ -23,10 +23,9 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD, copied
 from sharedq.redis.link import Reply, ScriptCall, steps
 from sharedq.scripts.put import STALE
-from sharedq.session.async_puts import PendingPuts
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
-from sharedq.session.unit_of_work import CHUNK_MESSAGES
+from sharedq.session.unit_of_work import CHUNK_MESSAGES, PendingPuts
 
 #: Messages buffered, at most.
 PENDING_MESSAGES = BATCH_MESSAGES

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 from typing import Final
 
-from sharedq.mqi.constants.bits import tested_as_integers
+from sharedq.mqi.limits import tested_as_integers
 
 #: MQCBD_FULL_MSG_LENGTH: a consumer takes messages of any length.
 FULL_MSG_LENGTH: Final = -1

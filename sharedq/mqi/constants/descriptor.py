@@ -10,7 +10,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from sharedq.mqi.constants.bits import tested_as_integers
+from sharedq.mqi.limits import tested_as_integers
 
 
 class MQCC(IntEnum):

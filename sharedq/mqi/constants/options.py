@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import IntEnum, IntFlag
 
-from sharedq.mqi.constants.bits import tested_as_integers
+from sharedq.mqi.limits import tested_as_integers
 
 
 @tested_as_integers

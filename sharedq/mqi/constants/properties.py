@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 from typing import Final
 
-from sharedq.mqi.constants.bits import tested_as_integers
+from sharedq.mqi.limits import tested_as_integers
 
 #: MQHM_NONE and MQHM_UNUSABLE_HMSG: no message handle, and one that was deleted.
 NO_MSG_HANDLE: Final = 0

@@ -4,6 +4,15 @@ Strings are converted as one text, PCF messages parameter by parameter, headers 
 converted by the Format that the header names, and the header then says what it has become. A message is converted as a
 whole or not at all.
 
+Other packages convert Formats by Python entry points of the group ``igq.conversion``. The name of an entry point is the
+Format, and what it loads is called as IBM MQ calls a data-conversion exit::
+
+    def convert(data: bytes, source: Representation, target: Representation) -> bytes
+
+It raises `ConversionError` with the reason for data that it does not convert. Entry points are looked up when a message
+of a Format that is not built in is converted for the first time. A Python warning says why one cannot be loaded or
+failed.
+
 Source: IBM MQ reference, "Conversion processing" and "Processing conventions" of data conversion; MQGMO,
 MQGMO_CONVERT.
 """
@@ -11,8 +20,11 @@ MQGMO_CONVERT.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import entry_points
 from typing import Final
 
 from sharedq.mqi.character_sets import CharacterSet, Representation
@@ -20,10 +32,11 @@ from sharedq.mqi.constants.descriptor import CharSet, Format
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.conversion.errors import ConversionError
 from sharedq.mqi.conversion.fields import Fields, converted_field, converted_text, is_same_text, length_of, sets
-from sharedq.mqi.conversion.formats import converted_by_others
 from sharedq.mqi.conversion.structures import STRUCTURES, Structure, Tail
 from sharedq.mqi.conversion.tails import converted_pcf, converted_tail, orders
 
+GROUP: Final = "igq.conversion"
+Converter = Callable[[bytes, Representation, Representation], bytes]
 _PCF: Final = (Format.ADMIN, Format.EVENT, Format.PCF)
 _VERSION_AT: Final = 4
 _LONG: Final = 4
@@ -32,6 +45,44 @@ _AS_HEADER: Final = (CharSet.INHERIT, CharSet.UNDEFINED)
 #: LL and ZZ in front of each string for IMS; LL counts all of it.
 _IMS_FRONT: Final = 4
 _IMS_LENGTH_MAX: Final = 0x7FFF
+
+
+def converted_by_others(data: bytes, format_: bytes, source: Representation, target: Representation) -> bytes:
+    """Data of a Format that is not built in.
+
+    Raises:
+        ConversionError: 2110 nobody converts the Format; 2119 its converter failed; or the reason that it gives.
+    """
+    converter = _converter(format_.decode("latin-1"))
+    if converter is None:
+        raise ConversionError(MQRC.FORMAT_ERROR)
+    try:
+        found = converter(data, source, target)
+    except ConversionError:
+        raise
+    except Exception as error:
+        _tell(f"the converter of Format {format_!r} failed: {error!r}")
+        raise ConversionError(MQRC.NOT_CONVERTED) from error
+    if not isinstance(found, bytes):
+        raise ConversionError(MQRC.NOT_CONVERTED)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _converter(name: str) -> Converter | None:
+    for entry in entry_points(group=GROUP, name=name):
+        try:
+            loaded: Converter = entry.load()
+        except Exception as error:  # noqa: BLE001 - it is code of others
+            _tell(f"{entry.value}, the converter of Format {name!r}, cannot be loaded: {error!r}")
+            continue
+        return loaded
+    return None
+
+
+def _tell(text: str) -> None:
+    """The program gets a reason code, which does not say what is wrong with the package."""
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from sharedq.mqi.character_sets import UTF_16, Representation, integer_order
@@ -15,15 +16,15 @@ from sharedq.mqi.conversion.errors import ConversionError, known
 from sharedq.mqi.conversion.fields import Fields, converted_fields, converted_text, length_of, sets
 from sharedq.mqi.conversion.structures import Tail
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.pcf import conversion as pcf
-from sharedq.mqi.pcf.structures import PCFError
+from sharedq.mqi.pcf.reading import read
+from sharedq.mqi.pcf.structures import MQCFGR, MQCFSF, MQCFSL, MQCFST, Parameter, PCFError, known_set
+from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.wire import rfh2_folders
 
 #: Numbers of a structure, by the names of its fields.
 Numbers = Mapping[str, int]
 #: The end, and the numbers of the structure that have changed with it.
 Ended = tuple[bytes, Numbers]
-
 _LONG: Final = 4
 _ASCII: Final = Representation(367, 0)
 #: The character sets that folders of an MQRFH2 may have.
@@ -40,6 +41,41 @@ _PUT_FIELDS: Final[tuple[tuple[int, tuple[str, str]], ...]] = (
 _ALL_PUT_FIELDS: Final = 0x1F
 #: The strings of an MQRMH, each with fields for its length and its offset.
 _REFERENCES: Final = ("src_env", "src_name", "dest_env", "dest_name")
+
+
+def converted(data: bytes, source: Representation, target: Representation) -> bytes:
+    """The message *data*, written as *target*. A string that named its character set names the new one.
+
+    Raises:
+        PCFError: it is no PCF message, or a string names a character set that is not known.
+        UnicodeError: a string is no text of its character set, or the other does not have its characters.
+    """
+    message = read(data, source)
+    parameters = tuple(_parameter(each, source, target) for each in message.parameters)
+    return write(replace(message, parameters=parameters), target)
+
+
+def _parameter(one: Parameter, source: Representation, target: Representation) -> Parameter:
+    match one:
+        case MQCFGR():
+            return replace(one, parameters=tuple(_parameter(each, source, target) for each in one.parameters))
+        case MQCFST():
+            return replace(one, string=_string(one.string, one.ccsid, source, target), ccsid=_told(one.ccsid, target))
+        case MQCFSL():
+            strings = tuple(_string(each, one.ccsid, source, target) for each in one.strings)
+            return replace(one, strings=strings, ccsid=_told(one.ccsid, target))
+        case MQCFSF():
+            value = _string(one.filter_value, one.ccsid, source, target)
+            return replace(one, filter_value=value, ccsid=_told(one.ccsid, target))
+    return one
+
+
+def _string(string: bytes, ccsid: int, source: Representation, target: Representation) -> bytes:
+    return known_set(0, target).data(known_set(ccsid, source).text(string))
+
+
+def _told(ccsid: int, target: Representation) -> int:
+    return target.ccsid if ccsid > 0 else ccsid
 
 
 def converted_tail(
@@ -59,7 +95,7 @@ def converted_pcf(data: bytes, source: Representation, target: Representation) -
     """A PCF message; raises as ``converted_tail``."""
     sets(source, target)
     try:
-        return pcf.converted(data, source, target)
+        return converted(data, source, target)
     except PCFError as error:
         raise ConversionError(MQRC.FORMAT_ERROR) from error
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sharedq.members.group import Group
 from sharedq.objects.definitions.names import queue_of
-from sharedq.objects.store.each_structure import Away, in_each
+from sharedq.objects.store.structures import Away, in_each
 from sharedq.redis.keys import qmgr_of
 from sharedq.scripts.reads import pairs_like
 

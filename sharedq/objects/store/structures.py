@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.directory import Directory, parse_attributes
-from sharedq.objects.store.each_structure import Away, in_each, require_all
+from sharedq.redis.answers import LOOK_S, little_patience
 from sharedq.redis.keys import ADMIN_STRUCTURE, private_structure
+from sharedq.redis.outage import PASSING
 from sharedq.scripts.events import arm_queues_call, events_field
 from sharedq.scripts.objects import alter_qmgr_call, define_structure_call, remove_structure_call, set_versions_call
 
+T = TypeVar("T")
+#: Structures of a Cluster that cannot be reached now, by name, with the reasons.
+Away = dict[str, MQIError]
+_OTHERS_TOLD: Final = "all other structures were told; repeat the command later"
 _CHANGED = 1
 _QUEUES_PER_CALL = 100
 #: The default of TRIGINT: no trigger message is written again.
@@ -38,6 +43,35 @@ EVENT_WORDS = {
 }
 #: Stands for the events of channels that are no exceptions.
 ORDINARY_CHANNEL_EVENTS = "CHLEV=ENABLED"
+
+
+def in_each(group: Group, names: Iterable[str], call: Callable[[str], T], away: Away) -> dict[str, T]:
+    """Make a call for each structure. Those that are away are added to *away*.
+
+    Raises:
+        MQIError: why a call failed, if that is not about its structure alone.
+    """
+    found: dict[str, T] = {}
+    for name in names:
+        try:
+            group.require_reachable(name)
+            with little_patience(LOOK_S):
+                found[name] = call(name)
+        except MQIError as error:
+            # In a Cluster one server may go at any moment, or one slot; the others still answer.
+            if error.reason not in PASSING or not group.deployment().is_cluster:
+                raise
+            away[name] = error
+    return found
+
+
+def require_all(away: Away, verb: str = "") -> None:
+    """Raise the first reason, with the names of all structures that are away, unless there are none."""
+    if away:
+        first = next(iter(away.values()))
+        raise error_for(
+            first.reason, verb, ", ".join(away), f"{first.detail}; {_OTHERS_TOLD}" if first.detail else _OTHERS_TOLD
+        )
 
 
 def announce(group: Group, field: str, value: str) -> None:

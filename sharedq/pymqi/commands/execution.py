@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.mqi.pcf import structures as pcf
 from sharedq.mqi.pcf.reading import read_from
 from sharedq.pymqi import CMQC, CMQCFC
-from sharedq.pymqi.boundary import checked, checked_call
-from sharedq.pymqi.commands.filters import AttributeFilter
+from sharedq.pymqi.boundary import ByteString, checked, checked_call, ensure_bytes, ensure_not_unicode, padded_count
 from sharedq.pymqi.connection.queue import Queue
 from sharedq.pymqi.connection.queue_manager import QueueManager
-from sharedq.pymqi.errors import MQMIError, PYIFError, WrongMemberError, WrongTypeError, names_by_number
+from sharedq.pymqi.errors import Error, MQMIError, PYIFError, WrongMemberError, WrongTypeError, names_by_number
 from sharedq.pymqi.structures.descriptors import GMO, MD, OD, PMO
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.structures.pcf import CFBS, CFGR, CFH, CFIL, CFIN, CFSL, CFST
-from sharedq.pymqi.text import ByteString, ensure_bytes, ensure_not_unicode, padded_count
+from sharedq.pymqi.structures.pcf import CFBS, CFGR, CFH, CFIF, CFIL, CFIN, CFSF, CFSL, CFST
 
 #: The arguments of a command: attributes and their values, or the parameters themselves.
 Arguments = Mapping[int, Any] | Sequence[MQOpts]
 #: Attributes of an answer; a group is a list of them.
 Answer = dict[int, Any]
-
 #: Parameters that name the attributes to return: lists, also if one number is given.
 _ATTRIBUTE_LISTS = frozenset(
     value for name, value in vars(CMQCFC).items() if name.startswith(("MQIACF_", "MQIACH_")) and name.endswith("_ATTRS")
@@ -34,6 +31,89 @@ _ATTRIBUTE_LISTS = frozenset(
 _WITHOUT_OBJECT = (CMQCFC.MQCFT_XR_MSG, CMQCFC.MQCFT_XR_SUMMARY)
 _MS_PER_EXPIRY_UNIT = 100
 _FAMILY = "MQCMD_"
+
+
+@checked
+class AttributeFilter:
+    """A filter by one attribute.
+
+    Args:
+        selector: MQIA_* or MQCA_*, or one of PCF's own.
+        operator: MQCFOP_*.
+    """
+
+    def __init__(self, selector: int, value: bytes | str | int, operator: int) -> None:
+        self.selector = selector
+        self.value = ensure_bytes(value)
+        self.operator = operator
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.selector}:{self.value!r}:{self.operator}>"
+
+    def structure(self) -> MQOpts:
+        """The parameter of a command that it becomes."""
+        raise NotImplementedError
+
+
+class StringFilter(AttributeFilter):
+    """A filter by a string."""
+
+    def structure(self) -> MQOpts:
+        """An MQCFSF."""
+        return CFSF(Parameter=self.selector, Operator=self.operator, FilterValue=self.value)
+
+
+class IntegerFilter(AttributeFilter):
+    """A filter by an integer."""
+
+    def structure(self) -> MQOpts:
+        """An MQCFIF."""
+        return CFIF(Parameter=self.selector, Operator=self.operator, FilterValue=self.value)
+
+
+@checked
+class FilterOperator:
+    """A filter that still lacks its value: called with that, it returns the filter.
+
+    Raises:
+        Error: the selector is neither of an integer nor of a string, or there is no such operator.
+    """
+
+    operator_mapping: ClassVar[dict[str, int]] = {
+        name.removeprefix("MQCFOP_").lower(): value
+        for name, value in vars(CMQCFC).items()
+        if name.startswith("MQCFOP_")
+    }
+
+    def __init__(self, selector: int, operator_name: str) -> None:
+        self.filter_cls: type[AttributeFilter]
+        if CMQC.MQIA_FIRST <= selector <= CMQC.MQIA_LAST:
+            self.filter_cls = IntegerFilter
+        elif CMQC.MQCA_FIRST <= selector <= CMQC.MQCA_LAST:
+            self.filter_cls = StringFilter
+        else:
+            raise Error(f"selector {selector} is neither that of an integer nor that of a string")
+        if operator_name not in self.operator_mapping:
+            raise Error(f"there is no operator {operator_name}")
+        self.selector, self.operator = selector, self.operator_mapping[operator_name]
+
+    def __call__(self, value: bytes | int) -> AttributeFilter:
+        ensure_not_unicode(value)
+        return self.filter_cls(self.selector, value, self.operator)
+
+
+@checked
+class Filter:
+    """The attribute to filter by; its methods are the operators: ``equal``, ``less``, ``like``, ``contains_gen`` ..."""
+
+    def __init__(self, selector: int) -> None:
+        self.selector = selector
+
+    def __getattr__(self, name: str) -> FilterOperator:
+        # Copying and pickling ask for such names before there is a selector.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return FilterOperator(self.selector, name)
 
 
 @checked

@@ -15,8 +15,7 @@ from sharedq.pymqi.boundary import checked
 from sharedq.pymqi.connection.hconn import Hconn
 from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import MQMIError, WrongTypeError, WrongValueError, check, fail
-from sharedq.pymqi.structures.conversion import return_to, to_native
-from sharedq.pymqi.structures.descriptors import BMHO, CMHO, DMHO, DMPO, MD, MHBO, PD, SMPO
+from sharedq.pymqi.structures.descriptors import BMHO, CMHO, DMHO, DMPO, MD, MHBO, PD, SMPO, return_to, to_native
 from sharedq.session.connection import Connection
 
 P = ParamSpec("P")

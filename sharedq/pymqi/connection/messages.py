@@ -9,12 +9,10 @@ from sharedq.mqi import wire
 from sharedq.mqi.constants import MQCC
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.boundary import checked_call
+from sharedq.pymqi.boundary import checked_call, ensure_bytes
 from sharedq.pymqi.errors import WrongTypeError, check
-from sharedq.pymqi.structures.conversion import return_to, to_native
-from sharedq.pymqi.structures.descriptors import MD, PMO
+from sharedq.pymqi.structures.descriptors import MD, PMO, return_to, to_native
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.text import ensure_bytes
 from sharedq.verbs import Outcome
 
 

@@ -14,16 +14,14 @@ from sharedq.mqi import wire
 from sharedq.mqi.constants import MQCC
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.boundary import checked, checked_call
+from sharedq.pymqi.boundary import checked, checked_call, ensure_not_unicode
 from sharedq.pymqi.connection.hconn import Hconn, Opened
 from sharedq.pymqi.connection.messages import common_q_args, message_bytes, put_message
 from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import MQMIError, PYIFError, check, fail
-from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor, return_to, to_native
-from sharedq.pymqi.structures.descriptors import GMO, MD, OD
+from sharedq.pymqi.structures.descriptors import GMO, MD, OD, make_q_desc, object_descriptor, return_to, to_native
 from sharedq.pymqi.structures.options import MQOpts
 from sharedq.pymqi.structures.rfh2 import RFH2, take_rfh2_headers
-from sharedq.pymqi.text import ensure_not_unicode
 from sharedq.session.handle import Handle, ObjectHandle
 from sharedq.session.topics import TopicHandle
 

@@ -14,17 +14,14 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import CONN_TAG_LENGTH
 from sharedq.mqi.structures import MQCNO, MQOD
 from sharedq.pymqi import CMQC, CMQXC
-from sharedq.pymqi.boundary import checked, checked_call
-from sharedq.pymqi.connection.addresses import names_at
+from sharedq.pymqi.boundary import checked, checked_call, default, ensure_bytes
 from sharedq.pymqi.connection.hconn import Hconn, settle
 from sharedq.pymqi.connection.messages import common_q_args, message_bytes, put_message
-from sharedq.pymqi.connection.reconnection import LATER, ReconnectableHconn, mode_of
+from sharedq.pymqi.connection.reconnection import LATER, ReconnectableHconn, mode_of, names_at
 from sharedq.pymqi.errors import PYIFError, WrongValueError, check
 from sharedq.pymqi.structures.client import CD, SCO
-from sharedq.pymqi.structures.conversion import make_q_desc, object_descriptor
-from sharedq.pymqi.structures.descriptors import OD
+from sharedq.pymqi.structures.descriptors import OD, make_q_desc, object_descriptor
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.text import default, ensure_bytes
 from sharedq.session.handle import ObjectHandle
 from sharedq.settings.values import ConfigError
 
@@ -76,7 +73,7 @@ class QueueManager:
         Args:
             args: an MQCD and an MQSCO, in this order, as old programs pass them.
             kwargs: ``opts``: MQCNO_* options, MQCNO_RECONNECT among them; ``cd``, ``sco``: how a client would connect.
-                Of these the ConnectionName (see ``addresses.py``) and DefReconnect count.
+                Of these the ConnectionName (see ``reconnection.py``) and DefReconnect count.
                 ``user``, ``password``: not used; ``conn_tag``: the connection tag that MQCNO_SERIALIZE_CONN_TAG_*
                 and MQCNO_RESTRICT_CONN_TAG_* are about, at most 128 bytes (not in pymqi).
 

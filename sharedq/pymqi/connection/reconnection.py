@@ -4,12 +4,18 @@ The call that finds the connection broken makes the new one, reopens the handles
 again, unless its outcome is unknown. The lost connection itself says what was open on it, and how that was opened. It
 does not carry over: the unit of work, which the group backs out; browse cursors and locks, which begin anew.
 
+A connection name, ``host1(1414),host2(1414)``, has the places where a client looks for a queue manager, in this order.
+Here every manager of the group is reached by the settings, so a host decides only where any manager would do: a host
+that is called like a manager of the group (its first label, in any case) means that one, every other host what the name
+means: for ``*QM1`` the manager QM1, else any.
+
 Source: IBM MQ, "Automatic client reconnection" and the descriptions of the reason codes 2546 to 2556.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +27,7 @@ from sharedq.calls.topics.subscribe import subscribe_again
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption, PutOption
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQCNO
 from sharedq.pymqi import CMQC, CMQXC
 from sharedq.pymqi.connection.hconn import Hconn, Opened
@@ -30,7 +37,6 @@ from sharedq.session.topics import SubscriptionHandle
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
 #: For how long reconnection is tried, seconds: IBM's default of MQReconnectTimeout.
 TIMEOUT_S = 1800.0
 #: Pauses between attempts, seconds, and what is added at random: IBM's default of ReconDelay. The last one repeats.
@@ -39,7 +45,6 @@ JITTER_S = 0.2
 #: The handles and queues of the broken connection may be there until it is recovered, for some lengths of a lease.
 _LEASES_UNTIL_RECOVERED = 3
 _PAUSE_FOR_RECOVERY_S = 0.1
-
 _LOST = (MQRC.CONNECTION_BROKEN, MQRC.Q_MGR_STOPPING, MQRC.CONNECTION_STOPPING)
 #: A node of a Cluster is away, or a structure is moving to another node.
 _AWAY = (MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
@@ -58,6 +63,9 @@ _NOT_YET = (MQRC.OBJECT_IN_USE, MQRC.OBJECT_ALREADY_EXISTS, MQRC.Q_DELETED, MQRC
 _MODES = CMQC.MQCNO_RECONNECT | CMQC.MQCNO_RECONNECT_Q_MGR | CMQC.MQCNO_RECONNECT_DISABLED
 _OF_CHANNEL = {CMQXC.MQRCN_YES: CMQC.MQCNO_RECONNECT, CMQXC.MQRCN_Q_MGR: CMQC.MQCNO_RECONNECT_Q_MGR}
 _IN_UNIT_GET = int(GetOption.SYNCPOINT | GetOption.SYNCPOINT_IF_PERSISTENT)
+#: A host and its port, which needs not be given.
+_ADDRESS = re.compile(r"([^\s,()]+)\s*(?:\([^)]*\))?")
+_ANY = ""
 
 
 def mode_of(options: int, of_channel: int) -> int:
@@ -275,3 +283,25 @@ def _is_in_unit(verb: Callable[..., Any], args: Sequence[Any]) -> bool:
 
 def _fail(reason: MQRC) -> NoReturn:
     raise MQMIError(MQCC.FAILED, reason, message=b"", original_length=0)
+
+
+def names_at(group: Group, name: str, addresses: bytes) -> list[str]:
+    """The names to connect to, one after the other, until one is there.
+
+    Args:
+        name: as the program gave it: a manager's, the group's, ``*`` and any name, or none.
+        addresses: the ConnectionName.
+    """
+    if name not in (_ANY, group.name) and not name.startswith("*"):
+        return [name]
+    hosts = _ADDRESS.findall(addresses.partition(b"\0")[0].decode("utf-8", "replace"))
+    if not hosts:
+        return [name]
+    try:
+        managers = {member.name.upper(): member.name for member in group.members()}
+    except MQIError:
+        # The connection will tell what is wrong.
+        return [name]
+    other = managers.get(name.removeprefix("*"), _ANY)
+    found = [managers.get(host.partition(".")[0].upper(), other) for host in hosts]
+    return list(dict.fromkeys(found))

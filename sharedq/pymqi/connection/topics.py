@@ -9,16 +9,14 @@ from sharedq import verbs
 from sharedq.mqi.constants import MQCC
 from sharedq.mqi.structures import MQMD, MQPMO, MQSD, MQSRO
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.boundary import checked
+from sharedq.pymqi.boundary import checked, ensure_bytes, ensure_not_unicode
 from sharedq.pymqi.connection.hconn import Hconn
 from sharedq.pymqi.connection.messages import common_q_args, put_message
 from sharedq.pymqi.connection.queue import Queue, with_headers
 from sharedq.pymqi.connection.queue_manager import QueueManager
 from sharedq.pymqi.errors import PYIFError, check, fail
-from sharedq.pymqi.structures.conversion import object_descriptor
-from sharedq.pymqi.structures.descriptors import OD, SD, SRO
+from sharedq.pymqi.structures.descriptors import OD, SD, SRO, object_descriptor
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.text import ensure_bytes, ensure_not_unicode
 from sharedq.session.handle import Handle
 from sharedq.session.topics import SubscriptionHandle, TopicHandle
 

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sharedq.mqi.fields import reader
+from sharedq.mqi.types import reader
 from sharedq.mqi.wire import StructureLayout
-from sharedq.pymqi.boundary import checked
+from sharedq.pymqi.boundary import checked, ensure_bytes, ensure_not_unicode
 from sharedq.pymqi.errors import UnknownMemberError, WrongMemberError
-from sharedq.pymqi.text import ensure_bytes, ensure_not_unicode
 
 #: Format of an MQLONG, which has 32 bits everywhere.
 MQLONG_TYPE = "i"

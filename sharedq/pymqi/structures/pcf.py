@@ -10,11 +10,11 @@ from typing import Any
 
 from sharedq.mqi.limits import MAX_MSG_LENGTH
 from sharedq.pymqi import CMQC, CMQCFC
+from sharedq.pymqi.boundary import ensure_not_unicode, padded_count
 from sharedq.pymqi.errors import WrongMemberError, WrongTypeError
 from sharedq.pymqi.structures.options import INTEGER64_TYPE as INT64
 from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
 from sharedq.pymqi.structures.options import MQOpts
-from sharedq.pymqi.text import ensure_not_unicode, padded_count
 
 _INT64_LENGTH, _LONG_LENGTH = 8, 4
 

@@ -12,11 +12,10 @@ from xml.etree import ElementTree as ET
 from sharedq.mqi import wire
 from sharedq.mqi.errors import MQIError
 from sharedq.pymqi import CMQC
-from sharedq.pymqi.boundary import checked
+from sharedq.pymqi.boundary import checked, ensure_not_unicode
 from sharedq.pymqi.errors import PYIFError
 from sharedq.pymqi.structures.options import MQLONG_TYPE as LONG
 from sharedq.pymqi.structures.options import Members, MQOpts, declared_members
-from sharedq.pymqi.text import ensure_not_unicode
 
 
 @checked

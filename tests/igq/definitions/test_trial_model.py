@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from igq.definitions.catalog import Catalog, read_catalog
-from igq.definitions.changes import differences
-from igq.definitions.trial import TrialExecutor
+from igq.definitions.trial import TrialExecutor, differences
 from igq.mqsc.executor import run
 from sharedq.admin.definitions_copy import copied_definitions
 from sharedq.mqi.constants import OpenOption

@@ -11,9 +11,8 @@ from igq.events import formats
 from igq.mqsc.session import SessionRepository, answer_commands
 from igq.operations.command_log import CommandNote, note_group_command
 from igq.operations.group_settings import change_group_settings
-from igq.operations.removal import remove_manager
-from igq.pcf.processor import Processor
-from igq.pcf.replica import LENGTH_MAX, replica
+from igq.operations.shutdown import remove_manager
+from igq.pcf.processor import LENGTH_MAX, Processor, replica
 from sharedq.members.event_notes import Giver, leave_note
 from sharedq.mqi.character_sets import Representation
 from sharedq.mqi.constants import MQCC, MQRC, CharSelector, Format, GetOption, IntSelector, OpenOption

@@ -106,7 +106,7 @@ def duo(redis_server: Server, tmp_path: Path, proxy: Proxy, monkeypatch: pytest.
     settings = {"group": group.settings.group, "redis_url": proxy.url, "data_dir": str(tmp_path), "lease_ms": "600000"}
     for name, value in settings.items():
         monkeypatch.setenv(f"IGQ_{name.upper()}", value)
-    monkeypatch.setattr("igq.manager.heartbeat.RENEWALS_PER_LEASE", 1200)
+    monkeypatch.setattr("igq.manager.membership.RENEWALS_PER_LEASE", 1200)
     monkeypatch.setattr("igq.manager.agent_child.silence_limit_s", lambda _: LIMIT_S)
     keys = group.group.keys
     client = group.group.client()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from igq.manager.backlog import BATCH, Backlog, TargetKind
+from igq.manager.worker import BATCH, Backlog, TargetKind
 from recovery.target import Target
 
 

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from igq.agent.services.pool import LOOK_S as POOL_LOOK_S
-from recovery.report import recoveries
+from recovery.claim import recoveries
 from sharedq.members.lease import RENEWALS_PER_LEASE
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.reading.journal import read_entries

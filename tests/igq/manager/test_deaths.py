@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
-from igq.manager.heartbeat import Heartbeat
 from igq.manager.incarnation import Inbox, Incarnation, IncarnationEnd
-from igq.manager.membership import Membership, host_name
-from igq.manager.peers.deaths import DeathWatch
+from igq.manager.membership import Heartbeat, Membership, host_name
+from igq.manager.peers.watch import DeathWatch
 from sharedq.api import connect
 from sharedq.members.group import Group
 from sharedq.members.presence import BEGINS, ENDS, address_of, tell_presence

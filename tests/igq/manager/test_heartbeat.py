@@ -8,9 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from igq.manager.heartbeat import BEAT_MIN_S, Heartbeat
-from igq.manager.membership import LOOK
-from recovery.watch import due
+from igq.manager.membership import BEAT_MIN_S, LOOK, Heartbeat
+from recovery.target import due
 
 pytestmark = pytest.mark.share
 

@@ -13,7 +13,7 @@ from igq.errors import CommandError
 from igq.manager.incarnation import Incarnation, IncarnationEnd
 from igq.manager.membership import LOOK, Membership
 from recovery.resolution import recover
-from recovery.watch import due
+from recovery.target import due
 from sharedq.members.group import Group
 from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC

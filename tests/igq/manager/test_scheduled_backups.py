@@ -17,7 +17,7 @@ from sharedq.admin.backup.file import Backup, backup_path
 from sharedq.admin.backup.retention import keep
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.structures import MQMD
-from sharedq.settings.schedule import check_schedule
+from sharedq.settings.values import check_schedule
 from tests.support.backups import Countdown, lose, lose_all
 from tests.support.members import TestGroup
 from tests.support.server import Server

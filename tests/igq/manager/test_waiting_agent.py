@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.manager import environment_of
-from igq.processes.agent_process import start_agent_process
+from igq.processes.child import start_agent_process
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 

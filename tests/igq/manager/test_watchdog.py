@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from igq.agent.progress.pulse import Pulses
+from igq.agent.progress.pipe import Pulses
 from igq.agent.progress.retry import LONG_RETRY_INTERVAL_S, SHORT_RETRY_INTERVAL_S
-from igq.manager.watchdog import STARTING_S, Watchdog, silence_limit_s
+from igq.manager.agent_child import STARTING_S, Watchdog, silence_limit_s
 from sharedq.settings.values import Settings
 
 LIMIT_S = 25.0

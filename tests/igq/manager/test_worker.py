@@ -19,8 +19,8 @@ from igq.manager.worker import Worker
 from recovery.resolution import RecoveryReport
 from recovery.target import Target
 from sharedq.members.group import Group
-from sharedq.members.kept_process import KeptProcess
 from sharedq.members.news import ORPHANS, News
+from sharedq.members.process import KeptProcess
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, PutOption, Report, SubOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD, MQSD

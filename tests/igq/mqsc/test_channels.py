@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from igq.definitions.catalog import read_catalog
-from igq.definitions.comparison import compare
 from igq.definitions.export import ExportSelection, export
+from igq.definitions.trial import compare
 from igq.mqsc.executor import run
 from igq.mqsc.session import SessionRepository
 from sharedq.mqi.constants.pcf import MQRCCF, PCFCommand

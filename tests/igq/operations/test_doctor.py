@@ -11,8 +11,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from igq.cli.app import build_app
-from igq.operations.doctor.examination import Found
-from igq.operations.doctor.visit import CANNOT_LOOK, TO_DO, find, visit
+from igq.operations.doctor.visit import CANNOT_LOOK, TO_DO, Found, find, visit
 from sharedq.mqi.constants import PutOption
 from sharedq.objects.definitions.managers import CFStruct
 from sharedq.settings.values import Settings

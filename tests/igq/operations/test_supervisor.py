@@ -47,8 +47,8 @@ def test_a_managers_output_is_drained_even_without_a_reader(tmp_path: Path) -> N
 READY = """
 import subprocess, sys, threading
 from igq.operations.doctor import visit
-from igq.operations.doctor.examination import Found
-from igq.operations.doctor.finding import error, note, warning
+from igq.operations.doctor.visit import Found
+from igq.operations.doctor.seen import error, note, warning
 from sharedq.settings.values import Settings
 from igq.operations.supervisor import Supervisor
 

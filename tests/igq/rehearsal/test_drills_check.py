@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from igq.rehearsal.drills.check import DrillVerdict, Position, check
-from igq.rehearsal.load.rows.departures import Departure
 from igq.rehearsal.load.rows.plan import Copy, groups
+from igq.rehearsal.load.rows.sources import Departure
 
 HEX = "00"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from igq.rehearsal.drills.claims import with_units
+from igq.rehearsal.drills.check import with_units
 
 A, B = ("aa", "00"), ("bb", "00")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from igq.errors import CommandError
-from igq.rehearsal.drills.troubles.doubt import BACKOUT, COMMIT, expect_in_doubt, resolve
+from igq.rehearsal.drills.troubles.faults import BACKOUT, COMMIT, expect_in_doubt, resolve
 from igq.rehearsal.load.queues import do_mqsc
 from sharedq.calls.unit.in_doubt import PreparedUnit
 from sharedq.members.group import Group
@@ -64,6 +64,6 @@ def test_an_unrequested_end_is_noticed(group: TestGroup, unit: PreparedUnit, mon
     def do_the_opposite(group: Group, qmgr: str, text: str) -> None:
         do_mqsc(group, qmgr, text.replace(COMMIT, BACKOUT))
 
-    monkeypatch.setattr("igq.rehearsal.drills.troubles.doubt.do_mqsc", do_the_opposite)
+    monkeypatch.setattr("igq.rehearsal.drills.troubles.faults.do_mqsc", do_the_opposite)
     with pytest.raises(CommandError, match=r"was to end by COMMIT in APPL1, APPL2, but ended so: .*'backout'"):
         resolve(group.group, unit, COMMIT, "QM1")

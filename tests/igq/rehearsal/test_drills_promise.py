@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from igq.rehearsal.drills.check import DrillVerdict, Position
-from igq.rehearsal.drills.promise import AGAIN, LOST, Loss, check_promise
-from igq.rehearsal.load.rows.departures import Departure
+from igq.rehearsal.drills.check import AGAIN, LOST, DrillVerdict, Loss, Position, check_promise
 from igq.rehearsal.load.rows.plan import SHARED_QUEUE, Copy, groups
+from igq.rehearsal.load.rows.sources import Departure
 from sharedq.reading.journal import JournalRow
 
 #: Phases of the first life, around the backup, and of the second.

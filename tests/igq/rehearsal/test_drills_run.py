@@ -17,16 +17,14 @@ import pytest
 from igq.cli.drill import drill as drill_command
 from igq.errors import CommandError
 from igq.rehearsal.drills import steps
-from igq.rehearsal.drills.check import DrillVerdict
-from igq.rehearsal.drills.composition import random_scenario
-from igq.rehearsal.drills.promise import AGAIN, LOST
+from igq.rehearsal.drills.check import AGAIN, LOST, DrillVerdict
+from igq.rehearsal.drills.incidents import random_scenario
 from igq.rehearsal.drills.run import RANDOM, drill, run_once
-from igq.rehearsal.drills.scenario import Scenario, Step, StepRole
 from igq.rehearsal.drills.scenarios import EVERY_PROGRAM, SCENARIOS
-from igq.rehearsal.drills.stage import Stage
+from igq.rehearsal.drills.stage import Scenario, Stage, Step, StepRole
 from igq.rehearsal.drills.troubles.faults import alter_igq
 from igq.rehearsal.load.records import read_timeline
-from igq.rehearsal.load.rows.departures import QMGRS
+from igq.rehearsal.load.rows.sources import QMGRS
 from igq.rehearsal.load.scene import Scene
 from sharedq.display.terminal import Terminal
 from sharedq.mqi.constants import MQRC

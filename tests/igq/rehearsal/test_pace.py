@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from igq.rehearsal.drills.composition import random_scenario
+from igq.rehearsal.drills.incidents import random_scenario
 from igq.rehearsal.load.programs.control import Control
 
 pytestmark = pytest.mark.share

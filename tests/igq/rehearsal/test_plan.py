@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from igq.rehearsal.load.rows.departures import NEXT_QMGR, QMGRS, Departure, by_day
 from igq.rehearsal.load.rows.plan import PATHS, UNIT_DEPARTURES, Copy, correl_id, groups, units_of_work
+from igq.rehearsal.load.rows.sources import NEXT_QMGR, QMGRS, Departure, by_day
 from sharedq.mqi.constants import MsgFlag
 from sharedq.mqi.limits import NULL_ID
 

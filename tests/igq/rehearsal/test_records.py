@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from igq.errors import CommandError
-from igq.rehearsal.load.expectations import ExpectedWriter
-from igq.rehearsal.load.history import History
-from igq.rehearsal.load.records import LineFile, Timeline, last_row, read_lines, read_timeline, write_expected
+from igq.rehearsal.load.records import (
+    ExpectedWriter,
+    History,
+    LineFile,
+    Timeline,
+    last_row,
+    read_lines,
+    read_timeline,
+    write_expected,
+)
 from igq.rehearsal.load.rows.sources import RowSource
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for

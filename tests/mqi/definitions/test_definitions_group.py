@@ -189,7 +189,7 @@ def test_a_purge_that_is_refused_has_destroyed_nothing(group: TestGroup, monkeyp
     connection.put1("T", b"x", qmgr_name="QM2")
     handles = []
     monkeypatch.setattr(
-        "sharedq.objects.commands.delete.check_idle",
+        "sharedq.objects.commands.changes.check_idle",
         lambda *_, **__: handles.append(connection.open("Z", OpenOption.OUTPUT, qmgr_name="QM3")),
     )
     with refused(MQRC.OBJECT_IN_USE):

@@ -11,8 +11,7 @@ import pytest
 
 from sharedq import Message, MQIError, Queue
 from sharedq.calls.get.get import LENGTH_MAX
-from sharedq.calls.requests.get import GetRequest
-from sharedq.calls.requests.selection import Selection
+from sharedq.calls.requests.get import GetRequest, Selection
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.redis.link import ScriptCall

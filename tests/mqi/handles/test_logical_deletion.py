@@ -17,14 +17,14 @@ from recovery.resolution import recover
 from sharedq import Queue
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.open import open_queue
-from sharedq.calls.handles.orphans import delete_orphans
+from sharedq.calls.handles.subscriptions import delete_orphans
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, IntSelector, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQOD
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueModel
 from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.objects.store.orphans import add_orphan, forget_orphan, orphans_of
-from sharedq.scripts.handles import close_call
+from sharedq.scripts.connections import close_call
 from tests.support.accounts import assert_accounted
 from tests.support.groups import BOTH, LMIG, MIG, put_member
 from tests.support.members import TestGroup

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from igq.pipeline.jobs.removal import Taker
+from igq.pipeline.jobs.archive import Taker
 from sharedq import MessageHandle
 from sharedq.mqi.constants import GetOption
 from tests.support.groups import BOTH

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.calls.outgoing import reply_to
+from sharedq.calls.outgoing import descriptor
 from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import MQRC, Feedback, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError
@@ -79,7 +79,7 @@ def test_the_message_says_where_replies_go(
 def test_a_definition_that_changes_counts_when_it_is_looked_up_again(
     group: TestGroup, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_to, "REMEMBERED_S", 0.0)
+    monkeypatch.setattr(descriptor, "REMEMBERED_S", 0.0)
     for name, qmgr in ((b"ORDERS.REPLY", b"QM2"), (b"OTHERS", b"QM3")):
         md = queue.put(b"x", MQMD(reply_to_q=b"ANSWERS"))
         assert (md.reply_to_q, md.reply_to_q_mgr) == (name, qmgr)

@@ -18,7 +18,7 @@ from sharedq.mqi.structures import MQMD, MQSD
 from sharedq.properties.folders import folder_name
 from sharedq.properties.handle import MessageHandle
 from sharedq.properties.headers import read_chain
-from sharedq.session import deliveries
+from sharedq.session import topics
 from tests.mqi.gets.test_long_messages_cost import commands_of
 from tests.mqi.topics.scene import NEW, bodies, open_input, publish
 from tests.support.members import TestGroup
@@ -198,7 +198,7 @@ def test_a_selector_of_a_get(group: TestGroup) -> None:
 
 
 def test_a_hundred_subscriptions_cost_no_more_calls(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliveries, "INTERVAL_S", float("inf"))
+    monkeypatch.setattr(topics, "INTERVAL_S", float("inf"))
 
     def published(connection: QueueManagerConnection, topic_string: str) -> tuple[int, int]:
         publish(connection, topic_string, b"warm")

@@ -11,7 +11,7 @@ from igq.mqsc.executor import run
 from sharedq import verbs
 from sharedq.mqi.constants import ObjectType, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
-from sharedq.session import deliveries
+from sharedq.session import topics
 from tests.mqi.topics.scene import DURABLE, publish
 from tests.support.members import TestGroup
 
@@ -37,7 +37,7 @@ def messages_of(group: TestGroup, name: str = "D") -> str:
 
 @pytest.mark.rule("mqi/topics", "DISPLAY SBSTATUS counts what was put for a subscription, and shows when the last was.")
 def test_publications_are_counted(pair: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliveries, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(topics, "INTERVAL_S", 0.0)
     subscriber, publisher = pair.connect("QM1"), pair.connect("QM2")
     subscriber.subscribe("a/#", name="D", options=DURABLE)
     assert (messages_of(pair), figure(pair, "DISPLAY SBSTATUS(D)", "LMSGDATE")) == ("0", "")

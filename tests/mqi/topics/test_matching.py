@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sharedq.logical.topic_strings import is_matched
 from sharedq.objects.definitions.subscriptions import Subscription
-from sharedq.objects.store import walk
+from sharedq.objects.store import topics as store
 from sharedq.objects.store.topics import Matcher, Topics
 from sharedq.scripts import objects as scripts
 from tests.support.members import TestGroup
@@ -39,8 +39,8 @@ def test_the_tree_agrees_with_a_look_at_each(
 ) -> None:
     """Whether a walk takes one call or many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(walk, "_PLACES", most[0])
-        patch.setattr(walk, "_LEVELS", most[1])
+        patch.setattr(store, "_PLACES", most[0])
+        patch.setattr(store, "_LEVELS", most[1])
         agrees_with_a_look_at_each(group, steps)
 
 
@@ -97,7 +97,7 @@ def test_as_many_levels_as_fit_are_matched(group: TestGroup, pattern: str, topic
 
 
 def test_a_walk_begins_again_when_the_subscriptions_change(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "_LEVELS", 1)
+    monkeypatch.setattr(store, "_LEVELS", 1)
     topics, matcher = Topics(group.group, lambda: datetime.now(UTC)), Matcher(group.group)
     topics.create(new(1, "a/+/c", "TOPIC"))
     calls = 0

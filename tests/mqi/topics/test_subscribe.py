@@ -11,7 +11,7 @@ import pytest
 
 from sharedq.admin.member_removal import remove_member
 from sharedq.api import QueueManagerConnection, Subscription
-from sharedq.calls.handles.orphans import delete_orphans
+from sharedq.calls.handles.subscriptions import delete_orphans
 from sharedq.mqi.constants import MQRC, CloseOption, OpenOption, PutOption, SubOption
 from sharedq.mqi.structures import MQMD, MQSD
 from sharedq.objects.definitions.topics import Topic

@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from typer.testing import CliRunner
 
-from igq.pipeline.claims.checkpoints import BegunBatch, processed_claims
-from igq.pipeline.claims.release import Released, claims_in, release_stream
+from igq.pipeline.claims.release import BegunBatch, Released, claims_in, processed_claims, release_stream
 from igq.pipeline.cli.app import app
 from igq.pipeline.datasource.queue.source import QueueSource
 from igq.pipeline.datasource.queue.stream import Offset

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
     Not,
 )
 
-from igq.pipeline.datasource.queue.pushdown import push
+from igq.pipeline.datasource.queue.reader import push
 from sharedq.reading.queue import ALL, ReadFilter
 
 ID, OTHER = b"i" * 24, b"o" * 24

@@ -9,8 +9,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue import reader as queue_reader
-from igq.pipeline.datasource.queue.pushdown import push
-from igq.pipeline.datasource.queue.reader import QueueReader
+from igq.pipeline.datasource.queue.reader import QueueReader, push
 from igq.pipeline.schemas import QUEUE
 from sharedq import MessageHandle, Queue
 from sharedq.mqi.constants import MQRC, GetOption

@@ -15,9 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from typer.testing import Result
 
 from igq.pipeline.datasource.journal.source import JournalPart
-from igq.pipeline.history.agent_batches import batches
-from igq.pipeline.history.queue_stays import stays
-from igq.pipeline.jobs.flow import flow_tables
+from igq.pipeline.jobs.flow import batches, flow_tables, stays
 from igq.pipeline.jobs.trace import trace, trace_message
 from igq.pipeline.schemas import JOURNAL
 from sharedq.redis.keys import structure_keys

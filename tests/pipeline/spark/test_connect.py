@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from igq.pipeline.spark.java import find_java, make_java_home
+from igq.pipeline.spark.session import find_java, make_java_home
 from tests.pipeline.streams import Watch, in_doubt, open_orders
 from tests.support.groups import browse_all
 from tests.support.members import TestGroup

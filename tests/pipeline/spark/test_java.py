@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from igq.pipeline.errors import PipelineError
-from igq.pipeline.spark.java import find_java, java_release, make_java_home
+from igq.pipeline.spark.session import find_java, java_release, make_java_home
 
 
 def fake_java(home: Path, version: str) -> Path:

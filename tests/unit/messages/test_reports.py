@@ -7,8 +7,7 @@ import struct
 import pytest
 
 from sharedq.messages.dead_letter import dead_lettered
-from sharedq.messages.headers import length_of_headers
-from sharedq.messages.reports import report_about
+from sharedq.messages.reports import length_of_headers, report_about
 from sharedq.messages.transmission import as_transmitted
 from sharedq.mqi.constants import MQRC, Feedback, Format, PropertyType, Report
 from sharedq.mqi.structures import MQMD, copied

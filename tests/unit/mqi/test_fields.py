@@ -7,8 +7,8 @@ from operator import attrgetter
 
 import pytest
 
-from sharedq.mqi.fields import reader, reader_into
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
+from sharedq.mqi.types import reader, reader_into
 
 
 @pytest.mark.parametrize("structure", [MQMD, MQGMO, MQPMO, MQOD])

@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from igq.operations.doctor.checks.certificates import ends_in
-from igq.operations.doctor.examination import CHECKS, SLOW, examine, worst
-from igq.operations.doctor.finding import Severity
-from igq.operations.doctor.report import as_values
-from igq.operations.doctor.seen import GroupSeen
+from igq.operations.doctor.seen import GroupSeen, Severity
+from igq.operations.doctor.visit import CHECKS, SLOW, as_values, examine, worst
 from igq.operations.status import (
     AgentStatus,
     GroupStatus,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sharedq.redis.deployment import Deployment
-from sharedq.redis.keepalive import keepalive_options, silence_of
+from sharedq.redis.wire import keepalive_options, silence_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of these socket options")
 

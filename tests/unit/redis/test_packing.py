@@ -8,7 +8,7 @@ from typing import Any
 import hiredis
 import pytest
 
-from sharedq.redis import packing
+from sharedq.redis import wire
 
 
 class Number(IntEnum):
@@ -29,10 +29,10 @@ class Text(str):
         *((0.5, b"0.5"), (1.0, b"1.0"), (float("inf"), b"inf")),
     ],
 )
-def test_a_word_is_packed_as_text_whatever_it_is(word: packing.Word, said: bytes) -> None:
+def test_a_word_is_packed_as_text_whatever_it_is(word: wire.Word, said: bytes) -> None:
     # 1 and 1.0 and True are equal, but are other words.
     for _ in range(2):
-        assert packing.pack("SET", word) == b"*2\r\n$3\r\nSET\r\n$%d\r\n%b\r\n" % (len(said), said)
+        assert wire.pack("SET", word) == b"*2\r\n$3\r\nSET\r\n$%d\r\n%b\r\n" % (len(said), said)
 
 
 @pytest.mark.parametrize("words", [("A", b"b"), ("A", 1), (1.5, True), (Number.SEVEN, Text("x"))])
@@ -44,6 +44,6 @@ def test_hiredis_gets_texts_only(monkeypatch: pytest.MonkeyPatch, words: tuple[A
         return b""
 
     monkeypatch.setattr(hiredis, "pack_command", pack_command)
-    packing.pack(*words)
+    wire.pack(*words)
     assert given
     assert [word for word in given if not isinstance(word, str | bytes)] == []

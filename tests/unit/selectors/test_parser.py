@@ -12,9 +12,8 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.selectors.evaluation import Subject, evaluate
-from sharedq.selectors.parser import parse
+from sharedq.selectors.parser import SelectorError, parse
 from sharedq.selectors.selector import needles, selector_for
-from sharedq.selectors.tokens import SelectorError
 
 PROPERTIES: dict[str, Any] = {
     "colour": "red",

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sharedq.redis.deployment import Deployment, DeploymentError
 from sharedq.settings.loader import load_settings
-from sharedq.settings.redis_mask import mask_password, mask_urls
-from sharedq.settings.redis_url import URL_FORMS
+from sharedq.settings.redis_url import URL_FORMS, mask_password, mask_urls
 from sharedq.settings.values import ConfigError
 
 

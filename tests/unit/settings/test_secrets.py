@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from igq.mqsc.language.writing import command, parameter
-from sharedq.display.secrets import mask_secrets
+from sharedq.display.text import mask_secrets
 
 
 @pytest.mark.parametrize(

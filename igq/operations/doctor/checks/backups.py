@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from igq.operations.doctor.finding import Diagnosis, error, warning
-from igq.operations.doctor.seen import GroupSeen
-from sharedq.settings.schedule import trigger_of
-from sharedq.settings.values import Settings
+from igq.operations.doctor.seen import Diagnosis, GroupSeen, error, warning
+from sharedq.settings.values import Settings, trigger_of
 
 #: Without a schedule, a backup is old after this time.
 _OLD = timedelta(days=7)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from igq.operations.doctor.finding import Diagnosis, error, warning
-from igq.operations.doctor.seen import GroupSeen
+from igq.operations.doctor.seen import Diagnosis, GroupSeen, error, warning
 
 #: Days before its end at which a certificate should be replaced.
 _DAYS = 30

@@ -7,8 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from igq.operations.doctor.finding import Diagnosis, error, warning
-from igq.operations.doctor.seen import GroupSeen
+from igq.operations.doctor.seen import Diagnosis, GroupSeen, error, warning
 
 
 def check_permissions(seen: GroupSeen) -> Iterator[Diagnosis]:

@@ -7,8 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from igq.operations.doctor.finding import Diagnosis, error, warning
-from igq.operations.doctor.seen import GroupSeen
+from igq.operations.doctor.seen import Diagnosis, GroupSeen, error, warning
 from sharedq.settings.machine_limits import LEAST_FILES, full_disk, too_few_files
 
 #: A disk with less than both has little room: bytes, and a part of it.

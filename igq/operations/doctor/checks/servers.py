@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from igq.operations.doctor.finding import Diagnosis, error, note, warning
-from igq.operations.doctor.seen import GroupSeen
+from igq.operations.doctor.seen import Diagnosis, GroupSeen, error, note, warning
 from igq.operations.troubles import NEARLY_FULL
 
 #: The parts of a limit from which on there is little left.

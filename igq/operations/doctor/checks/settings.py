@@ -5,8 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from igq.operations.doctor.finding import Diagnosis, error, note, warning
-from igq.operations.doctor.seen import GroupSeen
+from igq.operations.doctor.seen import Diagnosis, GroupSeen, error, note, warning
 
 #: A shorter lease ends managers of a machine that is only busy, milliseconds.
 _SHORT_LEASE_MS = 1_000

@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from igq.pipeline.datasource.options import SourceOptions
-from igq.pipeline.datasource.parquet.unfinished import UNFINISHED
+from igq.pipeline.datasource.parquet.sink import UNFINISHED
 from igq.pipeline.datasource.queue.stream import OPTIONS, QueueStreamReader, UnitsPartition
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.schemas import PARQUET_FILES

@@ -1,4 +1,6 @@
-"""Faults other than signals to the group's processes: faults of Redis and changes of definitions."""
+"""Faults other than signals to the group's processes: faults of Redis, changes of definitions,
+large units of work, and units that are left in doubt.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,27 @@ import os
 import signal
 
 from igq.errors import CommandError
-from igq.rehearsal.load.queues import do_mqsc
+from igq.rehearsal.load.queues import BULK_QUEUE, define_bulk_queue, do_mqsc
 from igq.rehearsal.load.scene import Scene
-from sharedq.mqi.constants import MQRC
+from sharedq.api import QueueManagerConnection
+from sharedq.calls.handles.connect import connect_to
+from sharedq.calls.unit.in_doubt import PreparedUnit, prepared_units
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC, OpenOption, Persistence, PutOption
 from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.repository import Repository
+from sharedq.reading.journal import read_entries
 
 _BACK_TIMEOUT_S = 60.0
 #: Seconds between two flushes: enough for scripts to be loaded again and used.
 _FLUSH_S = 0.05
+COMMIT, BACKOUT = "COMMIT", "BACKOUT"
+#: The journal's event for each action.
+_EVENTS = {COMMIT: "commit", BACKOUT: "backout"}
+#: Messages of a unit of work: the default of MAXUMSGS.
+_UNIT_MESSAGES = 10_000
+_CALL_MESSAGES = 500
 
 
 def kill_server(scene: Scene) -> int:
@@ -93,3 +108,83 @@ def _info(scene: Scene, section: str, field: str) -> str:
         if name == field:
             return value
     raise CommandError(f"INFO {section} names no {field}")
+
+
+def expect_in_doubt(group: Group, qmgr: str, units: list[str]) -> list[PreparedUnit]:
+    """Return the units of work in doubt at *qmgr*. They must be *units*, and no part of them may have ended.
+
+    Raises:
+        CommandError: there are others, or some have ended or begun to.
+    """
+    found = prepared_units(group, qmgr)
+    there = [unit.id for unit in found if unit.outcome is None]
+    if sorted(there) != sorted(units):
+        wanted, is_there = (", ".join(names) or "nothing" for names in (units, there))
+        raise CommandError(f"{wanted} was to be in doubt, but {is_there} is")
+    for unit in units:
+        if ended := _ends_of(group, unit):
+            raise CommandError(f"{unit} is in doubt, but has ended: {ended}")
+    return found
+
+
+def resolve(group: Group, unit: PreparedUnit, action: str, at: str) -> None:
+    """Enter RESOLVE INDOUBT at the manager *at*. Every structure must have done that and nothing else.
+
+    Raises:
+        CommandError: the command was refused, or the unit of work has ended in another way.
+        MQIError: 2009, Redis cannot be reached.
+    """
+    other = "" if at == unit.qmgr else f" QMNAME({unit.qmgr})"
+    do_mqsc(group, at, f"RESOLVE INDOUBT('{unit.appl_name}') ACTION({action}) NID({unit.nid}){other}")
+    expected = {structure: {_EVENTS[action]} for structure in unit.structures}
+    if (ended := _ends_of(group, unit.id)) != expected:
+        raise CommandError(f"{unit.id} was to end by {action} in {', '.join(unit.structures)}, but ended so: {ended}")
+
+
+def _ends_of(group: Group, unit: str) -> dict[str, set[str]]:
+    """Return by structure how a unit of work has ended there, from the journals."""
+    client = group.client()
+    found: dict[str, set[str]] = {}
+    for name in group.structure_names():
+        for entry in read_entries(client, group.structure(name)):
+            event = entry.fields[b"e"].decode()
+            if event in _EVENTS.values() and entry.fields.get(b"u") == unit.encode():
+                found.setdefault(name, set()).add(event)
+    return found
+
+
+class Bulk:
+    """Units of work of one program, attached to the manager *qmgr* and run in the drill's own process."""
+
+    def __init__(self, group: Group, qmgr: str, structure: str) -> None:
+        define_bulk_queue(group, structure)
+        self._group, self._qmgr = group, qmgr
+        self._connections: list[QueueManagerConnection] = []
+
+    def put(self, messages: int) -> None:
+        """Put *messages* under syncpoint. Raises MQIError: a call failed."""
+        for position in range(0, messages, _CALL_MESSAGES):
+            if position % _UNIT_MESSAGES == 0:
+                self._connections.append(QueueManagerConnection(connect_to(self._group, self._qmgr)))
+                queue = self._connections[-1].open(BULK_QUEUE, OpenOption.OUTPUT)
+            count = min(_CALL_MESSAGES, messages - position)
+            batch = [(MQMD(persistence=int(Persistence.PERSISTENT)), b"bulk") for _ in range(count)]
+            queue.put_many(batch, options=PutOption.SYNCPOINT)
+
+    def must_be_lost(self) -> None:
+        """Try to commit what the group has meanwhile recovered.
+
+        Raises:
+            CommandError: a commit succeeded, or messages are left.
+        """
+        for connection in self._connections:
+            try:
+                connection.commit()
+            except MQIError as error:
+                if error.reason != MQRC.CONNECTION_BROKEN:
+                    raise
+            else:
+                raise CommandError(f"unit of work {connection.connection.unit.id} was committed after its recovery")
+        status = Repository(self._group, self._qmgr).queue_status(BULK_QUEUE)
+        if status.depth or status.uncommitted_gets:
+            raise CommandError(f"{status.depth} messages of recovered units of work are on {BULK_QUEUE}")

@@ -12,12 +12,11 @@ from typing import Any
 
 from igq.errors import CommandError
 from igq.manager.scheduled_backups import ScheduledBackups
-from igq.rehearsal.drills.check import Position
-from igq.rehearsal.drills.promise import Loss
+from igq.rehearsal.drills.check import Loss, Position
 from igq.rehearsal.load.queues import do_mqsc
 from igq.rehearsal.load.records import LOSSES, LineFile
-from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import SHARED_QUEUE
+from igq.rehearsal.load.rows.sources import QMGRS
 from igq.rehearsal.load.scene import Scene
 from sharedq.admin.backup.file import Backup, backup_path
 from sharedq.admin.backup.recovery_log import RecoveryLog

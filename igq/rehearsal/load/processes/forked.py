@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from igq.errors import CommandError
-from igq.processes.interpreter import python_command
+from igq.processes.child import python_command
 
 _SIGKILLED = -signal.SIGKILL
 

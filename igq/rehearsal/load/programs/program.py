@@ -11,7 +11,7 @@ from pathlib import Path
 
 from igq.errors import CommandError
 from igq.output.log import log_to_stderr
-from igq.rehearsal.load.history import History
+from igq.rehearsal.load.records import History
 from igq.rehearsal.load.rows.sources import RowSource
 from sharedq import MQIError
 from sharedq.redis.deployment import DeploymentError

@@ -25,8 +25,8 @@ from igq.rehearsal.load.programs.attachment import (
 from igq.rehearsal.load.programs.control import Control
 from igq.rehearsal.load.programs.program import Options
 from igq.rehearsal.load.records import LineFile, last_row, now_ms
-from igq.rehearsal.load.rows.departures import NEXT_QMGR
 from igq.rehearsal.load.rows.plan import IGQ, PRIVATE_QUEUE, SHARED, SHARED_QUEUE, Copy, units_of_work
+from igq.rehearsal.load.rows.sources import NEXT_QMGR
 from sharedq import MQIError
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, Persistence, PutOption
 from sharedq.mqi.structures import MQMD

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from igq.rehearsal.load.rows.departures import NEXT_QMGR, Departure
+from igq.rehearsal.load.rows.sources import NEXT_QMGR, Departure
 from sharedq.mqi.constants import MsgFlag, Persistence
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD

@@ -17,7 +17,7 @@ from igq.web.console.actions.places import opened
 from igq.web.console.views.view import data_route
 from igq.web.site import Site
 from sharedq.objects.store.connections import handles_of, told_by_all
-from sharedq.objects.store.each_structure import Away
+from sharedq.objects.store.structures import Away
 from sharedq.reading.units import open_units
 from sharedq.settings.values import Settings
 

@@ -17,7 +17,7 @@ from igq.web.console.actions.places import opened
 from igq.web.console.views.view import data_route, span_of
 from igq.web.figure_history import time_line
 from igq.web.site import Site
-from recovery.report import recoveries
+from recovery.claim import recoveries
 from sharedq.reading.history import SPANS, read_group_history
 from sharedq.settings.values import Settings
 

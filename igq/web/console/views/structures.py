@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 from igq.web.access.gate import Identity
 from igq.web.console.views.view import data_route
 from igq.web.site import Site
-from sharedq.admin.backup.status import latest_backup, messages_in
+from sharedq.admin.backup.glance import latest_backup, messages_in
 from sharedq.members.group import Group
 from sharedq.objects.repository import Repository
 from sharedq.settings.values import Settings

@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from igq.agent.delivery.authority import users_to_check
-from igq.agent.delivery.put_delivery import Deliverer
-from igq.agent.progress.pulse import Pulse
+from igq.agent.delivery.put_delivery import Deliverer, users_to_check
+from igq.agent.progress.pipe import Pulse
 from igq.agent.progress.retry import Trouble
 from igq.agent.queues.transmit_part import TransmitPart
 from igq.manager.membership import Membership

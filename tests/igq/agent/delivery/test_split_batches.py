@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.pipe import Pulse
 from igq.agent.progress.retry import LONG_RETRY_INTERVAL_S, SHORT_RETRY_COUNT, SHORT_RETRY_INTERVAL_S, Trouble
-from igq.agent.progress.sleep import Nudge
-from igq.agent.progress.wake import BY_OPERATOR, IN_PASSING
+from igq.agent.progress.sleep import BY_OPERATOR, IN_PASSING, Nudge
 from igq.agent.queues.tags import agent_tag
 from igq.agent.queues.transmission_queue import BATCH_MESSAGES
 from igq.agent.services.base import Post, Service
-from igq.agent.services.mover import Mover, Served
 from igq.agent.services.part import PartService
+from igq.agent.services.pool import Mover, Served
 from sharedq.admin.backup.capture import backup
 from sharedq.calls.handles.connect import disconnect
 from sharedq.calls.unit.commit import commit

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from igq.agent.progress.retry import Trouble
-from igq.agent.queues.destinations import RECENT_MOVES
+from igq.agent.queues.transmit_part import RECENT_MOVES
 from recovery.resolution import recover
 from recovery.target import Target
 from sharedq.messages.message import Message

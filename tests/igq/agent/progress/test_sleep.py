@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from redis import Redis
 
-from igq.agent.progress.sleep import WakeableSleep
-from igq.agent.progress.wake import BY_OPERATOR, IN_PASSING, movers_wake_key, wake_agent, wake_key
+from igq.agent.progress.sleep import BY_OPERATOR, IN_PASSING, WakeableSleep, movers_wake_key, wake_agent, wake_key
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from igq.agent.progress.retry import SHORT_RETRY_INTERVAL_S
-from igq.agent.progress.wake import wake_agent
+from igq.agent.progress.sleep import wake_agent
 from igq.agent.queues.tags import agent_tag
 from igq.agent.queues.transmission_queue import BATCH_MESSAGES, WAIT_S
 from igq.mqsc.session import SessionRepository

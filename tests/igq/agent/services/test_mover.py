@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-from igq.agent.progress.pipe import EXIT_CONNECTION_LOST
-from igq.agent.progress.pulse import Pulse, Pulses
+from igq.agent.progress.pipe import EXIT_CONNECTION_LOST, Pulse, Pulses
 from igq.agent.progress.report import MoverState
 from igq.agent.progress.retry import Trouble
-from igq.agent.progress.sleep import Nudge
-from igq.agent.progress.wake import movers_wake_key, wake_agent, wake_movers
+from igq.agent.progress.sleep import Nudge, movers_wake_key, wake_agent, wake_movers
 from igq.agent.queues.transmission_queue import WAIT_S, TransmissionQueue
 from igq.agent.services.base import Post
-from igq.agent.services.mover import Mover, Served, StandbyError
-from igq.agent.services.pool import ServicePool
+from igq.agent.services.pool import Mover, Served, ServicePool, StandbyError
 from igq.mqsc.session import SessionRepository
 from recovery.resolution import recover
 from sharedq.api import QueueManagerConnection

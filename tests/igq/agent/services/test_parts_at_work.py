@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from igq.agent.progress.wake import wake_agent
+from igq.agent.progress.sleep import wake_agent
 from igq.mqsc.session import SessionRepository
 from sharedq.admin.backup.capture import backup
 from sharedq.admin.backup.restoration import recover

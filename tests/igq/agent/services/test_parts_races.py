@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.pipe import Pulse
 from igq.agent.progress.sleep import Nudge
 from igq.agent.queues.tags import part_tag
 from igq.agent.services.base import Post

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from igq.agent.services.ways import Batch, Known, Way, next_way
+from igq.agent.services.part import Batch, Known, Way, next_way
 
 pytestmark = pytest.mark.share
 
