@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from docs.generator.markdown import code, table
 from igq.cli.app import build_app
-from igq.pipeline.cli.app import app as pipeline_app
+from igq.pipeline.cli.app import build_app as build_pipeline_app
 
 #: The placeholder of a type, which the meaning tells too; of a choice only the words.
 _TYPE = re.compile(r"(?: <(?:str|path|list\[str\]|int range)>|<(?:list\[)?([^<>\]]*)\]?>)")
@@ -19,7 +19,10 @@ _TYPE = re.compile(r"(?: <(?:str|path|list\[str\]|int range)>|<(?:list\[)?([^<>\
 
 def sections() -> str:
     """A section for each command that does something."""
-    found = [*_sections(get_command(build_app()), "igq", 2), *_sections(get_command(pipeline_app), "igq pipeline", 3)]
+    found = [
+        *_sections(get_command(build_app()), "igq", 2),
+        *_sections(get_command(build_pipeline_app()), "igq pipeline", 3),
+    ]
     return "\n\n".join(found)
 
 

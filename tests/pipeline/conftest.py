@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 # The tables of this process are Spark's: otherwise a command that chooses its engine itself would take the other one.
 import igq.pipeline.engine.frames  # noqa: F401
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from igq.pipeline.spark.session import spark_session
 from sharedq.redis.embedded_server import find_server, server_environment
 from tests.pipeline.streams import Checkpoint, Drivers
@@ -104,7 +104,7 @@ def command(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     environment = {"IGQ_DATA_DIR": str(tmp_path / "data"), "COLUMNS": "200"}
 
     def run(*arguments: str, status: int = 0) -> Result:
-        result = CliRunner().invoke(app, list(arguments), env=environment)
+        result = CliRunner().invoke(build_app(), list(arguments), env=environment)
         assert result.exit_code == status, result.output
         return result
 

@@ -19,7 +19,7 @@ from typer.main import get_command
 from typer.models import CommandInfo
 from typer.testing import Result
 
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
@@ -128,7 +128,7 @@ def stopped_query(drivers: Drivers, directory: Path) -> Checkpoint:
 
 @pytest.mark.share
 def test_the_page_names_every_job() -> None:
-    assert [job.name for job in app.registered_commands if f"| `{name_of(job)}` |" not in TEXT] == []
+    assert [job.name for job in build_app().registered_commands if f"| `{name_of(job)}` |" not in TEXT] == []
 
 
 #: Rows of the table of options: the options, and their jobs.
@@ -166,7 +166,7 @@ HELP = {"--help"}
 
 def parameters() -> dict[str, set[str]]:
     """The options of each job, as its --help has them."""
-    group = get_command(app)
+    group = get_command(build_app())
     assert isinstance(group, TyperGroup)
     return {
         name: {option for each in command.params for option in each.opts if option.startswith("--")}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import sys
 
 import typer
 
 from igq.arguments import checked_command, misuse
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from igq.pipeline.cli.runner import COULD_NOT_RUN
 from sharedq.display.lines import prepare_streams, tell
 
@@ -20,7 +21,8 @@ def run(arguments: list[str] | None) -> int:
     # Py4J logs the traceback of an interrupted call. Python prints it where no handler is installed.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        result = checked_command(app)(args=arguments, standalone_mode=False, prog_name="igq pipeline")
+        given = sys.argv[1:] if arguments is None else arguments
+        result = checked_command(build_app(given))(args=given, standalone_mode=False, prog_name="igq pipeline")
         return result if isinstance(result, int) else 0
     except typer.Exit as error:
         return error.exit_code

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from igq.pipeline.audit.audit import NAMED
 from igq.pipeline.audit.records import read_run
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from igq.pipeline.datasource.journal.source import JournalPart
 from igq.pipeline.engine import choice, duckdb_tables, spark_tables
 from igq.pipeline.errors import PipelineError
@@ -177,7 +177,9 @@ def test_findings_take_the_place_of_what_is_there(redis_url: str, journal: HandW
 
 @pytest.mark.parametrize("options", [("--input", "."), ("--master", "local[1]"), ("--make-archive",)])
 def test_options_of_spark_are_refused(tmp_path: Path, options: tuple[str, ...]) -> None:
-    shown = CliRunner().invoke(app, ["audit", "--engine", "duckdb", *options], env={"IGQ_DATA_DIR": str(tmp_path)})
+    shown = CliRunner().invoke(
+        build_app(), ["audit", "--engine", "duckdb", *options], env={"IGQ_DATA_DIR": str(tmp_path)}
+    )
 
     assert shown.exit_code == 2
     assert shown.stderr == (
@@ -187,7 +189,7 @@ def test_options_of_spark_are_refused(tmp_path: Path, options: tuple[str, ...]) 
 
 def test_following_is_for_spark(tmp_path: Path) -> None:
     options = ["--engine", "duckdb", "--follow", "--output", str(tmp_path / "audit")]
-    shown = CliRunner().invoke(app, ["audit", *options], env={"IGQ_DATA_DIR": str(tmp_path)})
+    shown = CliRunner().invoke(build_app(), ["audit", *options], env={"IGQ_DATA_DIR": str(tmp_path)})
 
     assert shown.exit_code == 2
     assert shown.stderr == "igq pipeline audit: --engine duckdb cannot be combined with --follow\n"

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from typer.testing import CliRunner
 
 from igq.pipeline.claims.release import BegunBatch, Released, claims_in, processed_claims, release_stream
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from igq.pipeline.datasource.queue.source import QueueSource
 from igq.pipeline.datasource.queue.stream import Offset
 from igq.pipeline.errors import PipelineError
@@ -185,7 +185,7 @@ def test_a_query_that_is_stopped_and_released_has_taken_each_message_once(
         query.stop()
         arguments = ["release", "billing", "--checkpoint", str(checkpoint)]
         at, env = ["--group", told["group"], "--url", told["url"]], {"IGQ_DATA_DIR": str(tmp_path)}
-        while (result := CliRunner().invoke(app, [*arguments, *at], env=env)).exit_code:
+        while (result := CliRunner().invoke(build_app(), [*arguments, *at], env=env)).exit_code:
             assert time.monotonic() < until
             if "batch 2 was begun" in result.output:
                 is_there = (copied / "_spark_metadata" / "2").exists()

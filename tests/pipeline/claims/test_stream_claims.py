@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from typer.testing import CliRunner, Result
 
 from igq.pipeline.claims.release import Released, claims_in, is_running, release_stream
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from igq.pipeline.datasource.queue.stream import QueueStreamReader
 from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue
@@ -262,7 +262,7 @@ def run(group: TestGroup) -> Callable[..., Result]:
         at = ("--group", group.group.name, "--url", str(group.settings.redis_url))
         # As into a pipe, whose width is unknown.
         environment = {"IGQ_DATA_DIR": str(group.settings.data_dir), "COLUMNS": None}
-        return CliRunner().invoke(app, [*arguments, *at], env=environment)
+        return CliRunner().invoke(build_app(), [*arguments, *at], env=environment)
 
     return invoke
 

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from typer.testing import CliRunner, Result
 
 from igq.pipeline.claims.release import Released, release_stream
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from igq.pipeline.datasource.queue.source import QueueSource
 from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue
@@ -143,7 +143,7 @@ def to_files(spark: SparkSession, group: TestGroup, checkpoint: Path, target: Pa
 def release(group: TestGroup, checkpoint: Path, tmp_path: Path, *more: str) -> Result:
     at = ["--group", group.group.name, "--url", str(group.settings.redis_url)]
     arguments = ["release", "billing", "--checkpoint", str(checkpoint), *at, *more]
-    return CliRunner().invoke(app, arguments, env={"IGQ_DATA_DIR": str(tmp_path)})
+    return CliRunner().invoke(build_app(), arguments, env={"IGQ_DATA_DIR": str(tmp_path)})
 
 
 @pytest.mark.spark

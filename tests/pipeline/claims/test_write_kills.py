@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from igq.pipeline.claims.write_jobs import jobs_in
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from sharedq.api import Queue
 from tests.pipeline.claims.test_stream_kills import end_of
 from tests.pipeline.dying_source import JOB_STEPS, Death
@@ -43,7 +43,7 @@ def orders(group: TestGroup) -> Queue:
 def run(group: TestGroup, tmp_path: Path) -> Callable[..., Result]:
     def invoke(*arguments: str) -> Result:
         at = ("--group", group.group.name, "--url", str(group.settings.redis_url))
-        return CliRunner().invoke(app, [*arguments, *at], env={"IGQ_DATA_DIR": str(tmp_path), "COLUMNS": None})
+        return CliRunner().invoke(build_app(), [*arguments, *at], env={"IGQ_DATA_DIR": str(tmp_path), "COLUMNS": None})
 
     return invoke
 

@@ -17,7 +17,7 @@ from igq.pipeline.audit.audit import EXAMPLES
 from igq.pipeline.audit.recovery_timeline import recoveries
 from igq.pipeline.audit.series import Series
 from igq.pipeline.audit.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from igq.pipeline.cli.audit import FINDINGS_MAX
 from igq.pipeline.cli.options import new_directory
 from igq.pipeline.errors import PipelineError
@@ -127,7 +127,7 @@ def test_no_more_findings_are_to_be_asked_for_than_a_verdict_names(capsys: pytes
 
 
 def test_help_teaches_the_job_and_its_exit_status() -> None:
-    shown = CliRunner().invoke(app, ["audit", "--help"], env={"COLUMNS": "120"})
+    shown = CliRunner().invoke(build_app(), ["audit", "--help"], env={"COLUMNS": "120"})
 
     assert shown.exit_code == 0
     assert "Exit status: 0" in " ".join(shown.stdout.split())
@@ -135,7 +135,7 @@ def test_help_teaches_the_job_and_its_exit_status() -> None:
 
 
 def test_the_list_of_jobs_says_of_each_what_it_does_in_its_line() -> None:
-    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"})
+    shown = CliRunner().invoke(build_app(), ["--help"], env={"COLUMNS": "80"})
 
     jobs = shown.stdout.partition("Commands:")[2].strip().splitlines()
     assert len(jobs) == 12
@@ -188,7 +188,7 @@ def test_an_impossible_request_is_one_line_and_status_2(
     (tmp_path / "torn" / "part.parquet").touch()
     (tmp_path / "whole" / "part.parquet").write_bytes(b"PAR1")
     arguments = [each.replace("HERE", str(tmp_path)) for each in arguments]
-    shown = CliRunner().invoke(app, ["audit", *arguments], env={"IGQ_DATA_DIR": str(tmp_path), **environment})
+    shown = CliRunner().invoke(build_app(), ["audit", *arguments], env={"IGQ_DATA_DIR": str(tmp_path), **environment})
 
     assert shown.exit_code == 2
     lines = [line for line in shown.stderr.splitlines() if not line.startswith("audit: ")]

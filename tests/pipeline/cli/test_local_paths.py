@@ -10,27 +10,30 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from igq.pipeline.cli.app import _JOBS, app
+from igq.pipeline.cli.app import build_app
 from igq.pipeline.cli.options import local_path
 
 DIRECTORIES = [
-    (job.__name__, name)
-    for job in _JOBS
-    for name, kind in get_type_hints(job).items()
-    if name in inspect.signature(job).parameters and kind in (Path, Path | None)
+    (str(job.name), name)
+    for job in build_app().registered_commands
+    if job.callback is not None
+    for name, kind in get_type_hints(job.callback).items()
+    if name in inspect.signature(job.callback).parameters and kind in (Path, Path | None)
 ]
 
 
 @pytest.mark.parametrize(("job", "name"), DIRECTORIES, ids=[" ".join(each) for each in DIRECTORIES])
 def test_an_address_is_refused(job: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(build_app())
     arguments: list[str] = []
     for param in group.commands[job].params:  # type: ignore[attr-defined]
         if param.name == name or param.required or param.param_type_name == "argument":
             value = "s3a://bucket/x" if param.name == name else "x"
             arguments += [value] if param.param_type_name == "argument" else [param.opts[0], value]
-    result = CliRunner().invoke(app, [job, *arguments], env={"IGQ_DATA_DIR": str(tmp_path / "data"), "COLUMNS": "400"})
+    result = CliRunner().invoke(
+        build_app(), [job, *arguments], env={"IGQ_DATA_DIR": str(tmp_path / "data"), "COLUMNS": "400"}
+    )
     assert (result.exit_code, "only directories of this machine" in result.output) == (2, True), result.output
     assert "Traceback" not in result.output
     assert not (tmp_path / "s3a:").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from igq.pipeline.cli.app import app
+from igq.pipeline.cli.app import build_app
 from tests.support.wheels import ROOT
 
 pytestmark = pytest.mark.share
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.share
 def test_the_archive_has_the_code_and_is_the_same_each_time(tmp_path: Path) -> None:
     archives = []
     for name in ("one", "other"):
-        done = CliRunner().invoke(app, ["pack", str(tmp_path / name)], env={"IGQ_DATA_DIR": str(tmp_path)})
+        done = CliRunner().invoke(build_app(), ["pack", str(tmp_path / name)], env={"IGQ_DATA_DIR": str(tmp_path)})
         assert done.exit_code == 0, done.output
         archives.append(Path(done.output.strip()))
         assert archives[-1] == tmp_path / name / "igq.zip"
@@ -31,7 +31,7 @@ def test_the_archive_has_the_code_and_is_the_same_each_time(tmp_path: Path) -> N
 
 
 def test_igq_runs_from_it_and_says_that_it_cannot_pack_itself(tmp_path: Path) -> None:
-    CliRunner().invoke(app, ["pack", str(tmp_path)], env={"IGQ_DATA_DIR": str(tmp_path)})
+    CliRunner().invoke(build_app(), ["pack", str(tmp_path)], env={"IGQ_DATA_DIR": str(tmp_path)})
     program = (
         "import sys; sys.path.insert(0, 'igq.zip')\n"
         "from igq.pipeline.spark.archive_of_code import build_archive\n"

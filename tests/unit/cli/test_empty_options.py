@@ -11,7 +11,7 @@ from typer.main import get_command
 from igq.cli import main
 from igq.cli.app import build_app
 from igq.pipeline.__main__ import main as pipeline
-from igq.pipeline.cli.app import app as pipeline_app
+from igq.pipeline.cli.app import build_app as build_pipeline_app
 
 pytestmark = pytest.mark.share
 
@@ -27,7 +27,7 @@ def options(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 def test_an_option_that_is_given_empty_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     wrong = []
-    for app, run in ((build_app(), main), (pipeline_app, pipeline)):
+    for app, run in ((build_app(), main), (build_pipeline_app(), pipeline)):
         found = list(options(get_command(app)))
         assert len(found) > 20
         for path, option in found:
