@@ -5,7 +5,7 @@ Attributes about channels, clusters and what else igq does not have are in `chan
 Source: IBM MQ reference, "ALTER QMGR", "DEFINE CFSTRUCT".
 """
 
-from __future__ import annotations
+# Without the annotations of __future__: pydantic evaluates such texts one by one, a third of the time of an import.
 
 from typing import Annotated, ClassVar, Literal
 
