@@ -64,7 +64,7 @@ def restored_puts(loss: LostStructure) -> DataFrame:
     ended = with_place(loss.events).where(F.col("event").isin("expire", "clear") & _was("at", loss))
     held = held.join(ended.select("message_number"), "message_number", "left_anti")
     puts = loss.events.where(F.col("event") == "put").withColumn("unit_of_work", F.lit(None).cast("string"))
-    return puts.join(held.select("message_number"), "message_number", "left_semi").select(loss.events.columns)
+    return puts.join(held.select("message_number"), "message_number", "left_semi").select(*loss.events.columns)
 
 
 def with_promises(lives: DataFrame, losses: Sequence[LostStructure]) -> DataFrame:
