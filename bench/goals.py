@@ -50,7 +50,7 @@ GOALS = {
     "hop to a private queue": Goal(10.0, 9.0, "1.5 us of the server a message, which is busy most of the time"),
     "hop to a shared queue, in another structure": Goal(10.0, 9.0, "the same"),
     "hop to 4 queues in turns : to one": Goal(None, 1.3, "a run ends with each change of queue"),
-    "hop to another structure": Goal(None, 8.0, "three writes a batch of 50 wait for each other"),
+    "hop to another structure": Goal(None, 8.0, "the server's scripts, at 31 us a message, three for a batch of 50"),
     "3 putters and 3 getters at once": Goal(None, 3.5, _PROGRAMS),
     "request and reply in units of work, p50": Goal(1.9, 1.7, _REQUEST),
     "request and reply in units of work, p99 : p50": Goal(2.0, 2.0, _SPREAD),
@@ -80,11 +80,11 @@ GOALS = {
     "a scrape of 2,000 queues, the first": Goal(None, 500.0),
     "a scrape of 2,000 queues, 20 changed": Goal(None, 200.0),
     "igq pipeline audit of 200,000 events": Goal(
-        None, 5.0, "four fifths are what a drill's verdict takes, for the same reasons"
+        None, 5.0, "two thirds are what a drill's verdict takes; then the queries"
     ),
-    "igq pipeline flow of 200,000 events": Goal(None, 4.0, "imports, and SQLFrame's copies of plans"),
-    "igq pipeline trace of 200,000 events": Goal(None, 4.0, "imports, and SQLFrame's copies of plans"),
-    "a drill's verdict": Goal(None, 3.0, "SQLFrame's copies of plans, then imports: pandas, matplotlib"),
+    "igq pipeline flow of 200,000 events": Goal(None, 4.0, "imports, then the queries"),
+    "igq pipeline trace of 200,000 events": Goal(None, 4.0, "imports, then the queries"),
+    "a drill's verdict": Goal(None, 3.0, "imports are half of it: pyspark, matplotlib, pandas, redis-py"),
     "a stream to Parquet : a bare consumer": Goal(None, 1.5, "Spark's start of a batch, and a row crosses to Java"),
     "igq pipeline archive : a bare consumer": Goal(
         None, 1.7, "all columns: 23 us of the processor a row, and 17 us of the bare consumer, which writes eight"
