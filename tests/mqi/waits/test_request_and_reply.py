@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.redis.link import Link
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until
+from tests.support.server import Server
 
 pytestmark = pytest.mark.share
 
@@ -115,17 +117,18 @@ def ask_outside(requester: Program, md: MQMD) -> bytes:
     return requester.source.get(GetOption.WAIT, wait_ms=LONG_MS, match=MQMD(version=2, correl_id=md.correl_id)).body
 
 
+#: How a server serves, how a requester asks, and the scripts of a round: each takes one write, and one sync.
+WAYS = [
+    # The server's commit, its look and its wait are one script, and so are the requester's.
+    (serve_in_units, ask_in_units, 2),
+    (serve_in_units, ask_apart, 3),
+    # A put and a get on each side. Nobody looks again after a wait.
+    (serve_outside, ask_outside, 4),
+]
+
+
 @pytest.mark.parametrize("correl_id", [bytes(24), CORREL_ID], ids=["any reply", "by CorrelId"])
-@pytest.mark.parametrize(
-    ("serve", "ask", "scripts"),
-    [
-        # The server's commit, its look and its wait are one script, and so are the requester's.
-        (serve_in_units, ask_in_units, 2),
-        (serve_in_units, ask_apart, 3),
-        # A put and a get on each side. Nobody looks again after a wait.
-        (serve_outside, ask_outside, 4),
-    ],
-)
+@pytest.mark.parametrize(("serve", "ask", "scripts"), WAYS)
 def test_a_request_and_its_reply_take_as_few_scripts_as_they_have_calls(
     pair: Pair, serve: Any, ask: Any, scripts: int, correl_id: bytes
 ) -> None:
@@ -150,10 +153,7 @@ def test_a_request_and_its_reply_take_as_few_scripts_as_they_have_calls(
 
 
 @pytest.mark.parametrize("correl_id", [bytes(24), CORREL_ID], ids=["any reply", "by CorrelId"])
-@pytest.mark.parametrize(
-    ("serve", "ask", "writes"),
-    [(serve_in_units, ask_in_units, 2), (serve_in_units, ask_apart, 3), (serve_outside, ask_outside, 4)],
-)
+@pytest.mark.parametrize(("serve", "ask", "writes"), WAYS)
 def test_the_wait_for_a_request_or_a_reply_is_no_write_of_its_own(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, serve: Any, ask: Any, writes: int, correl_id: bytes
 ) -> None:
@@ -185,6 +185,44 @@ def test_the_wait_for_a_request_or_a_reply_is_no_write_of_its_own(
     assert counts["_exchange_all"] - counts["block"] == writes * ROUNDS
     pair.requester.connection.commit()
     pair.end(serving)
+
+
+@pytest.mark.parametrize("correl_id", [bytes(24), CORREL_ID], ids=["any reply", "by CorrelId"])
+@pytest.mark.parametrize(("serve", "ask", "scripts"), WAYS)
+def test_no_script_takes_more_than_one_sync_of_the_server(
+    pair: Pair, always_synced: Server, serve: Any, ask: Any, scripts: int, correl_id: bytes
+) -> None:
+    """The message that ends a wait leaves the wake list in the turn of the server that puts it there."""
+    serving = pair.serve(serve)
+    for _ in range(2):
+        pair.until_served()
+        ask(pair.requester, MQMD(correl_id=correl_id))
+    pair.until_served()
+    before = syncs(always_synced)
+    for _ in range(ROUNDS):
+        assert ask(pair.requester, MQMD(correl_id=correl_id)) == b"request"
+        pair.until_served()
+
+    # Two scripts may share a turn of the server, but a reply follows its request.
+    assert 2 * ROUNDS <= syncs(always_synced) - before <= scripts * ROUNDS
+    pair.requester.connection.commit()
+    pair.end(serving)
+
+
+@pytest.fixture
+def always_synced(redis_server: Server) -> Iterator[Server]:
+    """The server, which writes and syncs its file at the end of each turn that changed something."""
+    redis_server.client().config_set("appendfsync", "always")
+    yield redis_server
+    redis_server.client().config_set("appendfsync", "no")
+
+
+def syncs(server: Server) -> int:
+    """How often the server has written to its file. It writes to sockets and to the file alone, and syncs each time."""
+    with server.client() as client:
+        to_sockets = int(client.info("stats")["total_writes_processed"])
+    found = dict(line.split(": ") for line in Path(f"/proc/{server.pid}/io").read_text().splitlines())
+    return int(found["syscw"]) - to_sockets
 
 
 @pytest.mark.parametrize("correl_id", [bytes(24), CORREL_ID], ids=["any reply", "by CorrelId"])
