@@ -162,37 +162,36 @@ def spark_session(
         raise PipelineError(f"cannot use {own_dir}: {error.strerror or error}") from None
     java_home = make_java_home(java, own_dir)
     is_local = master.startswith("local")
+    java_options = [*classes.java_options, *([_SMALL_JOB_OPTION] if is_small else [])]
+    settings = _settings(java_options, spark_log, is_local) | dict(conf or {})
+    builder = SparkSession.builder.master(master).appName(app_name)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    on_interrupt = signal.getsignal(signal.SIGINT)
     with _environment(java_home, master):
-        java_options = [*classes.java_options, *([_SMALL_JOB_OPTION] if is_small else [])]
-        settings = _settings(java_options, spark_log, is_local) | dict(conf or {})
-        builder = SparkSession.builder.master(master).appName(app_name)
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        on_interrupt = signal.getsignal(signal.SIGINT)
         try:
             session = builder.getOrCreate()
         except Exception as error:
             raise PipelineError(f"Spark does not start with master {master}: {why_in_a_line(error)}") from error
-
-        try:
-            if threading.current_thread() is threading.main_thread():
-                # PySpark's own handler would call Java over the interrupted connection, and print the error. It is not
-                # needed: Java ends with the session.
-                signal.signal(signal.SIGINT, on_interrupt)
-            yield session
-        except Exception as error:
-            _keep_text(error)
-            raise
-        finally:
-            with warnings.catch_warnings():
-                # PySpark warns that Java does not answer after a call was interrupted.
-                warnings.simplefilter("ignore", RuntimeWarning)
-                session.stop()
-            # Keep the archive also after an error of the job, which is no error of Java.
-            if _end_java():
-                classes.keep()
-            else:
-                classes.discard()
+    try:
+        if threading.current_thread() is threading.main_thread():
+            # PySpark's own handler would call Java over the interrupted connection, and print the error. It is not
+            # needed: Java ends with the session.
+            signal.signal(signal.SIGINT, on_interrupt)
+        yield session
+    except Exception as error:
+        _keep_text(error)
+        raise
+    finally:
+        with warnings.catch_warnings():
+            # PySpark warns that Java does not answer after a call was interrupted.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            session.stop()
+        # Keep the archive also after an error of the job, which is no error of Java.
+        if _end_java():
+            classes.keep()
+        else:
+            classes.discard()
 
 
 def check_installed() -> None:
@@ -266,7 +265,11 @@ def _settings(more_java_options: list[str], spark_log: str, is_local: bool) -> d
 
 @contextmanager
 def _environment(java_home: Path, master: str) -> Iterator[None]:
-    """The variables that Spark and its processes read, as long as the session lasts: the next may be elsewhere."""
+    """The variables that Java and its processes read, while Java starts.
+
+    Afterwards a program that this process starts inherits none of them. It may be a Spark of its own, which needs its
+    SPARK_HOME; and the next session may be elsewhere.
+    """
     # Workers import a data source by name, and ours may be in a source tree.
     root = str(Path(__file__).parents[3])
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
