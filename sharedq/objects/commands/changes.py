@@ -34,7 +34,6 @@ TEMPLATES = {
     "QREMOTE": "SYSTEM.DEFAULT.REMOTE.QUEUE",
     "QMODEL": "SYSTEM.DEFAULT.MODEL.QUEUE",
 }
-_Q = TypeVar("_Q", bound=Definition)
 CopyToActive = Callable[[AnyQueue], None]
 log = LibraryLogger(__name__)
 
@@ -366,7 +365,7 @@ def alter_in_directory(finder: Finder, entry: Entry, changes: Mapping[str, Any],
     return True
 
 
-def _altered(definition: _Q, changes: Mapping[str, Any]) -> _Q:
+def _altered(definition: _D, changes: Mapping[str, Any]) -> _D:
     for field, reason in (("name", MQRC.OBJECT_NOT_UNIQUE), ("structure", MQRC.CF_STRUC_ERROR)):
         if field in changes and changes[field] != getattr(definition, field, None):
             raise error_for(reason, "", definition.name, f"the {field} of a queue cannot be altered")
