@@ -241,7 +241,7 @@ class QueueManager:
     def _tell_deployment(self) -> None:
         settings, group = self._settings, self._group
         if settings.tracing:
-            from sharedq.tracing.spans import check_environment
+            from sharedq.tracing.provider import check_environment
 
             # The agent would end at once, again and again.
             check_environment()

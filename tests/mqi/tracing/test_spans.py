@@ -335,7 +335,7 @@ def test_missing_extra_and_exporter_are_named_in_one_line(traced: Traced, monkey
     done = run(traced.group, WITHOUT_EXTRA, IGQ_TRACING="true")
     assert (done.stdout, done.stderr) == ("tracing needs the extra tracing: pip install 'igq[tracing]'\n", "")
 
-    from sharedq.tracing.spans import check_environment
+    from sharedq.tracing.provider import check_environment
 
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "nowhere")
     with pytest.raises(ConfigError, match=r"^OTEL_TRACES_EXPORTER=nowhere: there is no such exporter; allowed: .+$"):
