@@ -155,7 +155,7 @@ class DeathWatch:
             watched = watched or self._watch(selector, pid)
             if watched is not None:
                 if token not in watched.tokens and self._is_manager(token):
-                    # It may have begun to listen after this manager announced itself.
+                    # The other manager may have begun to listen after this one announced itself.
                     self.greet([(pid, token)])
                 watched.tokens[token] = None
                 if len(watched.tokens) > _TOKENS_MAX:

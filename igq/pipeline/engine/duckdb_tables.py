@@ -109,7 +109,7 @@ class DataFrame:
         return self._by(f"SELECT * EXCLUDE ({_list(map(_quoted, there))}) FROM ({self.query})", rest)
 
     def join(self, other: DataFrame, on: Column | str | Sequence[str], how: str = "inner") -> DataFrame:
-        """A stored table: jobs use what they joined several times."""
+        """Join and store the result, because jobs use a joined table several times."""
         how = _JOINS.get(how, how)
         keys: list[str] = []
         if isinstance(on, Column):

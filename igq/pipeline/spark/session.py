@@ -134,7 +134,7 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """A Spark session within a ``with``. A process can have one at a time.
 
-    Sets JAVA_HOME, PYTHONPATH and other variables that Spark reads, for this process, until the end of the session.
+    Sets JAVA_HOME, PYTHONPATH and other variables that Spark reads, for this process, while Java starts.
 
     Args:
         data_dir: the directory of the Java launcher and the class-data archive.
@@ -267,8 +267,8 @@ def _settings(more_java_options: list[str], spark_log: str, is_local: bool) -> d
 def _environment(java_home: Path, master: str) -> Iterator[None]:
     """The variables that Java and its processes read, while Java starts.
 
-    Afterwards a program that this process starts inherits none of them. It may be a Spark of its own, which needs its
-    SPARK_HOME; and the next session may be elsewhere.
+    Afterwards a program that this process starts inherits none of them. That program may be a Spark of its own, which
+    needs SPARK_HOME; and the next session may be elsewhere.
     """
     # Workers import a data source by name, and ours may be in a source tree.
     root = str(Path(__file__).parents[3])

@@ -278,7 +278,7 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
         if stored is not None:
             queue = _keep_creation(queue, stored.definition)
         elif was_there:
-            # It may be lost without notice: those that serve it or wait there must be told.
+            # The structure may have lost the queue unnoticed: programs that serve the queue or wait there must be told.
             structure_state(finder.group, entry.structure)
     may_be_lost = entry.scope == "S" and not was_there
     try:

@@ -212,9 +212,11 @@ def test_no_script_takes_more_than_one_sync_of_the_server(
 @pytest.fixture
 def always_synced(redis_server: Server) -> Iterator[Server]:
     """The server, which writes and syncs its file at the end of each turn that changed something."""
-    redis_server.client().config_set("appendfsync", "always")
-    yield redis_server
-    redis_server.client().config_set("appendfsync", "no")
+    with redis_server.client() as client:
+        before = client.config_get("appendfsync")["appendfsync"]
+        client.config_set("appendfsync", "always")
+        yield redis_server
+        client.config_set("appendfsync", before)
 
 
 def syncs(server: Server) -> int:
