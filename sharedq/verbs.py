@@ -47,7 +47,7 @@ from sharedq.mqi.constants.properties import NO_MSG_HANDLE, UNUSABLE_MSG_HANDLE
 from sharedq.mqi.conversion.characters import converted_characters
 from sharedq.mqi.conversion.errors import ConversionError
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.limits import DEFAULT_CCSID, NULL_CONN_TAG
+from sharedq.mqi.limits import DEFAULT_CCSID, MAX_COUNT, NULL_CONN_TAG
 from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import (
     MQBMHO,
@@ -566,7 +566,9 @@ def mqstat(connection: Connection, sts: MQSTS, status_type: int = ASYNC_ERROR) -
         flush_pending(connection)
         status = connection.take_put_status()
         failure = status.first_failure
-        sts.put_success_count, sts.put_failure_count = status.successes, status.failures
+        sts.put_success_count, sts.put_failure_count = (
+            min(count, MAX_COUNT) for count in (status.successes, status.failures)
+        )
         sts.comp_code = int(MQCC.FAILED if failure else MQCC.OK)
         sts.reason = int(failure.reason if failure else MQRC.NONE)
         sts.object_name = failure.object_name.encode() if failure else b""

@@ -30,6 +30,8 @@ LENGTH_BEFORE_CONNECT: Final = 65_536
 ROOM_BESIDE_MESSAGE: Final = 1 << 20
 #: Ids from here on are the server's.
 SERVER_IDS: Final = 1 << 31
+#: After this id the ids of requests begin again with 1.
+_LAST_REQUEST: Final = SERVER_IDS - 1
 
 
 class Verb(IntEnum):
@@ -130,7 +132,7 @@ class FrameReader:
 
     Attributes:
         limit: the longest rest of a frame. It grows when the client is connected.
-        last_id: the id of the latest request.
+        last_id: the id of the latest request; 0: the next one may have any id of a request.
     """
 
     def __init__(self, *, limit: int = LENGTH_BEFORE_CONNECT) -> None:
@@ -183,7 +185,7 @@ class FrameReader:
         if not frame.is_of_server:
             if frame.id <= self.last_id:
                 raise FrameError(f"request {frame.id} comes after request {self.last_id}")
-            self.last_id = frame.id
+            self.last_id = frame.id % _LAST_REQUEST
         elif frame.verb not in (Verb.EVENT, Verb.HEARTBEAT):
             raise FrameError(f"request {frame.id:#x} has an id of the server's")
         return frame

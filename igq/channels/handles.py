@@ -14,10 +14,12 @@ from sharedq.verbs import AnyHandle
 HANDLES_MAX: Final = 65_536
 #: MQHOUNUSABLE_HOBJ.
 UNUSABLE: Final = -1
+#: An MQHOBJ has 32 bits and a sign.
+_NUMBER_MAX: Final = (1 << 31) - 1
 
 
 class Handles:
-    """Numbers of open objects and subscriptions. A number is used once."""
+    """Numbers of open objects and subscriptions. A number is used again only after all others."""
 
     def __init__(self) -> None:
         self._by_number: dict[int, AnyHandle | SubscriptionHandle] = {}
@@ -32,7 +34,9 @@ class Handles:
         """Return a number for what a call has opened, or MQHOUNUSABLE_HOBJ if it has opened nothing."""
         if handle is None:
             return UNUSABLE
-        self._last += 1
+        self._last = self._last % _NUMBER_MAX + 1
+        while self._last in self._by_number:
+            self._last = self._last % _NUMBER_MAX + 1
         self._by_number[self._last] = handle
         return self._last
 

@@ -21,6 +21,7 @@ from sharedq.mqi.constants.pcf import (
     PCFType,
     ReasonQualifier,
 )
+from sharedq.mqi.limits import MAX_COUNT
 from sharedq.mqi.pcf.structures import MQCFBS, MQCFGR, MQCFH, MQCFIN, MQCFST, Parameter, PCFMessage
 from sharedq.objects.definitions.base import ObjectDefinition
 from sharedq.objects.definitions.parameters import as_parameter
@@ -108,12 +109,16 @@ def performance_event(kind: str, qmgr: str, queue: str, since_s: int, depth: int
         [
             text(CharSelector.Q_MGR_NAME, qmgr, 48),
             text(CharSelector.BASE_Q_NAME, queue, 48),
-            MQCFIN(IntSelector.TIME_SINCE_RESET, since_s),
-            MQCFIN(IntSelector.HIGH_Q_DEPTH, depth),
-            MQCFIN(IntSelector.MSG_ENQ_COUNT, put),
-            MQCFIN(IntSelector.MSG_DEQ_COUNT, got),
+            _count(IntSelector.TIME_SINCE_RESET, since_s),
+            _count(IntSelector.HIGH_Q_DEPTH, depth),
+            _count(IntSelector.MSG_ENQ_COUNT, put),
+            _count(IntSelector.MSG_DEQ_COUNT, got),
         ],
     )
+
+
+def _count(parameter: int, number: int) -> MQCFIN:
+    return MQCFIN(parameter, min(number, MAX_COUNT))
 
 
 def active(qmgr: str) -> PCFMessage:

@@ -12,6 +12,7 @@ from igq.mqsc.language.parameters import has_items, shown_by
 from igq.mqsc.language.parser import Command, Parameter
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import MAX_COUNT
 from sharedq.objects.definitions import words
 from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.base import ObjectDefinition
@@ -62,6 +63,8 @@ class Shown:
 
 def shown(keyword: str, value: str | int) -> Shown:
     """Make an attribute that no definition has, such as a count."""
+    if isinstance(value, int):
+        value = min(value, MAX_COUNT)
     return Shown((keyword,), value, f"{keyword}({value if value != '' else ' '})")
 
 

@@ -35,6 +35,8 @@ MAX_MSG_SEQ_NUMBER: Final = 999_999_999
 MAX_OFFSET: Final = 999_999_999
 #: Highest MAXDEPTH.
 MAX_Q_DEPTH: Final = 999_999_999
+#: A count above this one is told as this one, as on z/OS: programs read it as an MQLONG.
+MAX_COUNT: Final = 999_999_999
 #: Highest MAXMSGL, bytes: 100 MB.
 MAX_MSG_LENGTH: Final = 104_857_600
 # -- lengths of fields, bytes --------------------------------------------------------------------------------

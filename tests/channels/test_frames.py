@@ -14,6 +14,7 @@ from igq.channels.frames import (
     CLIENT_PREFACE,
     LENGTH_BEFORE_CONNECT,
     NUMBERS_MAX,
+    SERVER_IDS,
     Frame,
     FrameError,
     FrameReader,
@@ -51,6 +52,16 @@ def test_frames_come_out_as_they_went_in(requests: list[Request], cuts: list[int
 def test_a_frame_that_is_cut_off_never_comes_out(request_: Request, cut: int) -> None:
     whole = packed(1, *request_)
     assert frames_of(CLIENT_PREFACE + whole[: min(cut, len(whole) - 1)], []) == []
+
+
+def test_after_the_last_id_the_ids_of_requests_begin_again() -> None:
+    last = SERVER_IDS - 1
+    sent = [Frame(number, int(Verb.CMIT), (), ()) for number in (1, last - 1, last, 1, 2, last, 7)]
+    data = CLIENT_PREFACE + b"".join([packed(*frame) for frame in sent])
+    assert frames_of(data, []) == sent
+    for refused in (0, 7):
+        with pytest.raises(FrameError, match=f"request {refused} comes after request"):
+            frames_of(data + packed(refused, Verb.CMIT), [])
 
 
 @given(st.binary(max_size=200))

@@ -92,6 +92,16 @@ def test_two_programs_of_one_channel_share_no_restricted_tag(channel: Path) -> N
     assert "MQRC_CONN_TAG_IN_USE" in done.stderr
 
 
+def test_a_client_may_make_more_calls_than_there_are_ids(channel: Path) -> None:
+    with client(channel) as connection:
+        queue = connection.open("Q", BOTH)
+        connection._last_id = (1 << 31) - 3
+        for number in range(5):
+            queue.put(b"%d" % number, MQMD(version=2))
+            assert [message.body for message in queue.get_many(5, GET)] == [b"%d" % number]
+            connection.commit()
+
+
 def test_where_nobody_listens_the_manager_is_not_available(tmp_path: Path) -> None:
     for path in (tmp_path / "QM1.sock", tmp_path / "none" / "QM1.sock"):
         with pytest.raises(MQIError) as caught:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from igq.channels.frames import Verb
+from igq.channels.handles import Handles
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.wire import GMO, MD
 from tests.support.channel_client import RawClient
@@ -44,6 +45,16 @@ def test_a_message_is_put_and_got(connect: Connect) -> None:
     assert client.call(Verb.CLOSE, (handle, 0)).numbers == (0, 0)
     assert client.call(Verb.DISC).numbers == (0, 0)
     assert client.socket.recv(1) == b""
+
+
+def test_the_number_of_an_open_handle_is_not_given_again(group: TestGroup) -> None:
+    group.define_private("QM1", "Q")
+    handle = group.connect().open("Q", OpenOption.INPUT_SHARED).open_queue()
+    handles = Handles()
+    assert handles.add(handle) == 1
+    # As after that many MQOPENs.
+    handles._last = (1 << 31) - 2
+    assert [handles.add(handle) for _ in range(3)] == [(1 << 31) - 1, 2, 3]
 
 
 def test_a_get_without_a_message_waits(connect: Connect) -> None:

@@ -34,8 +34,6 @@ from sharedq.objects.repository import Repository
 from sharedq.objects.store.connections import ConnectionInfo, told_connections
 
 _SCOPES = ("CMDSCOPE",)
-#: IBM MQ shows no greater number.
-_MOST = 999_999_999
 _NOTHING = ConnectionFigures()
 
 
@@ -155,14 +153,11 @@ def _channel_record(
     yield shown("RAPPLTAG", of.appl_name if of else "")
     yield shown("CONN", of.token if of else "")
     yield shown("SUBSTATE", ("MQGET" if figures.is_getting else "RECEIVE") if of else "")
-    for keyword, number in (
-        ("MSGS", figures.calls),
-        ("BYTSSENT", figures.sent),
-        ("BYTSRCVD", figures.received),
-        ("BUFSSENT", figures.frames_sent),
-        ("BUFSRCVD", figures.frames_received),
-    ):
-        yield shown(keyword, min(number, _MOST))
+    yield shown("MSGS", figures.calls)
+    yield shown("BYTSSENT", figures.sent)
+    yield shown("BYTSRCVD", figures.received)
+    yield shown("BUFSSENT", figures.frames_sent)
+    yield shown("BUFSRCVD", figures.frames_received)
     for keywords_of, at_ms in ((("CHSTADA", "CHSTATI"), figures.began_ms), (("LSTMSGDA", "LSTMSGTI"), figures.last_ms)):
         at = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H.%M.%S") if at_ms else " "
         for keyword, text in zip(keywords_of, at.split(" "), strict=True):

@@ -21,6 +21,7 @@ from igq.operations.queue_figures import FIGURES, figures_of
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import MAX_COUNT
 from sharedq.objects.commands.display import LeftOut
 from sharedq.objects.definitions.attributes import by_keyword
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
@@ -35,8 +36,6 @@ from sharedq.redis.keys import qmgr_of
 _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
 #: Attributes of queues whose value, or the beginning of it and an asterisk, DISPLAY QUEUE takes.
 _GENERIC = ("CFSTRUCT", "CLUSTER", "CLUSNL", "STGCLASS")
-#: The largest number that is displayed: seconds of MSGAGE, microseconds of QTIME.
-_AGE_MAX_S = 999_999_999
 #: The name that DISPLAY GROUP gives to each state of a member.
 _MEMBER_STATUS = {
     "STARTING": "PENDING",
@@ -302,7 +301,7 @@ def _status_record(
     yield shown("QSGDISP", queue.definition.disposition)
     # Of an empty queue it is 0; blank means that the queue is not monitored.
     is_known = level != "OFF" and (age_ms is not None or not queue.state.available)
-    yield shown("MSGAGE", min((age_ms or 0) // 1000, _AGE_MAX_S) if is_known else "")
+    yield shown("MSGAGE", (age_ms or 0) // 1000 if is_known else "")
     short, long = (_microseconds(seconds) for seconds in (activity.short_s, activity.long_s))
     yield Shown(("QTIME",), f"{short},{long}", f"QTIME({short or ' '},{long or ' '})")
     for keyword, at_ms in (("LPUT", activity.last_put_ms), ("LGET", activity.last_get_ms)):
@@ -312,7 +311,7 @@ def _status_record(
 
 
 def _microseconds(seconds: float | None) -> str:
-    return "" if seconds is None else str(min(max(1, int(seconds * 1e6)), _AGE_MAX_S))
+    return "" if seconds is None else str(min(max(1, int(seconds * 1e6)), MAX_COUNT))
 
 
 def _handle_record(

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from igq.events import formats
 from igq.monitoring.collector import GroupCollector
 from sharedq.mqi.constants import GetOption, MsgFlag, OpenOption, PutOption
+from sharedq.mqi.limits import MAX_COUNT
 from sharedq.mqi.structures import MQMD, copied
 from tests.igq.events.scene import Events, mqsc
 from tests.igq.events.test_writer import both, put_alone, put_in_unit, put_looked_at, take, take_in_unit
@@ -189,6 +190,21 @@ def test_an_event_says_the_counts_and_resets_them(events: Events) -> None:
     ((fields, _),) = events.read(formats.PERFM_QUEUE)
     assert (fields["highQDepth"], fields["msgEnqCount"], fields["msgDeqCount"]) == (8, 10, 2)
     assert counted(events.group) == (8, 0, 0)
+
+
+def test_counts_that_no_mqlong_holds_are_told_as_the_highest(events: Events) -> None:
+    _, queue = both(events.group)
+    key = events.group.group.structure("APPL1").queue("Q").queue
+    counts = ("qi", 1 << 31, "qo", 1 << 40)
+    put_alone(queue, 1)
+    events.group.group.command(key, "HSET", key, *counts)
+    put_alone(queue, 7)
+    ((fields, _),) = events.read(formats.PERFM_QUEUE)
+    assert (fields["highQDepth"], fields["msgEnqCount"], fields["msgDeqCount"]) == (8, MAX_COUNT, MAX_COUNT)
+    events.group.group.command(key, "HSET", key, *counts)
+    answer = mqsc(events.group, "RESET QSTATS(Q)")
+    assert f"MSGSIN({MAX_COUNT})" in answer
+    assert f"MSGSOUT({MAX_COUNT})" in answer
 
 
 def test_reset_qstats_answers_each_queue(events: Events) -> None:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from igq.mqsc.language.lines import CommandText
+from igq.mqsc.language.parameters import REPORTS, shown_by
 from igq.mqsc.language.parser import Command, MqscSyntaxError, parse_command
 from igq.mqsc.records import DisplayRequest, Shown, read_request, shown, two_columns
+from sharedq.mqi.pcf.reading import read
+from sharedq.mqi.pcf.structures import MQCFH, PCFMessage
+from sharedq.mqi.pcf.writing import write
+from sharedq.objects.definitions.parameters import as_parameter
 
 KNOWN = ("MAXDEPTH", "CURDEPTH", "DESCR", "SHARE", "NOSHARE")
 
@@ -28,6 +33,13 @@ RECORD = [
     shown("CURDEPTH", 7),
     shown("DESCR", "All orders"),
 ]
+
+
+@pytest.mark.parametrize("kind", sorted(REPORTS))
+def test_a_count_of_any_length_fits_into_pcf(kind: str) -> None:
+    counts = [each for each in shown_by(kind).values() if each.is_integer and not each.mqsc.words]
+    parameters = [as_parameter(each, shown(each.keyword, 1 << 40).value) for each in counts]
+    assert read(write(PCFMessage(MQCFH(), tuple(parameters)))).parameters == tuple(parameters)
 
 
 def test_the_second_column_begins_at_column_44() -> None:

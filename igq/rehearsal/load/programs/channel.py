@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from igq.channels.frames import CLIENT_PREFACE, PREFACE_LENGTH, Frame, Verb, packed, parsed
+from igq.channels.frames import CLIENT_PREFACE, PREFACE_LENGTH, SERVER_IDS, Frame, Verb, packed, parsed
 from igq.rehearsal.load.programs.whole_groups import is_within
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
@@ -75,7 +75,7 @@ class ClientConnection:
 
     def begin(self, verb: Verb, numbers: Sequence[int] = (), blobs: Sequence[bytes] = ()) -> None:
         """Send a request, and do not wait for its reply. Raises MQIError: 2009, the channel has ended."""
-        self._last_id += 1
+        self._last_id = self._last_id % (SERVER_IDS - 1) + 1
         self._send(packed(self._last_id, verb, numbers, blobs))
 
     def call(self, verb: Verb, numbers: Sequence[int] = (), blobs: Sequence[bytes] = ()) -> Frame:
