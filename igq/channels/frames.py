@@ -145,11 +145,6 @@ class FrameReader:
         """Add what has come."""
         self._received += data
 
-    @property
-    def is_within_frame(self) -> bool:
-        """Whether a part of a frame has come, and not all of it."""
-        return bool(self._received)
-
     def has_preface(self) -> bool:
         """Whether the client's preface has come.
 
