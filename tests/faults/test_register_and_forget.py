@@ -282,7 +282,7 @@ def ready(group: TestGroup) -> TestGroup:
     "mqi/reasons",
     "A call that registers something and then fails leaves nothing, after its connection ends or is recovered.",
 )
-@pytest.mark.parametrize(("name", "script", "fault"), living())
+@pytest.mark.parametrize(("name", "script", "fault"), list(living()))
 def test_nothing_is_left_of_a_program_that_lives(
     ready: TestGroup, monkeypatch: pytest.MonkeyPatch, name: str, script: str, fault: str
 ) -> None:

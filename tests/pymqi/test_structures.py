@@ -14,6 +14,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import MD as MD_LAYOUT
 from sharedq.pymqi import CMQC, CMQXC
 from sharedq.pymqi.structures.rfh2 import take_rfh2_headers
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.share
 
@@ -240,7 +241,7 @@ _FOLDERS = st.sampled_from(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(
     st.lists(_FOLDERS | st.binary(max_size=12), max_size=3),
     st.sampled_from("<>"),

@@ -18,6 +18,7 @@ from igq.mqsc.executor import run
 from sharedq.objects.definitions.attributes import Attribute
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS
+from tests.support.examples import examples
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
@@ -131,7 +132,7 @@ def definitions(draw: st.DrawFn) -> list[str]:
 
 
 @given(commands=definitions(), one_line=st.booleans(), every=st.booleans())
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_an_export_loads_into_an_empty_group(
     redis_server: Server, tmp_path: Path, commands: list[str], one_line: bool, every: bool
 ) -> None:

@@ -14,6 +14,7 @@ from igq.definitions.trial import TrialExecutor, differences
 from igq.mqsc.executor import run
 from sharedq.admin.definitions_copy import copied_definitions
 from sharedq.mqi.constants import OpenOption
+from tests.support.examples import examples
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
@@ -66,7 +67,7 @@ def equal(one: Catalog, other: Catalog) -> bool:
 
 
 @given(commands=st.lists(COMMANDS, min_size=1, max_size=12))
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_dry_run_foretells_the_real_run(redis_server: Server, tmp_path: Path, commands: list[str]) -> None:
     group = TestGroup(redis_server.url, tmp_path)
     try:

@@ -34,6 +34,7 @@ from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.definitions.words import QUEUE_TYPE
 from sharedq.objects.repository import NAMED_OBJECTS
 from sharedq.pymqi import CMQCFC
+from tests.support.examples import examples
 from tests.support.members import TestGroup
 from tests.support.pcf import Asked, plain
 
@@ -195,7 +196,7 @@ def faces(group: TestGroup) -> Faces:
 )
 def test_what_one_face_sets_every_other_shows(faces: Faces, kind: str, attribute: Attribute) -> None:
     @settings(
-        max_examples=4,
+        max_examples=examples(4),
         derandomize=True,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

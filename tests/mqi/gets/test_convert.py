@@ -20,6 +20,7 @@ from sharedq.mqi.pcf.structures import MQCFH, MQCFIN, MQCFST, PCFMessage
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.structures import MQGMO, MQMD
 from tests.support import layouts
+from tests.support.examples import examples
 from tests.support.groups import BOTH, LSEG, MAY_SEGMENT, MIG, SEG, drain, put_member
 from tests.support.members import TestGroup
 
@@ -333,7 +334,7 @@ def test_the_warning_that_a_group_was_left_stays(queue: Queue, format_: bytes, r
     assert described(message) == (*returned, REVERSED, MQRC.INCOMPLETE_GROUP)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_no_message_makes_a_get_fail_with_more_than_a_warning(queue: Queue, data: st.DataObject) -> None:
     """Got, or browsed and then got, outside a unit of work: the message is there in any case."""

@@ -30,6 +30,7 @@ from sharedq.redis.script_source import split_header
 from sharedq.selectors.evaluation import Subject, evaluate, value_of
 from sharedq.selectors.parser import Node, number_of, parse
 from sharedq.selectors.selector import needles
+from tests.support.examples import examples
 from tests.support.server import Server
 from tests.unit.properties.test_headers import rfh2
 
@@ -330,7 +331,7 @@ def equality(node: Node, value: Any) -> Node:
     return ("compare", sign, node, number_node(-number if value == -inf else number))
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(EXAMPLES), suppress_health_check=list(HealthCheck))
 @given(conditions(), DESCRIPTORS, properties())
 def test_scripts_and_python_agree(
     in_script: Evaluate,
@@ -346,7 +347,7 @@ def test_scripts_and_python_agree(
     agrees(in_script, tree, md, body)
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(EXAMPLES), suppress_health_check=list(HealthCheck))
 @given(DESCRIPTORS, headers())
 def test_scripts_and_python_agree_on_headers_of_any_kind(in_script: Evaluate, md: MQMD, header: bytes) -> None:
     record, subject = got(replace(md, format=b"MQHRF2"), header + b"data")
@@ -367,7 +368,7 @@ def test_scripts_and_python_agree_on_headers_of_any_kind(in_script: Evaluate, md
 PIECES_OF_PATTERNS = ["r", "e", "%", "_", "__", "ü", "\U0001f600", "re", "%r", "!%", "!_", "!!", "\\", "&", "."]
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(EXAMPLES), suppress_health_check=list(HealthCheck))
 @given(st.data(), st.lists(st.sampled_from(PIECES_OF_PATTERNS), max_size=9), st.booleans(), st.integers(0, 2))
 def test_scripts_and_python_agree_on_patterns(
     in_script: Evaluate, data: st.DataObject, pieces: list[str], has_escape: bool, times: int

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from igq.pipeline.datasource.journal.columns import journal_batch, journal_batches
 from igq.pipeline.schemas import JOURNAL
 from sharedq.reading.journal import EVENTS, JournalEntry, JournalError, expand
+from tests.support.examples import examples
 
 SCHEMA = to_arrow_schema(JOURNAL, timezone="UTC")
 _HEX_ID = st.one_of(st.just(""), st.binary(min_size=24, max_size=24).map(lambda value: value.hex().upper()))
@@ -60,7 +61,7 @@ def rows_of(some: list[JournalEntry]) -> list[dict[str, Any]]:
     return rows
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(some=st.lists(entries(), max_size=8))
 def test_every_column_is_what_the_entry_says(some: list[JournalEntry]) -> None:
     batch = journal_batch(some, "APPL1", 5, SCHEMA)

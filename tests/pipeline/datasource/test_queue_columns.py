@@ -26,6 +26,7 @@ from sharedq.messages.record import (
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 from sharedq.reading.queue import QueuePart, Slice
+from tests.support.examples import examples
 
 SCHEMA = to_arrow_schema(QUEUE, timezone="UTC")
 PLACE = QueuePart("ORDERS", "APPL1", 7)
@@ -109,7 +110,7 @@ def expected(message_id: bytes, record: bytes, position: int) -> dict[str, Any]:
     return row
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(some=st.lists(messages(), min_size=1, max_size=12), is_run=st.booleans())
 def test_every_column_is_what_the_record_says(some: list[tuple[bytes, bytes]], is_run: bool) -> None:
     (batch,) = batches(iter([slice_of(some, has_data=True, is_run=is_run)]), SCHEMA)
@@ -119,7 +120,7 @@ def test_every_column_is_what_the_record_says(some: list[tuple[bytes, bytes]], i
     assert batch.to_pylist() == [{name: row[name] for name in SCHEMA.names} for row in rows]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(one=messages(), data=st.lists(st.binary(min_size=3, max_size=3), min_size=1, max_size=6))
 def test_records_that_are_all_alike_are_no_exception(one: tuple[bytes, bytes], data: list[bytes]) -> None:
     message_id, record = one
@@ -137,7 +138,7 @@ def test_an_expiry_that_its_field_cannot_hold_makes_no_queue_unreadable() -> Non
     assert batch.column("expiry").to_pylist() == [2**31 - 1]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(some=st.lists(messages(), min_size=1, max_size=6))
 def test_without_data_different_lengths_are_distinguished(some: list[tuple[bytes, bytes]]) -> None:
     schema = pa.schema([SCHEMA.field(name) for name in ("length", "msg_id", "put_at")])

@@ -30,6 +30,7 @@ from sharedq.mqi.constants import MQRC, MsgFlag, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
+from tests.support.examples import examples
 
 #: 2013-01-01 05:15:00.670 UTC
 PUT_TIME_MS = 1_357_017_300_670
@@ -98,7 +99,7 @@ def stored(record: bytes, now_ms: int = PUT_TIME_MS) -> bytes:
     return record[:5] + struct.pack(">Q", now_ms + left_ms) + record[13:]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     descriptors(),
     st.binary(max_size=300),

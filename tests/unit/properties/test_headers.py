@@ -15,6 +15,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.properties.folders import parse_folder, write_folders
 from sharedq.properties.headers import properties_in, read_chain, without_properties
+from tests.support.examples import examples
 
 
 def rfh2(
@@ -168,7 +169,7 @@ TYPED = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.dictionaries(PATHS, TYPED, max_size=6), st.sampled_from([0x111, 0x222, 0x311, 0]), st.binary(max_size=9))
 def test_any_properties_come_back(given_: dict[str, tuple[PropertyType, object]], encoding: int, body: bytes) -> None:
     sent, got = MessageHandle(), MessageHandle()
@@ -217,7 +218,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.lists(st.lists(PIECES, max_size=8).map(b"".join), max_size=4),
     st.lists(st.tuples(st.integers(0, 60), st.binary(min_size=1, max_size=4)), max_size=4),

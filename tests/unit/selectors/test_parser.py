@@ -14,6 +14,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.selectors.evaluation import Subject, evaluate
 from sharedq.selectors.parser import SelectorError, parse
 from sharedq.selectors.selector import needles, selector_for
+from tests.support.examples import examples
 
 PROPERTIES: dict[str, Any] = {
     "colour": "red",
@@ -190,7 +191,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
 def test_no_selection_string_brings_anything_down(text: str) -> None:
     try:

@@ -13,6 +13,7 @@ from sharedq.redis.deployment import Deployment, DeploymentError
 from sharedq.settings.loader import load_settings
 from sharedq.settings.redis_url import URL_FORMS, mask_password, mask_urls
 from sharedq.settings.values import ConfigError
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
 @example(scheme="unix://", noise="@/", shape="u:{}@h", after="")
 @example(scheme="redis+sentinel://", noise="@=/", shape="u:{}@h", after="")
 @example(scheme="redis:/", noise="://", shape="u:{}@h", after="")
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     scheme=st.sampled_from(["redis://", "rediss://", "unix://", "redis+sentinel://", "redis+cluster://", "redis:/"]),
     noise=st.text("ab:@/?#&=%,. \t[]\\\u202e", max_size=6),

@@ -19,6 +19,7 @@ from schemathesis.specs.openapi.checks import (
 
 from igq.web.rest.openapi import description
 from tests.support.console import PASSWORD, Console
+from tests.support.examples import examples
 
 load_all_checks()
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -61,7 +62,7 @@ def test_generated_requests_get_an_answer_as_described(
     user = "vera" if name == "runCommand" else "otto"
 
     @given(st.data())
-    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=examples(EXAMPLES), suppress_health_check=list(HealthCheck), database=None)
     def run(data: st.DataObject) -> None:
         case: Any = data.draw(OPERATIONS[name].as_strategy(generation_mode=mode))
         if mode is GenerationMode.POSITIVE and case.path_parameters and data.draw(st.booleans()):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sharedq import verbs
 from sharedq.mqi.character_sets import CODECS
 from sharedq.mqi.constants import MQCC, MQRC, ConversionOption
+from tests.support.examples import examples
 
 FILL = int(ConversionOption.FILL_TARGET_BUFFER)
 DEFAULT = int(ConversionOption.DEFAULT_CONVERSION)
@@ -86,7 +87,7 @@ def test_a_call_that_fails(
 _CCSIDS = st.one_of(st.sampled_from([*CODECS, 1200]), st.integers(-5, 70_000))
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.integers(0, 0x3FF), _CCSIDS, st.binary(max_size=20), _CCSIDS, st.integers(-1, 30))
 def test_any_call_keeps_to_its_buffer(options: int, source: int, data: bytes, target: int, length: int) -> None:
     found, told, comp_code, reason = verbs.mqxcnvc(None, options, source, data, target, length)

@@ -18,6 +18,7 @@ from sharedq.mqi.headers import MQDLH, MQMDE, MQTM
 from sharedq.mqi.pcf import structures as pcf
 from sharedq.mqi.pcf.writing import write
 from sharedq.mqi.wire import DLH, MDE, TM
+from tests.support.examples import examples
 
 NORMAL, REVERSED = int(Encoding.NORMAL), int(Encoding.REVERSED)
 UTF8 = Representation(1208, REVERSED)
@@ -399,7 +400,7 @@ def messages(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return format_, bytes(changed[: draw(st.integers(0, len(changed)))] if draw(st.booleans()) else changed)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(messages(), _REPRESENTATIONS, _REPRESENTATIONS, st.integers(0, 600), st.booleans(), st.booleans())
 def test_any_message_is_converted_or_has_a_reason(
     message: tuple[bytes, bytes], source: Representation, target: Representation, room: int, may_cut: bool, is_cut: bool

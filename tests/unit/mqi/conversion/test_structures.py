@@ -15,6 +15,7 @@ from sharedq.mqi.conversion.messages import Converted, convert
 from sharedq.mqi.conversion.structures import STRUCTURES, Tail
 from sharedq.mqi.pcf import structures as pcf
 from sharedq.mqi.pcf.writing import write
+from tests.support.examples import examples
 from tests.support.layouts import (
     HEADERS,
     HOST,
@@ -303,7 +304,7 @@ _WARNINGS = {
 _NUMBERS = st.one_of(st.sampled_from([0, -1, -2, 1, 2, 4, 36, 2**31 - 1]), st.integers(-(2**31), 2**31 - 1))
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.data())
 def test_any_structure_is_converted_or_has_a_reason(data: st.DataObject) -> None:
     """Structures with any field changed, any bytes after them, any place where they end."""
