@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sharedq.messages.record import PutArguments
 from sharedq.redis.keys import QueueKeys, StructureKeys
 from sharedq.redis.link import Argument, Front, ScriptCall
+from sharedq.scripts.get import GetSource
 
 #: The answer of a put script where another version of the definition is in force.
 STALE = 1
 #: Keys of structure/put_plain where the journal is off; one more where it is on.
 _KEYS_WITHOUT_JOURNAL = 7
 _KEYS_WITHOUT_CHECKS = 8
+#: The fields of a `RidingGet` where there is none.
+_NO_RIDER: Final = (None, 0, "", b"", b"")
 
 
 class PutTarget(NamedTuple):
@@ -28,6 +31,7 @@ class PutTarget(NamedTuple):
         plain_keys: keys of structure/put_plain.
         plain_head: its first arguments.
         fronts: both and, where the journal is off, the place of the messages among the priorities: by this place.
+        latest: what the latest commit with a put took of this target, or nothing.
     """
 
     keys: StructureKeys
@@ -40,6 +44,7 @@ class PutTarget(NamedTuple):
     plain_keys: tuple[str, ...]
     plain_head: tuple[str, ...]
     fronts: dict[str, Front]
+    latest: list[CommitFront]
 
 
 class RidingGet(NamedTuple):
@@ -51,12 +56,20 @@ class RidingGet(NamedTuple):
         prefix: of the messages that it may take, in the selection index.
     """
 
-    queue: QueueKeys
-    version: str
-    unit_id: str
+    source: GetSource
     max_length: int
+    unit_id: str
     entry: bytes
     prefix: bytes
+
+
+class CommitFront(NamedTuple):
+    """The front of calls of structure/commit_put that end gets from the same queues, and make a get like the last."""
+
+    queues: Sequence[str]
+    source: GetSource | None
+    max_length: int
+    front: Front
 
 
 def put_target(
@@ -87,7 +100,7 @@ def put_target(
     checked: tuple[Argument, ...] = (hop_to, str(len(checks) // 2), *checks)
     depth = str(max_depth)
     head = (token, queue.name, version, depth, *((journal_max,) if len(plain_keys) > _KEYS_WITHOUT_JOURNAL else ()))
-    return PutTarget(keys, queue, token, version, depth, journal_max, checked, plain_keys, head, {})
+    return PutTarget(keys, queue, token, version, depth, journal_max, checked, plain_keys, head, {}, [])
 
 
 def put_plain_call(target: PutTarget, messages: Sequence[PutArguments], details: Sequence[str]) -> ScriptCall:
@@ -153,24 +166,34 @@ def commit_put_call(
         operations, queues: what the unit of work has recorded in the structure, and the queues that it touches.
         rider: a get that this call makes, too, if a plain message is there for it.
     """
-    keys, queue, token = target.keys, target.queue, target.token
-    script_keys = (
-        *target.plain_keys[:_KEYS_WITHOUT_JOURNAL],
-        *(keys.unit_of_work + token, keys.journal, queue.index),
-        *([keys.queue(name).queue for name in queues] if queues else ()),
-    )
+    source, max_length, next_unit, entry, prefix = rider or _NO_RIDER
+    latest = target.latest[0] if target.latest else None
+    # A program that passes messages on, or asks and waits, commits like the time before.
+    if latest is None or latest.queues != queues or latest.source is not source or latest.max_length != max_length:
+        latest = CommitFront(queues, source, max_length, _commit_front(target, queues, source, max_length))
+        target.latest[:] = (latest,)
     base, look, record = messages[0]
     arguments: tuple[Argument, ...] = (
-        *(token, queue.name, target.version, target.max_depth, unit_id, str(operations), target.journal_max),
-        *("\n".join(details), str(len(messages)), "0" if rider is None else "1", look),
+        *(unit_id, str(operations), "\n".join(details), look, next_unit, entry, prefix),
         *((base, record) if len(messages) == 1 else _words([(base, record) for base, _, record in messages])),
-        *queues,
     )
-    if rider is not None:
-        source = rider.queue
-        script_keys += (source.queue, source.available, source.waiters, source.index)
-        arguments += (source.name, rider.version, rider.unit_id, str(rider.max_length), rider.entry, rider.prefix)
-    return "structure/commit_put", script_keys, arguments
+    return "structure/commit_put", latest.front, arguments
+
+
+def _commit_front(target: PutTarget, queues: Sequence[str], source: GetSource | None, max_length: int) -> Front:
+    keys, queue = target.keys, target.queue
+    script_keys = (
+        *target.plain_keys[:_KEYS_WITHOUT_JOURNAL],
+        *(keys.unit_of_work + target.token, keys.journal, queue.index),
+        *[keys.queue(name).queue for name in queues],
+    )
+    head = (target.token, queue.name, target.version, target.max_depth, target.journal_max)
+    got = ("", "", "0")
+    if source is not None:
+        there = source.queue
+        script_keys += (there.queue, there.available, there.waiters, there.index)
+        got = (there.name, source.version, str(max_length))
+    return Front.of("structure/commit_put", script_keys, (*head, *got, *queues))
 
 
 def _words(messages: Iterable[Iterable[Argument]]) -> Iterator[Argument]:

@@ -238,7 +238,7 @@ class GetRequest:
         """The values that structure/commit_put takes of this get."""
         source = self.handle.gets.source or self._new_source()
         entry = self._entry(self.waits_as, source, is_plain=True)
-        return RidingGet(source.queue, source.version, self.unit_id, self.max_length, entry, self.selection.prefix)
+        return RidingGet(source, self.max_length, self.unit_id, entry, self.selection.prefix)
 
     def _entry(self, waiter: bytes, source: GetSource, *, is_plain: bool) -> bytes:
         """The entry of a wait among the others; see ``lua/pasted.lua``. Empty: the call does not wait."""

@@ -22,16 +22,14 @@ ARGV
   2  queue_name   of the queue put to
   3  version      of its definition the caller decided by
   4  depth_max    its MAXDEPTH; 999999999 is no limit
-  5  unit_id
-  6  expected     operations that must be recorded
-  7  journal_max
-  8  details      the journal's text about the messages put
-  9  count        messages put, at least 1
-  10 rides        1: the next get rides along; 0: there is none
-  11 look         "x": the messages put have identifiers; "": they are plain
-  12.. for each of them: score base, record; then the names of the queues got from, in the order of their keys; then,
-     where a get rides: name of its queue, version it was decided by, unit of work it belongs to, longest body it takes,
-     "" or the entry of its wait (before that ".", as for structure/get), "" or what it asks the index for
+  5  journal_max
+  6  source       the queue of the get that rides along; "": none rides
+  7  source_version  that the get was decided by
+  8  longest      body that the get takes
+  9.. names of the queues got from, in the order of their keys; then unit_id; operations that must be recorded; the
+     journal's text about the messages put; "x": the messages put have identifiers, "": they are plain; the unit of work
+     that the get belongs to; "" or the entry of its wait (before that ".", as for structure/get); "" or what it asks
+     the index for; then for each of the messages put, at least one: score base, record
 REPLY       { 0, 0, messages applied } | { 0, 0, messages applied, { 0, length of the body, id, { record } } } got, too
             | { 0, 0, messages applied, { 2033 } } nothing is there: it waits now, if it said how
             | { 2003, why the put was refused } | { reason }
@@ -43,10 +41,12 @@ RIGHTS      asked by structure/attach
 COST        O(messages * log depth)
 USES        place
 ]]
-local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
-local count, rides, look, FIRST = tonumber(ARGV[9]), ARGV[10] == "1", ARGV[11], 12
-local names, queue_count = FIRST + 2 * count, #KEYS - 10 - (rides and 4 or 0)
-local entry = rides and ARGV[names + queue_count + 4] or ""
+local messages, owner, journal_max, source_name = KEYS[3], ARGV[1], ARGV[5], ARGV[6]
+local rides = source_name ~= ""
+local queue_count, NAMES = #KEYS - 10 - (rides and 4 or 0), 9
+local first_argument = NAMES + queue_count + 7
+local unit_id, expected, details, look, next_unit, entry, prefix = unpack(ARGV, NAMES + queue_count, first_argument - 1)
+local count = (#ARGV - first_argument + 1) / 2
 local blocks = string.byte(entry) == 46
 if blocks then entry = string.sub(entry, 2) end
 
@@ -60,13 +60,13 @@ local function answer()
         return { MQRC.BACKED_OUT, MQRC.Q_FULL }
     end
     local elements = redis.call("LRANGE", KEYS[8], 0, -1)
-    local is_as_expected = elements[1] == "A" .. unit_id and #elements - 1 == tonumber(ARGV[6])
-    if not is_as_expected and (elements[1] or ARGV[6] ~= "0") then return { MQRC.BACKED_OUT } end
+    local is_as_expected = elements[1] == "A" .. unit_id and #elements - 1 == tonumber(expected)
+    if not is_as_expected and (elements[1] or expected ~= "0") then return { MQRC.BACKED_OUT } end
 
     local first = redis.call("INCRBY", KEYS[2], count) - count + 1
     local stored, added, ids, is_long = {}, {}, {}, false
     for position = 1, count do
-        local at, number = FIRST + 2 * (position - 1), first + position - 1
+        local at, number = first_argument + 2 * (position - 1), first + position - 1
         local id = string.format("%d", number) .. look
         stored[2 * position - 1], stored[2 * position] = id, ARGV[at + 1]
         added[2 * position - 1], added[2 * position] = ARGV[at] + number, id
@@ -84,7 +84,7 @@ local function answer()
     end
 
     local queues, away = {}, {}
-    for at = 1, queue_count do queues[ARGV[names + at - 1]] = KEYS[10 + at] end
+    for at = 1, queue_count do queues[ARGV[NAMES + at - 1]] = KEYS[10 + at] end
     local applied = count
     for position = 2, #elements do
         local taken, queue_name, ids_text = INLINE.gets_in(elements[position])
@@ -97,16 +97,16 @@ local function answer()
         applied = applied + taken
     end
     if elements[1] then redis.call("DEL", KEYS[8]) end
-    if ARGV[7] ~= "0" then
+    if journal_max ~= "0" then
         local ids_text = table.concat(ids, " ")
-        INLINE.entry(KEYS[9], ARGV[7], "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", ARGV[8])
-        INLINE.entry(KEYS[9], ARGV[7], "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
+        INLINE.entry(KEYS[9], journal_max, "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", details)
+        INLINE.entry(KEYS[9], journal_max, "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
     end
     local went = 0
     if handed_to then
         local id, score, record = ids[1], string.format("%.0f", added[1]), stored[2]
         local chosen = look == "" and {} or { "c", "1" }
-        INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, messages, KEYS[9], ARGV[7], chosen)
+        INLINE.hand(KEYS[1], KEYS[7], KEYS[4], ARGV[2], handed_to, id, score, record, messages, KEYS[9], journal_max, chosen)
         went = 1
     else
         local records, left = nil, tonumber(state[2] or 0)
@@ -117,7 +117,7 @@ local function answer()
         if left > 0 then
 -- PRELUDE
             local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[10], w = KEYS[6] }
-            queue.hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[7] }
+            queue.hand = { messages = messages, journal = KEYS[9], journal_max = journal_max }
             make_available(queue, messages, KEYS[1], KEYS[7], nil, left, added, records)
             went = queue.handed or 0
         elseif records then
@@ -134,11 +134,11 @@ local function answer()
     local reply = { 0, 0, applied }
     if rides then
         -- As structure/get takes a message. A queue that may have long ones is not for this.
-        local source, available, at = KEYS[11 + queue_count], KEYS[12 + queue_count], names + queue_count
+        local source, available = KEYS[11 + queue_count], KEYS[12 + queue_count]
         local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg", "ev")
-        if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4]
-            and tonumber(ARGV[at + 3]) >= CONST.LONG then
-            local index, prefix, id, score = KEYS[14 + queue_count], ARGV[at + 5], nil, nil
+        if there[1] == ARGV[7] and (there[2] or "0") == "0" and not there[3] and not there[4]
+            and tonumber(ARGV[8]) >= CONST.LONG then
+            local index, id, score = KEYS[14 + queue_count], nil, nil
             if prefix == "" then
                 id, score = unpack(redis.call("ZPOPMIN", available))
             else
@@ -156,18 +156,18 @@ local function answer()
                     if entries[1] then redis.call("ZREM", index, unpack(entries)) end
                 end
                 local chosen = prefix == "" and {} or { "c", "1" }
-                if there[5] then INLINE.note(there[5], source, available, ARGV[at], owner, 0, 1, true) end
+                if there[5] then INLINE.note(there[5], source, available, source_name, owner, 0, 1, true) end
                 away[source] = (away[source] or 0) + 1
-                redis.call("RPUSH", KEYS[8], "A" .. ARGV[at + 2], "G1\n" .. ARGV[at] .. "\n" .. id .. "\n" .. score)
-                INLINE.journal(KEYS[9], ARGV[7], "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id,
+                redis.call("RPUSH", KEYS[8], "A" .. next_unit, "G1\n" .. source_name .. "\n" .. id .. "\n" .. score)
+                INLINE.journal(KEYS[9], journal_max, "e", "get", "o", owner, "q", source_name, "u", next_unit, "i", id,
                     unpack(chosen))
                 local _, _, _, high, low = string.byte(record, 1, 5)
                 reply[4] = { 0, #record - high * 256 - low, id, { record } }
             elseif entry == "" then
                 reply[4] = { MQRC.NO_MSG_AVAILABLE }
             elseif waiting == "" or (string.byte(waiting) == 72 and not INLINE.is_on_its_way(KEYS[7] .. owner)) then
-                local waiters, name = KEYS[13 + queue_count], ARGV[at]
-                INLINE.register(waiters, source, KEYS[1], owner, name, entry)
+                local waiters = KEYS[13 + queue_count]
+                INLINE.register(waiters, source, KEYS[1], owner, source_name, entry)
                 reply[4] = { MQRC.NO_MSG_AVAILABLE }
             end
         end
