@@ -84,8 +84,15 @@ class Front(tuple[str, ...]):  # noqa: SLOT001 - a tuple subclass can have none
         front.words, front.packed = len(begun), _without_count(pack(*begun))
         return front
 
+    def with_more(self, args: Sequence[Argument]) -> Front:
+        """The front of calls that begin with *args*, too."""
+        front = Front(self)
+        front.words, front.packed = self.words + len(args), self.packed + _without_count(pack(*args))
+        return front
 
-_front_of = lru_cache(maxsize=8192)(Front.of)
+
+#: As `Front.of`, for fronts that may be asked for again.
+front_of = lru_cache(maxsize=8192)(Front.of)
 
 
 def _without_count(packed: bytes) -> bytes:
@@ -94,7 +101,7 @@ def _without_count(packed: bytes) -> bytes:
 
 def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> bytes:
     # The keys are half of what is sent and the same for every call of a handle, so they are packed once.
-    front = keys if type(keys) is Front else _front_of(name, tuple(keys))
+    front = keys if type(keys) is Front else front_of(name, tuple(keys))
     if not args:
         return b"*%d\r\n%b" % (front.words, front.packed)
     if len(args) == 1 and type(args[0]) is bytes:

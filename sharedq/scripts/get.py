@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sharedq.redis.keys import QueueKeys, StructureKeys
-from sharedq.redis.link import Argument, Reply, ScriptCall
+from sharedq.redis.link import Argument, Front, Reply, ScriptCall, front_of
 
 #: Bytes of bodies one script call returns before the batch ends. Structure/get counts on 10 KiB a message.
 BATCH_BYTES = str(1 << 20)
@@ -26,6 +26,7 @@ class GetSource(NamedTuple):
         token: of the connection.
         journal_max: how many entries the journal keeps; "0" where it is off.
         get_keys: keys of structure/get, with which those of structure/get_grouped begin.
+        latest: what the latest call of structure/get asked, and its front; or nothing.
     """
 
     keys: StructureKeys
@@ -34,6 +35,7 @@ class GetSource(NamedTuple):
     version: str
     journal_max: str
     get_keys: tuple[str, ...]
+    latest: list[tuple[tuple[Any, ...], Front]]
 
 
 class EndedUnit(NamedTuple):
@@ -99,7 +101,7 @@ def get_source(keys: StructureKeys, queue: QueueKeys, token: str, version: str, 
         *(keys.owners, keys.messages, queue.queue, queue.available, queue.index, queue.waiters),
         *(keys.unit_of_work + token, keys.expiry, keys.wake + token, keys.journal, keys.wake),
     )
-    return GetSource(keys, queue, token, version, journal_max, get_keys)
+    return GetSource(keys, queue, token, version, journal_max, get_keys, [])
 
 
 def get_call(
@@ -112,26 +114,31 @@ def get_call(
     entry: bytes,
     selection: Sequence[Argument] = (),
     ended: EndedUnit | None = None,
-) -> ScriptCall:
+) -> tuple[str, Front, tuple[Argument, ...]]:
     """Take plain messages, or wait for one.
 
     Args:
         ended: a unit of work that the call ends first. Then it takes any message.
     """
-    keys, queue, token, version, journal_max, script_keys = source
+    queues: Sequence[str] = ()
     if ended is not None:
         # The place of the selection in the arguments is free.
-        entry, selection = _COMMIT_FIRST + entry, (ended.unit_id, ended.operations, *ended.queues)
-        script_keys = (*script_keys, *[keys.queue(name).queue for name in ended.queues])
-    head = (token, queue.name, version, str(count), unit_id, mode, str(max_length), truncate, BATCH_BYTES, entry)
-    return "structure/get", script_keys, (*head, journal_max, *selection)
+        entry, selection, queues = _COMMIT_FIRST + entry, (ended.unit_id, str(ended.operations)), ended.queues
+    asked = (count, mode, max_length, truncate, queues)
+    # Most gets of a handle ask as the one before.
+    if not source.latest or source.latest[0][0] != asked:
+        keys = (*source.get_keys, *[source.keys.queue(name).queue for name in queues])
+        head = (source.token, source.queue.name, source.version, str(count), mode, str(max_length), truncate)
+        front = front_of("structure/get", keys, (*head, BATCH_BYTES, source.journal_max, *queues))
+        source.latest[:] = ((asked, front),)
+    return "structure/get", source.latest[0][1], (unit_id, entry, *selection)
 
 
 def browse_call(
     source: GetSource, cursor: int, max_length: int, entry: bytes, selection: Sequence[Argument]
 ) -> ScriptCall:
     """Browse plain messages, or wait for one."""
-    keys, queue, token, version, journal_max, _ = source
+    keys, queue, token, version, journal_max, *_ = source
     script_keys = (
         *(keys.owners, keys.messages, queue.queue, queue.available, queue.index, queue.waiters, keys.expiry),
         *(keys.wake + token, keys.journal),

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from sharedq.messages.record import PutArguments
 from sharedq.redis.keys import QueueKeys, StructureKeys
-from sharedq.redis.link import Argument, Front, ScriptCall
+from sharedq.redis.link import Argument, Front, ScriptCall, front_of
 from sharedq.scripts.get import GetSource
 
 #: The answer of a put script where another version of the definition is in force.
@@ -16,6 +16,8 @@ STALE = 1
 #: Keys of structure/put_plain where the journal is off; one more where it is on.
 _KEYS_WITHOUT_JOURNAL = 7
 _KEYS_WITHOUT_CHECKS = 8
+#: Kinds of calls of structure/put.
+_WITH_MEMBERS, _OF_ANY_KIND = "with members", "of any kind"
 #: The fields of a `RidingGet` where there is none.
 _NO_RIDER: Final = (None, 0, "", b"", b"")
 
@@ -30,7 +32,8 @@ class PutTarget(NamedTuple):
             value) pairs of the structure's versions that must hold.
         plain_keys: keys of structure/put_plain.
         plain_head: its first arguments.
-        fronts: both and, where the journal is off, the place of the messages among the priorities: by this place.
+        fronts: both and, where the journal is off, the place of the messages among the priorities: by this place. Also
+            of calls of structure/put, by a word for their kind.
         latest: what the latest commit with a put took of this target, or nothing.
     """
 
@@ -118,7 +121,7 @@ def put_plain_call(target: PutTarget, messages: Sequence[PutArguments], details:
     front = target.fronts.get(place)
     if front is None:
         head = (*target.plain_head, place) if place else target.plain_head
-        front = target.fronts[place] = Front.of(name, keys, head)
+        front = target.fronts[place] = front_of(name, keys, head)
     return name, front, arguments
 
 
@@ -131,14 +134,18 @@ def put_call(
         unit_id: of the unit of work that the messages belong to; empty: none.
         has_members: members of groups, or segments, are among the messages.
     """
-    keys, queue, token = target.keys, target.queue, target.token
-    script_keys = (
-        *(keys.owners, keys.sequence, keys.messages, queue.queue, queue.available, queue.index, queue.waiters),
-        *(keys.unit_of_work + token, keys.versions, keys.destinations, keys.expiry, keys.journal, keys.wake),
-        *((queue.groups, queue.members) if has_members else ()),
-    )
-    head = (token, queue.name, target.version, target.max_depth, unit_id, target.journal_max, "\n".join(details))
-    return "structure/put", script_keys, (*head, *target.checked, *_words(messages))
+    kind = _WITH_MEMBERS if has_members else _OF_ANY_KIND
+    front = target.fronts.get(kind)
+    if front is None:
+        keys, queue, token = target.keys, target.queue, target.token
+        script_keys = (
+            *(keys.owners, keys.sequence, keys.messages, queue.queue, queue.available, queue.index, queue.waiters),
+            *(keys.unit_of_work + token, keys.versions, keys.destinations, keys.expiry, keys.journal, keys.wake),
+            *((queue.groups, queue.members) if has_members else ()),
+        )
+        head = (token, queue.name, target.version, target.max_depth, target.journal_max, *target.checked)
+        front = target.fronts[kind] = front_of("structure/put", script_keys, head)
+    return "structure/put", front, (unit_id, "\n".join(details), *_words(messages))
 
 
 def undo_call(target: PutTarget, unit_id: str, first: int) -> ScriptCall:
@@ -193,7 +200,7 @@ def _commit_front(target: PutTarget, queues: Sequence[str], source: GetSource | 
         there = source.queue
         script_keys += (there.queue, there.available, there.waiters, there.index)
         got = (there.name, source.version, str(max_length))
-    return Front.of("structure/commit_put", script_keys, (*head, *got, *queues))
+    return front_of("structure/commit_put", script_keys, (*head, *got, *queues))
 
 
 def _words(messages: Iterable[Iterable[Argument]]) -> Iterator[Argument]:

@@ -340,7 +340,7 @@ def register_wait(queue: Queue, waiter: bytes) -> None:
     token = queue.connection.token
     correl = b"" if waiter == b"A!" else waiter[1:]
     prefix = waiter if correl else b""
-    limits: list[Argument] = [1, "", 0, 1000, 0, 1000]
+    limits: list[Argument] = [1, 0, 1000, 0, 1000]
     reply = queue.connection.call(
         "structure/get",
         [
@@ -361,8 +361,9 @@ def register_wait(queue: Queue, waiter: bytes) -> None:
             queue.handle.name,
             queue.handle.definition.version,
             *limits,
-            waiter + token.encode(),
             "0",
+            "",
+            waiter + token.encode(),
             "",
             "",
             prefix,

@@ -95,12 +95,11 @@ class _Search:
         if gets.has_waited and reply is None and self.wait_ms:
             self._block_with_call(_BLOCK_FIRST_S if deadline_s is None else min(_BLOCK_FIRST_S, self.wait_ms / 1000))
         while True:
-            left_s = _left_s(deadline_s)
             if first is not None:
                 reply = self._call_first(first)
                 first = None
             if reply is None:
-                reply = self._call(left_s)
+                reply = self._call(deadline_s)
             if self.request.blocks_s:
                 self.end_block_with_call()
             is_found_nothing = reply[0] == MQRC.NO_MSG_AVAILABLE and self.is_waiting
@@ -111,9 +110,10 @@ class _Search:
                 return reply
             if is_found_nothing:
                 has_waited = gets.has_waited = True
-                reply = self._block(reply, _left_s(deadline_s))
+                woken, self.request.woken = self.request.woken, None
+                reply = self._block(reply, _left_s(deadline_s)) if woken is None else self._handed(woken)
             else:
-                self._learn(reply, left_s)
+                self._learn(reply, deadline_s)
                 reply = None
 
     def _call_first(self, first: FirstCall) -> Reply:
@@ -122,7 +122,7 @@ class _Search:
         self.may_be_waiter = self.is_waiting
         return reply
 
-    def _call(self, left_s: float) -> Reply:
+    def _call(self, deadline_s: float | None) -> Reply:
         """Make the call; unless gets are inhibited."""
         connection, handle = self.connection, self.handle
         if handle.definition.facts.is_get_inhibited:
@@ -130,7 +130,7 @@ class _Search:
             refresh_definition(connection, handle)
         if handle.definition.facts.is_get_inhibited:
             raise inhibited(connection, handle, MQRC.GET_INHIBITED, "MQGET")
-        self.is_waiting = self.wait_ms != 0 and left_s > 0
+        self.is_waiting = self.wait_ms != 0 and _left_s(deadline_s) > 0
         self.may_be_waiter |= self.is_waiting
         (reply,) = self.request.send([self.request.call(self.waiter if self.is_waiting else b"", self.horizon)])
         return reply
@@ -158,9 +158,6 @@ class _Search:
 
     def _block(self, reply: Reply, left_s: float) -> Reply:
         """Wait to be woken. Returns the message that it was handed or found, or None to look again."""
-        woken, self.request.woken = self.request.woken, None
-        if woken is not None:
-            return self._handed(woken)
         connection, wake_key = self.connection, self.handle.structure.keys.wake + self.connection.token
         self.horizon = 0
         block_s = left_s
@@ -207,7 +204,7 @@ class _Search:
         handed = give_up_wait(self.connection, self.handle) if self.may_be_waiter else None
         return handed and handed_reply(handed)
 
-    def _learn(self, reply: Reply, left_s: float) -> None:
+    def _learn(self, reply: Reply, deadline_s: float | None) -> None:
         """Learn for the next call from the reply; raise where there is no next call."""
         connection, handle = self.connection, self.handle
         if reply[0] == _STALE:
@@ -220,7 +217,7 @@ class _Search:
             self._wait_as(reply, 2)
         elif reply[0] != MQRC.NO_MSG_AVAILABLE:
             raise connection.error(reply[0], "MQGET", handle.object_name)
-        elif self.wait_ms == 0 or left_s <= 0:
+        elif self.wait_ms == 0 or _left_s(deadline_s) <= 0:
             raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name)
         else:
             self.horizon = 0

@@ -268,13 +268,13 @@ class GetRequest:
         asked = (self.count, self.max_length, self.options & _ACCEPT_TRUNCATED)
         kept, self.is_handed = self.handle.gets.kept, False
         if kept is None or kept[0] != asked:
-            name, keys, args = self._plain_call(source, b"", ())
-            kept = self.handle.gets.kept = asked, (name, Front.of(name, keys, args), ())
+            name, front, args = self._plain_call(source, b"", ())
+            kept = self.handle.gets.kept = asked, (name, front.with_more(args), ())
         return kept[1]
 
     def _plain_call(
         self, source: GetSource, entry: bytes, selection: tuple[Argument, ...], ended: EndedUnit | None = None
-    ) -> ScriptCall:
+    ) -> tuple[str, Front, tuple[Argument, ...]]:
         truncate = _BLIND if self.is_blind else "1" if self.options & _ACCEPT_TRUNCATED else "0"
         mode, unit_id = _mode(self.options), self.unit_id if self.options & _IN_UNIT else ""
         return get_call(source, self.count, unit_id, mode, self.max_length, truncate, entry, selection, ended)

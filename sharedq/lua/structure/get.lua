@@ -16,19 +16,19 @@ ARGV
   2  queue_name
   3  version      of the definition the caller decided by
   4  count        messages wanted, 1..100; 1..500 where no body is returned
-  5  unit_id      id of the unit of work, or ""
-  6  mode         0 outside, 1 inside the unit of work, 2 inside if persistent
-  7  length_max   longest body the caller takes, bytes
-  8  truncate     1: a longer body is cut and the message goes (2079), not cut if it asks for reports; 0: it stays (2080); 2: no body is returned, and
+  5  mode         0 outside, 1 inside the unit of work, 2 inside if persistent
+  6  length_max   longest body the caller takes, bytes
+  7  truncate     1: a longer body is cut and the message goes (2079), not cut if it asks for reports; 0: it stays (2080); 2: no body is returned, and
                   none is too long
-  9  bytes_max    stop filling a batch after this many bytes; at least CONST.LONG a message wanted
-  10 wait         "" or the entry of its wait: wait when nothing fits. Before that "=": sent after a commit in the same
+  8  bytes_max    stop filling a batch after this many bytes; at least CONST.LONG a message wanted
+  9  journal_max
+  10.. where a unit of work is ended: names of the queues it got from, in the order of their keys; then, from FIRST on:
+  1  unit_id      id of the unit of work, or ""
+  2  wait         "" or the entry of its wait: wait when nothing fits. Before that "=": sent after a commit in the same
                   write, do nothing unless that has ended its unit of work; or "+": end that first. Then ".": the caller
                   blocks on its wake key in the same write, and a word there ends this unless it waits
-  11 journal_max
-  12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; absent for any message, and with "+":
-  12 ended_id, 13 expected   the unit of work to end, and how many operations must be there, all of them gets
-  14.. names of the queues it got from, in the order of their keys
+  3  id, 4 number, 5 prefix, 6 msgid, 7 correl   the selection; absent for any message, and with "+":
+  3  ended_id, 4 expected   the unit of work to end, and how many operations must be there, all of them gets
 REPLY       { 0 | 2079 | 2080, length of the first body, ids, [records] } | { 1, version, definition } stale
             | { 2, "" } look again: only expired messages were found, or what it was handed is back
             | { 3 } members of groups are there, { 4 } marked messages: structure/get_grouped knows of them | { reason }
@@ -40,9 +40,11 @@ COST        O(count * log depth), and bytes_max of bodies, or one message; messa
 USES        place, select, waiting, unit_of_work, journal
 ]]
 local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
-local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
+local owner, mode, length_max, journal_max = ARGV[1], ARGV[5], tonumber(ARGV[6]), ARGV[9]
+local FIRST = #KEYS - 1
+local unit_id, entry, asked_id, asked_number, asked_prefix, asked_msgid, asked_correl = unpack(ARGV, FIRST)
 local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
-local is_blind, entry, after = ARGV[8] == "2", ARGV[10], string.byte(ARGV[10])
+local is_blind, after = ARGV[7] == "2", string.byte(entry)
 local is_after, ends_first = after == 61, after == 43
 if is_after or ends_first then entry = string.sub(entry, 2) end
 local blocks = string.byte(entry) == 46
@@ -58,16 +60,16 @@ local function answer()
         waiting, is_handed = "", false
     end
     -- Sent in one write after a commit, which failed or has chunks left: its unit of work is still there.
-    local is_any = not ARGV[12]
+    local is_any = not asked_id
     if is_after and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
     if ends_first then
         -- As structure/commit ends a unit of work of gets alone.
         is_any = true
-        local expected = tonumber(ARGV[13])
+        local ended_id, expected = asked_id, tonumber(asked_number)
         local elements, count = redis.call("LRANGE", unit, 0, expected + 1), 0
-        if elements[1] ~= "A" .. ARGV[12] or #elements ~= expected + 1 then return { MQRC.BACKED_OUT } end
+        if elements[1] ~= "A" .. ended_id or #elements ~= expected + 1 then return { MQRC.BACKED_OUT } end
         local keys = {}
-        for key = 12, #KEYS do keys[ARGV[key + 2]] = KEYS[key] end
+        for key = 12, #KEYS do keys[ARGV[key - 2]] = KEYS[key] end
         for position = 2, #elements do
             local number, queue_name, ids_text = INLINE.gets_in(elements[position])
             redis.call("HINCRBY", keys[queue_name], "gu", -number)
@@ -75,7 +77,7 @@ local function answer()
             count = count + number
         end
         redis.call("DEL", unit)
-        INLINE.journal(KEYS[10], ARGV[11], "e", "commit", "o", owner, "u", ARGV[12], "n", count, "r", "")
+        INLINE.journal(KEYS[10], journal_max, "e", "commit", "o", owner, "u", ended_id, "n", count, "r", "")
     end
     if not is_handed and version == ARGV[3] and ((state[2] or "0") ~= "0" or state[3]) then return { state[3] and MARKED or GROUPED } end
 
@@ -85,7 +87,7 @@ local function answer()
         local bytes = 0
         for position, id in ipairs(redis.call("ZRANGE", KEYS[4], 0, wanted - 1)) do
             bytes = bytes + redis.call("HSTRLEN", messages, id)
-            if position > 1 and bytes > tonumber(ARGV[9]) then
+            if position > 1 and bytes > tonumber(ARGV[8]) then
                 wanted = position - 1
                 break
             end
@@ -95,7 +97,7 @@ local function answer()
     -- The common case first, before any function is made: messages that fit, from the front of the queue, all plain; or one with
     -- no more than identifiers, from there or by the index.
     local popped
-    local prefix = not is_any and ARGV[12] == "" and ARGV[13] == "" and ARGV[14] ~= "" and ARGV[14]
+    local prefix = not is_any and asked_id == "" and asked_number == "" and asked_prefix ~= "" and asked_prefix
     -- As prelude/place notes it: by which message, where others waited, too.
     local woken_by = waiting ~= "" and string.match(waiting, "^K[^\n]*\n(.+)$")
     local is_woken = waiting == "K" .. ARGV[2] .. (woken_by and "\n" .. woken_by or "")
@@ -160,7 +162,7 @@ local function answer()
                         redis.call("LPUSH", unit, "A" .. unit_id)
                     end
                 end
-                INLINE.journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text,
+                INLINE.journal(KEYS[10], journal_max, "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text,
                     unpack(is_any and {} or { "c", "1" }))
                 if is_blind then return { 0, 0, ids_text, records } end
                 local _, _, _, high, low = string.byte(records[1], 1, 5)
@@ -179,16 +181,17 @@ local function answer()
 -- PRELUDE
     local expiry = KEYS[8]
     local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
-    local truncate, bytes_max = ARGV[8] == "1", tonumber(ARGV[9])
+    local truncate, bytes_max = ARGV[7] == "1", tonumber(ARGV[8])
     local selection = { id = "", number = "", prefix = "", msgid = "", correl = "" }
     if not is_any then
-        selection = { id = ARGV[12], number = ARGV[13], prefix = ARGV[14], msgid = ARGV[15], correl = ARGV[16] }
+        selection = { id = asked_id, number = asked_number, prefix = asked_prefix }
+        selection.msgid, selection.correl = asked_msgid, asked_correl
     end
     if is_handed then
         if waiting ~= "H" .. queue.name then return { MQRC.CALL_IN_PROGRESS } end
         local id, record = take_arrived(own, owner, KEYS[9])
         if id then return { 0, #record - body_offset(record), id, { record } } end
-        queue.hand = { messages = messages, journal = KEYS[10], journal_max = ARGV[11] }
+        queue.hand = { messages = messages, journal = KEYS[10], journal_max = journal_max }
         -- From now on the returned message counts as woken_by: if the getter takes another one, it must wake others for this one.
         local returned = take_back(queue, owner, KEYS[9])
         redis.call("HSET", own, owner, returned and "K" .. queue.name .. "\n" .. returned or "")
@@ -293,12 +296,12 @@ local function answer()
     local chosen = is_any and {} or { "c", "1" }
     if #gone > 0 then
         redis.call("HDEL", messages, unpack(gone))
-        journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "), unpack(chosen))
+        journal(KEYS[10], journal_max, "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "), unpack(chosen))
     end
     if #kept > 0 then
         redis.call("HINCRBY", queue.q, "gu", #kept)
         record_operation(unit, unit_id, "G", queue.name, kept, kept_scores)
-        journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
+        journal(KEYS[10], journal_max, "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
             unpack(chosen))
     end
     local went, is_call = #gone + #kept, true
@@ -306,7 +309,7 @@ local function answer()
     if state[5] and went > 0 then INLINE.note(state[5], queue.q, queue.a, queue.name, owner, 0, went, is_call) end
     if #expired > 0 then
         redis.call("HDEL", messages, unpack(expired))
-        journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
+        journal(KEYS[10], journal_max, "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
     end
     if dead > 0 and #returned == 0 then
         -- Not served yet: a caller that dies before it looks again leaves the wake-up to its recovery.

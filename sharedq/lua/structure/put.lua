@@ -16,12 +16,11 @@ ARGV
   2  queue_name
   3  version       of the definition the caller decided by
   4  depth_max     MAXDEPTH; 999999999 is no limit
-  5  unit_id       "" outside a unit of work
-  6  journal_max   entries kept; "0" switches the journal off
-  7  details       the journal's text about the messages
-  8  destination   "" or the queue an IGQ message goes to
-  9  checks        number of (field, value) pairs that must stand in versions
-  10..             the pairs; then for each message: score base, "" or "x", record
+  5  journal_max   entries kept; "0" switches the journal off
+  6  destination   "" or the queue an IGQ message goes to
+  7  checks        number of (field, value) pairs that must stand in versions
+  8..              the pairs; then unit_id, or "" outside a unit of work; the journal's text about the messages; then for each
+                   message: score base, "" or "x", record
 REPLY       { 0, number of the first message } | { 1, version, definition } stale | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2041 OBJECT_CHANGED | 2053 Q_FULL
 INVARIANTS  1 one state, 2 fencing, 5 position
@@ -32,16 +31,18 @@ USES        place
 ]]
 local sequence, messages, versions = KEYS[2], KEYS[3], KEYS[9]
 local unit, destinations = KEYS[8], KEYS[10]
-local owner, unit_id, destination, checks = ARGV[1], ARGV[5], ARGV[8], tonumber(ARGV[9])
+local owner, journal_max, destination, checks = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
 
 if redis.call("HEXISTS", KEYS[1], owner) == 0 then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "pu", "lk", "nw", "gm", "ev")
 if not state[1] then return { MQRC.Q_DELETED } end
-local at = 10
+local at = 8
 for _ = 1, checks do
     if (redis.call("HGET", versions, ARGV[at]) or "") ~= ARGV[at + 1] then return { MQRC.OBJECT_CHANGED } end
     at = at + 2
 end
+local unit_id, details = ARGV[at], ARGV[at + 1]
+at = at + 2
 if state[1] ~= ARGV[3] then return { 1, state[1], redis.call("HGET", KEYS[4], "def") } end
 
 local count = (#ARGV - at + 1) / 3
@@ -93,7 +94,7 @@ if not after or string.byte(after) == 43 then redis.call("HSET", messages, unpac
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
 
 local ids_text, handed = table.concat(ids, " "), 0
-INLINE.journal(KEYS[12], ARGV[6], "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", ARGV[7])
+INLINE.journal(KEYS[12], journal_max, "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text, "d", details)
 if unit_id ~= "" then
     -- As prelude/unit_of_work has it. Of a run the first says all. The last one says nothing of those between: each may
     -- have its own priority.
@@ -107,7 +108,7 @@ else
     for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
     if after then
         local id, score, record, chosen = ids[1], string.format("%.0f", scores[1]), records[1], { "c", "1" }
-        INLINE.hand(KEYS[1], KEYS[13], KEYS[4], ARGV[2], after, id, score, record, nil, KEYS[12], ARGV[6], chosen)
+        INLINE.hand(KEYS[1], KEYS[13], KEYS[4], ARGV[2], after, id, score, record, nil, KEYS[12], journal_max, chosen)
         handed = 1
     elseif is_simple and (state[4] or "0") == "0" then
         -- Nobody waits for it, so no function is needed.
@@ -115,7 +116,7 @@ else
     else
 -- PRELUDE
         local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[7], g = KEYS[14], r = KEYS[15] }
-        queue.hand = { messages = messages, journal = KEYS[12], journal_max = ARGV[6] }
+        queue.hand = { messages = messages, journal = KEYS[12], journal_max = journal_max }
         make_available(queue, messages, KEYS[1], KEYS[13], KEYS[11], tonumber(state[4] or 0), added, records)
         handed = queue.handed or 0
     end
