@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
+from igq.garbage import collect_rarely
 from igq.processes.child import die_with_parent, take_hangups
 
 
@@ -12,6 +13,7 @@ def main(arguments: list[str]) -> int:
     _, parent_pid = arguments
     # Do this first: the imports below take half a second, and the manager may be killed in that time.
     die_with_parent(int(parent_pid))
+    collect_rarely()
     # The manager owns the log, and tells the agent of Ctrl-C through the pipe.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

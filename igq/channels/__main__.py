@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 
+from igq.garbage import collect_rarely
 from igq.processes.child import die_with_parent, take_hangups
 
 
@@ -17,6 +18,7 @@ def main(arguments: list[str]) -> int:
     qmgr, parent_pid, listener, number = arguments
     # Do this first: the imports below take a while, and the manager may be killed in that time.
     die_with_parent(int(parent_pid))
+    collect_rarely()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     take_hangups()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 
-#: New objects after which the garbage collector looks at them. A start makes 65,000 that stay: with Python's own 700
-#: it looks at them 150 times, which is a tenth of an `igq put`.
-_COLLECT_AFTER = 50_000
+from igq.garbage import collect_rarely
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command, by default that of the process. Returns its exit status."""
-    gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
+    collect_rarely()
     try:
         given = sys.argv[1:] if arguments is None else arguments
         if given[:1] == ["health"]:

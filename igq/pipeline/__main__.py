@@ -5,9 +5,12 @@ from __future__ import annotations
 import signal
 import sys
 
+from igq.garbage import collect_rarely
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one job, by default with the process's arguments, and return its exit status."""
+    collect_rarely()
     try:
         # The import takes half a second, in which the user may press Ctrl-C.
         from igq.pipeline.cli.command import run
