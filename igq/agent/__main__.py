@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 
-from igq.garbage import collect_rarely
 from igq.processes.child import die_with_parent, take_hangups
+from igq.start import collect_rarely
 
 
 def main(arguments: list[str]) -> int:

@@ -10,8 +10,8 @@ import os
 import signal
 import sys
 
-from igq.garbage import collect_rarely
 from igq.processes.child import die_with_parent, take_hangups
+from igq.start import collect_rarely
 
 
 def main(arguments: list[str]) -> int:

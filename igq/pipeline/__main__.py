@@ -5,17 +5,18 @@ from __future__ import annotations
 import signal
 import sys
 
-from igq.garbage import collect_rarely
+from igq.start import collect_rarely, no_interrupt_lost
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one job, by default with the process's arguments, and return its exit status."""
     collect_rarely()
     try:
-        # The import takes half a second, in which the user may press Ctrl-C.
-        from igq.pipeline.cli.command import run
+        with no_interrupt_lost():
+            # The import takes half a second, in which the user may press Ctrl-C.
+            from igq.pipeline.cli.command import run
 
-        return run(arguments)
+            return run(arguments)
     except KeyboardInterrupt:
         return 130
 

@@ -52,7 +52,9 @@ class Machine:
             return f"there is no program {self.before[0]}"
         if self.user and os.geteuid():
             return "only root can be another user"
-        tried = subprocess.run([*self.before, *IGQ, "--version"], cwd=ROOT, capture_output=True, text=True, check=False)
+        # By a shell: what root starts as another user may be a program that the user cannot start again.
+        command = [*self.before, "sh", "-c", '"$@"', "-", *IGQ, "--version"]
+        tried = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         return "" if tried.returncode == 0 else f"igq cannot be run so: {tried.stderr}"
 
     @contextmanager
