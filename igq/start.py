@@ -1,4 +1,4 @@
-"""What processes of igq do first."""
+"""The first acts of a process of igq: garbage is collected rarely, and no Ctrl-C is lost."""
 
 from __future__ import annotations
 

@@ -130,9 +130,10 @@ class _Tee:
     debug = info = warning = error = critical = exception = msg
 
 
-def _processors(format_: str) -> tuple[structlog.typing.Processor, ...]:
+def _processors(format_: str) -> list[structlog.typing.Processor]:
     render = _as_json if format_ == "json" else _as_text
-    return (structlog.processors.add_log_level, structlog.processors.format_exc_info, render)
+    # A list, because structlog's own capture_logs copies it.
+    return [structlog.processors.add_log_level, structlog.processors.format_exc_info, render]
 
 
 def _as_text(_: Any, __: str, event: MutableMapping[str, Any]) -> str:

@@ -70,9 +70,11 @@ class Front(tuple[str, ...]):  # noqa: SLOT001 - a tuple subclass can have none
     """The keys of calls of one script that also begin with the same arguments: packed once, for all of them.
 
     Attributes:
+        name: of the script.
         words: how many are packed.
     """
 
+    name: str
     words: int
     packed: bytes
 
@@ -81,13 +83,14 @@ class Front(tuple[str, ...]):  # noqa: SLOT001 - a tuple subclass can have none
         """The front of calls of the script *name*."""
         front = cls(keys)
         begun: tuple[Argument, ...] = ("EVALSHA", load_script(name).sha, len(keys), *keys, *args)
-        front.words, front.packed = len(begun), _without_count(pack(*begun))
+        front.name, front.words, front.packed = name, len(begun), _without_count(pack(*begun))
         return front
 
     def with_more(self, args: Sequence[Argument]) -> Front:
         """The front of calls that begin with *args*, too."""
         front = Front(self)
-        front.words, front.packed = self.words + len(args), self.packed + _without_count(pack(*args))
+        front.name, front.words = self.name, self.words + len(args)
+        front.packed = self.packed + _without_count(pack(*args))
         return front
 
 

@@ -131,7 +131,8 @@ def get_call(
         head = (source.token, source.queue.name, source.version, str(count), mode, str(max_length), truncate)
         front = front_of("structure/get", keys, (*head, BATCH_BYTES, source.journal_max, *queues))
         source.latest[:] = ((asked, front),)
-    return "structure/get", source.latest[0][1], (unit_id, entry, *selection)
+    front = source.latest[0][1]
+    return front.name, front, (unit_id, entry, *selection)
 
 
 def browse_call(

@@ -145,7 +145,7 @@ def put_call(
         )
         head = (token, queue.name, target.version, target.max_depth, target.journal_max, *target.checked)
         front = target.fronts[kind] = front_of("structure/put", script_keys, head)
-    return "structure/put", front, (unit_id, "\n".join(details), *_words(messages))
+    return front.name, front, (unit_id, "\n".join(details), *_words(messages))
 
 
 def undo_call(target: PutTarget, unit_id: str, first: int) -> ScriptCall:
@@ -184,7 +184,7 @@ def commit_put_call(
         *(unit_id, str(operations), "\n".join(details), look, next_unit, entry, prefix),
         *((base, record) if len(messages) == 1 else _words([(base, record) for base, _, record in messages])),
     )
-    return "structure/commit_put", latest.front, arguments
+    return latest.front.name, latest.front, arguments
 
 
 def _commit_front(target: PutTarget, queues: Sequence[str], source: GetSource | None, max_length: int) -> Front:
