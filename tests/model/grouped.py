@@ -504,6 +504,10 @@ class GroupedModel:
 
     def _fits(self, message: Message, ask: Ask) -> bool:
         seq, offset = (1, 0) if ask.logical else (ask.seq, 0 if ask.level == "complete" else ask.offset)
+        # What begins something complete is found in lists. There only the first of a position stands for all of it.
+        is_listed = (seq, offset) == (1, 0) and not (ask.group_id or ask.arrival)
+        if is_listed and ask.level and not self._counts(message, ask):
+            return False
         return (
             ask.correl_id in (b"", message.correl_id)
             and ask.group_id in (b"", message.group_id)
@@ -513,6 +517,14 @@ class GroupedModel:
             and (not ask.level or self.is_message_complete(message) or ask.level == "messages")
             and (ask.level != "messages" or self.is_group_complete(message))
         )
+
+    def _counts(self, message: Message, ask: Ask) -> bool:
+        """Whether it is the first of its position, or a whole message where no more is asked for."""
+        if not message.is_member or (ask.level != "messages" and not message.is_segment):
+            return True
+        position = (message.group_id, message.seq, message.offset)
+        there = (each for each in self.in_order() if each.is_member)
+        return message == next(each for each in there if (each.group_id, each.seq, each.offset) == position)
 
     def _taken(self, program: Program, ask: Ask, message: Message) -> MQRC:
         current, warning = program.gets, MQRC.NONE
