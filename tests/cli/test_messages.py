@@ -19,7 +19,6 @@ def define(group: Shell, qmgr: str, *commands: str) -> None:
     group.out("mqsc", qmgr, *(part for command in commands for part in ("-c", command)))
 
 
-@pytest.mark.share
 def test_a_put_on_one_manager_is_got_on_the_other_through_igq(group: Shell) -> None:
     define(group, "QM1", "ALTER QMGR IGQ(ENABLED)")
     define(group, "QM2", "DEFINE QLOCAL(ORDERS)")
@@ -158,7 +157,6 @@ def test_a_body_with_any_content_is_one_line(body: bytes, shown: str) -> None:
     assert printable(body) == shown
 
 
-@pytest.mark.share
 def test_an_undeliverable_message_is_found_on_the_dead_letter_queue(group: Shell) -> None:
     define(group, "QM1", "ALTER QMGR IGQ(ENABLED)")
 

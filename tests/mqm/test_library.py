@@ -36,7 +36,6 @@ def _server(folder: Path, kind: str, seed: int = 1) -> Iterator[dict[str, str]]:
         server.close()
 
 
-@pytest.mark.share
 @pytest.mark.parametrize("kind", ["noise", "cut", "bent", "bytes"])
 def test_nonsense_of_a_server_ends_calls_and_harms_nothing(kind: str, compiled: Compile, tmp_path: Path) -> None:
     program = compiled("every_call")

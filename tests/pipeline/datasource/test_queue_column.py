@@ -163,7 +163,6 @@ def test_a_stream_passes_over_a_batch_that_is_on_all_queues(
 
 
 @pytest.mark.spark
-@pytest.mark.share
 def test_a_table_is_distributed_through_spark(spark: SparkSession, group: TestGroup) -> None:
     spark.dataSource.register(QueueSource)
     table = spark.range(0, 90, numPartitions=3).selectExpr(

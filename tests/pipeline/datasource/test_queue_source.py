@@ -108,7 +108,6 @@ def test_an_empty_queue_is_an_empty_table(spark: SparkSession, group: TestGroup,
     assert read(spark, group, columns="msg_id").collect() == []
 
 
-@pytest.mark.share
 def test_filters_that_are_pushed_find_what_spark_finds(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
     for number in range(30):
         md = MQMD(version=2, priority=number % 5, correl_id=correl(f"c{number % 3}"))

@@ -140,7 +140,6 @@ def test_what_a_dead_manager_left_in_doubt_is_resolved_at_another(shell: Shell) 
     assert shell.out("get", "QM2", "UNITS", "--wait", "0") == "left\n"
 
 
-@pytest.mark.share
 def test_a_browser_resolves_a_unit_in_doubt(console: Console, browser: Browser) -> None:
     name = HOSTILE[:28]
     run_program(console, PREPARES, name, "<b>xid</b>")
