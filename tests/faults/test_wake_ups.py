@@ -142,7 +142,7 @@ def register_one(queue: Queue, token: str, waiter: bytes) -> str:
     else:
         script = "structure/get"
         script_keys = [*places, keys.unit_of_work + token, keys.expiry, own, keys.journal, keys.wake]
-        arguments = [1, "", 0, 1000, 0, 1000, waiter + token.encode(), "0", "", "", waiter, b"", waiter[1:]]
+        arguments = [1, 0, 1000, 0, 1000, "0", "", waiter + token.encode(), "", "", waiter, b"", waiter[1:]]
     reply = connection.call(
         script, [keys.owners, keys.messages, *script_keys], [token, handle.name, handle.definition.version, *arguments]
     )

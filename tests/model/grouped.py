@@ -504,7 +504,7 @@ class GroupedModel:
 
     def _fits(self, message: Message, ask: Ask) -> bool:
         seq, offset = (1, 0) if ask.logical else (ask.seq, 0 if ask.level == "complete" else ask.offset)
-        # What begins something complete is found in lists. There only the first of a position stands for all of it.
+        # A list has what begins something complete. There only the first of a position stands for all of it.
         is_listed = (seq, offset) == (1, 0) and not (ask.group_id or ask.arrival)
         if is_listed and ask.level and not self._counts(message, ask):
             return False
