@@ -18,7 +18,7 @@ _KEYS_WITHOUT_JOURNAL = 7
 _KEYS_WITHOUT_CHECKS = 8
 #: Kinds of calls of structure/put.
 _WITH_MEMBERS, _OF_ANY_KIND = "with members", "of any kind"
-#: The fields of a `RidingGet` where there is none.
+#: The fields of a `RidingGet` where no get rides.
 _NO_RIDER: Final = (None, 0, "", b"", b"")
 
 
@@ -34,7 +34,7 @@ class PutTarget(NamedTuple):
         plain_head: its first arguments.
         fronts: both and, where the journal is off, the place of the messages among the priorities: by this place. Also
             of calls of structure/put, by a word for their kind.
-        latest: what the latest commit with a put took of this target, or nothing.
+        latest: the front of the latest call of structure/commit_put, or nothing.
     """
 
     keys: StructureKeys
@@ -67,7 +67,7 @@ class RidingGet(NamedTuple):
 
 
 class CommitFront(NamedTuple):
-    """The front of calls of structure/commit_put that end gets from the same queues, and make a get like the last."""
+    """The front of calls of structure/commit_put that end gets from *queues* and get from *source*; None: from nothing."""
 
     queues: Sequence[str]
     source: GetSource | None

@@ -519,7 +519,7 @@ class GroupedModel:
         )
 
     def _counts(self, message: Message, ask: Ask) -> bool:
-        """Whether it is the first of its position, or a whole message where no more is asked for."""
+        """Whether a message is the first of its position, or whole where only its logical message must be there."""
         if not message.is_member or (ask.level != "messages" and not message.is_segment):
             return True
         position = (message.group_id, message.seq, message.offset)
