@@ -67,7 +67,7 @@ class RidingGet(NamedTuple):
 
 
 class CommitFront(NamedTuple):
-    """The front of calls of structure/commit_put that end gets from *queues* and get from *source*; None: from nothing."""
+    """The front of calls of structure/commit_put that end gets from *queues* and get from *source*, if any."""
 
     queues: Sequence[str]
     source: GetSource | None
